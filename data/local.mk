@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The default model and the demonstration document (data/README.md says what they are).
+dist_pkgdata_DATA = data/gemkv-mini-q8_0.gguf data/prophets-mantle.txt
+EXTRA_DIST += data/README.md build-aux/demo.py
+
+# A program in the build tree finds its data as an installed one does: beside itself, in
+# ../share/gemkv (the program proper is .libs/gemkv).
+all-local: share/gemkv
+share/gemkv:
+	$(MKDIR_P) share
+	rm -f $@ && $(LN_S) "`cd $(srcdir)/data && pwd`" $@
+clean-local:
+	rm -rf share
