@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# One convenience library per instruction set, with its own flags; nothing else is compiled
+# above the baseline.  FMA contraction is what the kernels are written for.
+noinst_LTLIBRARIES += simd/libsimd.la
+simd_libsimd_la_SOURCES = simd/simd.h simd/simd.c simd/ref.c simd/vec_impl.h
+simd_libsimd_la_LIBADD  =
+if ISA_AVX2
+noinst_LTLIBRARIES += simd/libavx2.la
+simd_libavx2_la_SOURCES = simd/x86/avx2.c
+simd_libavx2_la_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_AVX2) -ffp-contract=fast
+simd_libsimd_la_LIBADD += simd/libavx2.la
+endif
+if ISA_AVX512
+noinst_LTLIBRARIES += simd/libavx512.la
+simd_libavx512_la_SOURCES = simd/x86/avx512.c
+simd_libavx512_la_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_AVX512) -ffp-contract=fast
+simd_libsimd_la_LIBADD   += simd/libavx512.la
+endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * simd.c - which kernels this process uses. */
+#include "config.h"
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "simd/simd.h"
+
+static const struct {
+    const char *name;
+    unsigned    bit;
+    void      (*fill)(struct gkv__simd *);
+} levels[] = {
+    { "ref", 0, gkv__simd_ref },
+#if HAVE_ISA_AVX2
+    { "avx2", GKV__CPU_AVX2, gkv__simd_avx2 },
+#endif
+#if HAVE_ISA_AVX512
+    { "avx512", GKV__CPU_AVX512, gkv__simd_avx512 },
+#endif
+};
+
+enum { N_LEVELS = sizeof levels / sizeof *levels };
+
+unsigned gkv__cpu_detect(void)
+{
+    unsigned f = 0;
+
+#if defined(__x86_64__)
+    /* GCC's and Clang's run-time checks the operating system's state saving too. */
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+        __builtin_cpu_supports("bmi2"))
+        f |= GKV__CPU_AVX2;
+    if (f && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512vnni"))
+        f |= GKV__CPU_AVX512;
+#endif
+    return f;
+}
+
+void gkv__simd_init(struct gkv__simd *k, unsigned cpu)
+{
+    memset(k, 0, sizeof *k);
+    for (size_t i = 0; i < N_LEVELS; i++)
+        if ((levels[i].bit & cpu) == levels[i].bit) {
+            levels[i].fill(k);
+            k->level = levels[i].name;
+        }
+}
+
+const char *gkv__simd_level(size_t i, unsigned *mask)
+{
+    if (i >= N_LEVELS)
+        return NULL;
+    *mask = 0;
+    for (size_t j = 0; j <= i; j++)
+        *mask |= levels[j].bit;
+    return levels[i].name;
+}
+
+/* Guarded by once: cap is written before the first use only (see simd.h). */
+static pthread_once_t   once = PTHREAD_ONCE_INIT;
+static const char      *cap;
+static bool             bad;
+static struct gkv__simd table;
+
+/* Slots in the order of the struct, for gemkv info --cpu. */
+#define SLOT(name, field) { name, offsetof(struct gkv__simd, field) }
+static const struct { const char *name; size_t at; } slots[] = {
+    SLOT("gemm", gemm), SLOT("attend", attend),
+    SLOT("unpack f16", unpack[GKV__TYPE_F16]), SLOT("unpack bf16", unpack[GKV__TYPE_BF16]),
+    SLOT("unpack q8_0", unpack[GKV__TYPE_Q8_0]), SLOT("unpack q4_0", unpack[GKV__TYPE_Q4_0]),
+    SLOT("dot f32", dot[GKV__TYPE_F32]), SLOT("dot f16", dot[GKV__TYPE_F16]),
+    SLOT("dot bf16", dot[GKV__TYPE_BF16]), SLOT("dot q8_0", dot[GKV__TYPE_Q8_0]),
+    SLOT("dot q4_0", dot[GKV__TYPE_Q4_0]), SLOT("rmsnorm", rmsnorm), SLOT("swiglu", swiglu),
+};
+enum { N_SLOTS = sizeof slots / sizeof *slots };
+static char lines[N_SLOTS][32];
+
+static int find_level(const char *name, unsigned *mask)
+{
+    const char *s;
+
+    for (size_t i = 0; (s = gkv__simd_level(i, mask)); i++)
+        if (!strcmp(s, name))
+            return 0;
+    return -1;
+}
+
+/* A slot belongs to the lowest level that already has the function in use. */
+static void describe(void)
+{
+    struct gkv__simd k;
+    const char *level;
+    unsigned mask;
+
+    for (size_t s = 0; s < N_SLOTS; s++)
+        for (size_t i = 0; (level = gkv__simd_level(i, &mask)); i++) {
+            gkv__simd_init(&k, mask);
+            if (!memcmp((char *)&k + slots[s].at, (char *)&table + slots[s].at,
+                        sizeof(gkv__gemm_fn *))) {
+                snprintf(lines[s], sizeof lines[s], "%s: %s", slots[s].name, level);
+                break;
+            }
+        }
+}
+
+static void choose(void)
+{
+    unsigned mask = ~0u;
+    const char *want = cap ? cap : getenv("GEMKV_CPU");
+
+    if (want && *want && find_level(want, &mask) < 0)
+        bad = true;
+    gkv__simd_init(&table, gkv__cpu_detect() & mask);
+    describe();
+}
+
+const struct gkv__simd *gkv__simd(void)
+{
+    pthread_once(&once, choose);
+    return bad ? NULL : &table;
+}
+
+int gkv__simd_cap(const char *level)
+{
+    unsigned mask;
+
+    for (size_t i = 0; i < N_LEVELS; i++)
+        if (!strcmp(level, levels[i].name) && !find_level(level, &mask)) {
+            cap = levels[i].name;
+            return 0;
+        }
+    return -1;
+}
+
+const char *gkv__simd_describe(size_t i)
+{
+    return gkv__simd() && i < N_SLOTS ? lines[i] : NULL;
+}

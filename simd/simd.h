@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * simd.h - the kernel table.  Filled with plain C first, then by each level that the CPU has;
+ * a level that has no better version of a slot says nothing and inherits.  Kernels are
+ * single-threaded and pure; who runs them, and on what, is decided in src/. */
+#ifndef GKV__SIMD_H
+#define GKV__SIMD_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "src/quant.h"
+
+/* Levels: bundles of features that people can say.  Each includes those before it. */
+enum {
+    GKV__CPU_AVX2 = 1,          /* + FMA, F16C, BMI2: Haswell, Zen                           */
+    GKV__CPU_AVX512 = 2,        /* F BW DQ VL VNNI: Cascade Lake, Ice Lake, Zen 4            */
+};
+
+/* to f32; n is a multiple of the format's block.  Exact. */
+typedef void gkv__unpack_fn(const void *src, float *dst, size_t n);
+
+/* sum_i w[i] x[i]; n is a multiple of the format's block. */
+typedef float gkv__dot_fn(const void *w, const float *x, size_t n);
+
+/* A panel holds nr columns of B side by side: panel[i * nr + j] = w[j * ldw + i], i < k,
+ * j < n <= nr, the rest zero. */
+typedef void gkv__pack_fn(float *panel, const float *w, size_t ldw, size_t n, size_t k);
+
+/* c[m, n] (+)= a[m, k] B[k, n], rows of a and c lda and ldc apart; B in ceil(n / nr) panels
+ * of k * nr floats.  add: 0 overwrites c. */
+typedef void gkv__gemm_fn(float *c, size_t ldc, const float *a, size_t lda, const float *panels,
+                          size_t m, size_t n, size_t k, int add);
+
+/* One tile of `lanes` queries against nk keys, online softmax in base 2 (Milakov and
+ * Gimelshein 2018; Dao et al. 2022, Algorithm 1).  A lane is one query row.
+ *   ot[d][lanes] += P^T V, unnormalised     m[lanes] running maximum    l[lanes] running sum
+ *   qt[d][lanes]    queries, times log2(e) / sqrt(d)
+ *   k[nk][d], v[nk][d]
+ *   vis[lanes]      lane i sees keys 0 .. vis[i]-1 of this tile; NULL: all see all
+ *   s[nk][lanes]    scratch
+ * Begin with ot = 0, l = 0, m = GKV__ATTEND_MIN; the result is ot / l. */
+#define GKV__ATTEND_MIN (-1e30f)
+typedef void gkv__attend_fn(float *ot, float *m, float *l, const float *qt, const float *k,
+                            const float *v, size_t nk, size_t d, const int32_t *vis, float *s);
+
+/* y = x / sqrt(mean(x^2) + eps) * w.   Zhang and Sennrich 2019. */
+typedef void gkv__rmsnorm_fn(float *y, const float *x, const float *w, size_t n, float eps);
+
+/* g = silu(g) * u.   Shazeer 2020. */
+typedef void gkv__swiglu_fn(float *g, const float *u, size_t n);
+
+struct gkv__simd {
+    const char      *level;             /* the highest level that filled anything            */
+    gkv__unpack_fn  *unpack[GKV__N_TYPES];
+    gkv__dot_fn     *dot[GKV__N_TYPES];
+    gkv__pack_fn    *pack;
+    gkv__gemm_fn    *gemm;              /* pack and gemm share nr                            */
+    size_t           nr;                /* columns of a panel                                */
+    gkv__attend_fn  *attend;
+    size_t           lanes;             /* of attend                                         */
+    gkv__rmsnorm_fn *rmsnorm;
+    gkv__swiglu_fn  *swiglu;
+};
+
+#define GKV__MAX_LANES 64               /* >= lanes and nr of every level                    */
+
+unsigned gkv__cpu_detect(void);
+void     gkv__simd_init(struct gkv__simd *k, unsigned cpu);     /* pure: tests call it per level */
+
+/* The process-wide table: what the CPU has, capped by $GEMKV_CPU or by gkv__simd_cap, which
+ * must come before the first use.  NULL when $GEMKV_CPU names no level. */
+const struct gkv__simd *gkv__simd(void);
+int                     gkv__simd_cap(const char *level);       /* 0, or -1: no such level   */
+
+/* Row i of the level table: its name and the cpu mask that ends with it.  NULL after the last. */
+const char *gkv__simd_level(size_t i, unsigned *mask);
+/* Line i of "slot: level" for the table in use; NULL after the last. */
+const char *gkv__simd_describe(size_t i);
+
+void gkv__simd_ref(struct gkv__simd *k);
+void gkv__simd_avx2(struct gkv__simd *k);
+void gkv__simd_avx512(struct gkv__simd *k);
+
+#endif

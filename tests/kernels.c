@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * kernels.c - every kernel at every level against double precision on the same quantised data.
+ * Inputs end at a guard page, or begin after one, so that a read beyond an end is a crash;
+ * outputs are poisoned, and what lies around them must stay so.  Errors are held against
+ * bounds from numerics: a sum of n products is within (n + c) eps sum |a b|. */
+#include "config.h"
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "simd/simd.h"
+#include "tests/kernels.h"
+#include "tests/tap.h"
+
+static uint32_t state = 12345;
+
+static double uniform(void)             /* xorshift32, in [-1, 1) */
+{
+    state ^= state << 13;
+    state ^= state >> 17;
+    state ^= state << 5;
+    return (double)state / 2147483648.0 - 1;
+}
+
+/* ---- guarded memory --------------------------------------------------------------------- */
+
+enum { N_GUARDED = 16 };
+static struct { char *map; size_t len; } guarded[N_GUARDED];
+static int n_guarded;
+
+/* bytes of memory, flush against an unreadable page behind it (or before it). */
+static void *guard(size_t bytes, int before)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), len = (bytes + page - 1) / page * page;
+    char *p = mmap(NULL, len + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (p == MAP_FAILED || (len && mprotect(p + page, len, PROT_READ | PROT_WRITE)) ||
+        n_guarded == N_GUARDED)
+        exit(1);
+    guarded[n_guarded].map = p;
+    guarded[n_guarded++].len = len + 2 * page;
+    return before ? p + page : p + page + len - bytes;
+}
+
+static void release(void)
+{
+    while (n_guarded) {
+        n_guarded--;
+        munmap(guarded[n_guarded].map, guarded[n_guarded].len);
+    }
+}
+
+static float *floats(size_t n, int before)
+{
+    float *p = guard(n * sizeof *p, before);
+
+    for (size_t i = 0; i < n; i++)
+        p[i] = (float)uniform();
+    return p;
+}
+
+/* Random blocks of a format: random bits with a sane scale. */
+static uint8_t *blocks(const struct gkv__quant *q, size_t n, int before)
+{
+    size_t bytes = n / q->block * q->bytes;
+    uint8_t *p = guard(bytes, before);
+
+    for (size_t i = 0; i < bytes; i++)
+        p[i] = (uint8_t)(uniform() * 127);
+    for (size_t i = 0; i < n / q->block; i++) {
+        uint8_t *b = p + i * q->bytes;
+        uint16_t d = gkv__f32_to_f16((float)uniform() / 8);
+        float f = (float)uniform();
+        uint32_t u;
+
+        memcpy(&u, &f, sizeof u);
+        switch (q->type) {
+        case GKV__TYPE_F32: memcpy(b, &f, sizeof f); break;
+        case GKV__TYPE_F16: d = gkv__f32_to_f16(f); memcpy(b, &d, sizeof d); break;
+        case GKV__TYPE_BF16: d = (uint16_t)(u >> 16); memcpy(b, &d, sizeof d); break;
+        default: memcpy(b, &d, sizeof d);
+        }
+    }
+    return p;
+}
+
+/* ---- one test per slot ------------------------------------------------------------------ */
+
+static const double EPS = FLT_EPSILON / 2;
+
+static void test_unpack(const struct gkv__simd *k, const struct gkv__quant *q)
+{
+    int bad = 0;
+
+    for (size_t n = 0; n <= 40 * q->block && n <= 1300; n += q->block)
+        for (int before = 0; before < 2; before++) {
+            uint8_t *src = blocks(q, n, before);
+            float *out = floats(n, before), *want = malloc((n + 1) * sizeof *want);
+
+            memset(out, 0xa5, n * sizeof *out);
+            q->to_f32(src, want, n);
+            k->unpack[q->type](src, out, n);
+            bad += n && memcmp(out, want, n * sizeof *out);     /* exact */
+            free(want);
+            release();
+        }
+    ok(!bad, "unpack %s: %s", q->name, k->level);
+}
+
+/* Every f16: the only format with subnormals and infinities in the elements themselves. */
+static void test_all_f16(const struct gkv__simd *k)
+{
+    static uint16_t src[65536];
+    static float out[65536];
+    int bad = 0;
+
+    for (size_t i = 0; i < 65536; i++)
+        src[i] = (uint16_t)i;
+    k->unpack[GKV__TYPE_F16](src, out, 65536);
+    for (size_t i = 0; i < 65536; i++) {
+        float want = gkv__f16_to_f32((uint16_t)i);
+        bad += isnan(want) ? !isnan(out[i]) : memcmp(&want, &out[i], sizeof want) != 0;
+    }
+    ok(!bad, "unpack f16, all 65,536: %s", k->level);
+}
+
+static void test_dot(const struct gkv__simd *k, const struct gkv__quant *q)
+{
+    int bad = 0;
+
+    for (size_t n = 0; n <= 40 * q->block && n <= 1300; n += q->block)
+        for (int before = 0; before < 2; before++) {
+            uint8_t *w = blocks(q, n, before);
+            float *x = floats(n, before), *f = malloc((n + 1) * sizeof *f);
+            double want = 0, mag = 0, got;
+
+            q->to_f32(w, f, n);
+            for (size_t i = 0; i < n; i++) {
+                want += (double)f[i] * (double)x[i];
+                mag += fabs((double)f[i] * (double)x[i]);
+            }
+            got = (double)k->dot[q->type](w, x, n);
+            bad += !(fabs(got - want) <= (double)(n + 4) * EPS * mag);
+            free(f);
+            release();
+        }
+    ok(!bad, "dot %s: %s", q->name, k->level);
+}
+
+static void test_gemm(const struct gkv__simd *k)
+{
+    static const size_t ms[] = { 1, 2, 3, 5, 7, 13, 24 }, ks[] = { 1, 7, 64, 129 };
+    int bad = 0, poison = 0;
+
+    for (size_t im = 0; im < sizeof ms / sizeof *ms; im++)
+        for (size_t ik = 0; ik < sizeof ks / sizeof *ks; ik++)
+            for (size_t n = 1; n <= 2 * k->nr + 3; n += n < 4 ? 1 : 5)
+                for (int add = 0; add < 2; add++) {
+                    const size_t m = ms[im], kk = ks[ik], lda = kk + 3, ldc = n + 2;
+                    const size_t n_panels = (n + k->nr - 1) / k->nr;
+                    float *a = floats((m - 1) * lda + kk, add), *w = floats(n * kk, add);
+                    float *panels = floats(n_panels * k->nr * kk, add);
+                    float *c = floats((m - 1) * ldc + n, add);
+                    float *old = malloc(((m - 1) * ldc + n) * sizeof *old);
+
+                    memcpy(old, c, ((m - 1) * ldc + n) * sizeof *old);
+                    for (size_t j = 0; j < n; j += k->nr)
+                        k->pack(panels + j * kk, w + j * kk, kk, n - j < k->nr ? n - j : k->nr, kk);
+                    k->gemm(c, ldc, a, lda, panels, m, n, kk, add);
+                    for (size_t r = 0; r < m; r++)
+                        for (size_t j = 0; j < ldc && r * ldc + j < (m - 1) * ldc + n; j++) {
+                            double want = add ? (double)old[r * ldc + j] : 0, mag = fabs(want);
+                            if (j >= n) {
+                                poison += c[r * ldc + j] != old[r * ldc + j];
+                                continue;
+                            }
+                            for (size_t i = 0; i < kk; i++) {
+                                double p = (double)a[r * lda + i] * (double)w[j * kk + i];
+                                want += p;
+                                mag += fabs(p);
+                            }
+                            bad += !(fabs((double)c[r * ldc + j] - want) <= (double)(kk + 2) * EPS * mag);
+                        }
+                    free(old);
+                    release();
+                }
+    ok(!bad && !poison, "gemm: %s", k->level);
+}
+
+/* Two blocks of keys one after the other, so that the running maximum moves; masked and not. */
+static void test_attend(const struct gkv__simd *k)
+{
+    static const size_t ds[] = { 1, 12, 16, 64, 80, 128 }, ns[] = { 1, 3, 16, 37 };
+    const size_t lanes = k->lanes;
+    double worst = 0;
+
+    for (size_t id = 0; id < sizeof ds / sizeof *ds; id++)
+        for (size_t in = 0; in < sizeof ns / sizeof *ns; in++)
+            for (int masked = 0; masked < 2; masked++) {
+                const size_t d = ds[id], nk = ns[in];
+                float *qt = floats(d * lanes, masked), *kk = floats(2 * nk * d, masked);
+                float *v = floats(2 * nk * d, masked), *ot = floats(d * lanes, masked);
+                float *m = floats(lanes, masked), *l = floats(lanes, masked);
+                float *s = floats(nk * lanes, masked);
+                int32_t *vis = guard(2 * lanes * sizeof *vis, masked);
+
+                memset(ot, 0, d * lanes * sizeof *ot);
+                for (size_t i = 0; i < lanes; i++) {
+                    m[i] = GKV__ATTEND_MIN;
+                    l[i] = 0;
+                    vis[i] = masked ? (int32_t)(i % nk + 1) : (int32_t)nk;
+                    vis[lanes + i] = masked ? (int32_t)(i * 7 % (nk + 1)) : (int32_t)nk;
+                    for (size_t x = 0; x < d; x++)
+                        qt[x * lanes + i] *= 4;
+                }
+                for (size_t b = 0; b < 2; b++)
+                    k->attend(ot, m, l, qt, kk + b * nk * d, v + b * nk * d, nk, d,
+                              masked ? vis + b * lanes : NULL, s);
+                for (size_t i = 0; i < lanes; i++) {
+                    double score[128], max = -INFINITY, sum = 0;
+
+                    for (size_t j = 0; j < 2 * nk; j++) {
+                        int seen = (int32_t)(j % nk) < vis[j / nk * lanes + i];
+                        score[j] = seen ? 0 : -INFINITY;
+                        for (size_t x = 0; x < d && seen; x++)
+                            score[j] += (double)qt[x * lanes + i] * (double)kk[j * d + x];
+                        max = fmax(max, score[j]);
+                    }
+                    for (size_t j = 0; j < 2 * nk; j++)
+                        sum += score[j] = exp2(score[j] - max);
+                    for (size_t x = 0; x < d; x++) {
+                        double want = 0, mag = 0, bound;
+                        for (size_t j = 0; j < 2 * nk; j++) {
+                            want += score[j] / sum * (double)v[j * d + x];
+                            mag += score[j] / sum * fabs((double)v[j * d + x]);
+                        }
+                        /* A score is a sum of d products, at most 4 d: its error is relative in
+                         * the weight (times ln 2); then two sums over the keys. */
+                        bound = (0.7 * 4 * (double)(d * (d + 2)) + 4 * (double)nk + 16) * EPS * mag;
+                        worst = fmax(worst, fabs((double)ot[x * lanes + i] / (double)l[i] - want) /
+                                            (bound + 1e-30));
+                    }
+                }
+                release();
+            }
+    ok(worst <= 1, "attend: %s (%.2f of the bound)", k->level, worst);
+}
+
+static void test_rows(const struct gkv__simd *k)
+{
+    double norm = 0, glu = 0;
+
+    for (size_t n = 1; n < 200; n += n < 40 ? 1 : 13)
+        for (int before = 0; before < 2; before++) {
+            float *x = floats(n, before), *w = floats(n, before), *y = floats(n, before);
+            double ss = 0;
+
+            for (size_t i = 0; i < n; i++)
+                ss += (double)x[i] * (double)x[i];
+            k->rmsnorm(y, x, w, n, 1e-5f);
+            for (size_t i = 0; i < n; i++) {
+                double want = (double)x[i] / sqrt(ss / (double)n + (double)1e-5f) * (double)w[i];
+                norm = fmax(norm, fabs((double)y[i] - want) / (((double)n / 2 + 8) * EPS * fabs(want) + 1e-38));
+            }
+            for (size_t i = 0; i < n; i++)
+                x[i] *= i % 3 ? 8 : 100;        /* the far ends of the exponential too */
+            memcpy(y, x, n * sizeof *y);
+            k->swiglu(y, w, n);
+            for (size_t i = 0; i < n; i++) {
+                double g = (double)x[i], want = g / (1 + exp(-g)) * (double)w[i];
+                /* -g log2(e) is rounded: |g| eps in the exponential */
+                double bound = (fabs(g) + 12) * EPS * fabs(want) + 1e-34;
+                glu = fmax(glu, fabs((double)y[i] - want) / bound);
+            }
+            release();
+        }
+    ok(norm <= 1, "rmsnorm: %s (%.2f of the bound)", k->level, norm);
+    ok(glu <= 1, "swiglu: %s (%.2f of the bound)", k->level, glu);
+}
+
+static void test_level(const struct gkv__simd *k)
+{
+    for (int t = 0; t < GKV__N_TYPES; t++) {
+        test_unpack(k, gkv__quant_of((enum gkv__type)t));
+        test_dot(k, gkv__quant_of((enum gkv__type)t));
+    }
+    test_all_f16(k);
+    test_gemm(k);
+    test_attend(k);
+    test_rows(k);
+}
+
+int main(void)
+{
+    const unsigned cpu = gkv__cpu_detect();
+    struct gkv__simd k;
+    const char *level;
+    unsigned mask;
+
+    for (size_t i = 0; (level = gkv__simd_level(i, &mask)); i++) {
+        if ((mask & cpu) != mask) {
+            skip("this CPU lacks it", "all kernels: %s", level);
+            continue;
+        }
+        gkv__simd_init(&k, mask);
+        test_level(&k);
+    }
+#if HAVE_ISA_AVX2
+    if (cpu & GKV__CPU_AVX2) {
+        fill_wide_table(&k);
+        test_level(&k);
+    }
+#endif
+    return done();
+}

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TESTS_KERNELS_H
+#define TESTS_KERNELS_H
+
+struct gkv__simd;
+void fill_wide_table(struct gkv__simd *k);
+
+#endif

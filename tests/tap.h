@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * tap.h - the Test Anything Protocol: ok(condition, "what"), then return done(). */
+#ifndef TAP_H
+#define TAP_H
+
+#include <stdio.h>
+
+static int tap_n, tap_bad;
+
+#define ok(c, ...)                                                                          \
+    do {                                                                                    \
+        int ok_ = !!(c);                                                                    \
+        tap_bad += !ok_;                                                                    \
+        printf("%sok %d - ", ok_ ? "" : "not ", ++tap_n);                                   \
+        printf(__VA_ARGS__);                                                                \
+        putchar('\n');                                                                      \
+        fflush(stdout);                                                                     \
+    } while (0)
+
+#define skip(why, ...)                                                                      \
+    do {                                                                                    \
+        printf("ok %d - ", ++tap_n);                                                        \
+        printf(__VA_ARGS__);                                                                \
+        printf(" # SKIP %s\n", why);                                                        \
+    } while (0)
+
+#define done() (printf("1..%d\n", tap_n), tap_bad != 0)
+
+#endif
