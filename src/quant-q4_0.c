@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * quant-q4_0.c - blocks of 32: one f16 scale, 4-bit integers less 8 */
+#include "config.h"
+#include <string.h>
+#include "src/quant.h"
+
+#define QK 32
+
+static void to_f32(const void *src, float *dst, size_t n)
+{
+    const uint8_t         *p = src;     /* need not be aligned                            */
+    struct gkv__block_q4_0 b;
+
+    for (size_t i = 0; i < n; i += QK, p += sizeof b) {
+        float d;
+
+        memcpy(&b, p, sizeof b);
+        d = gkv__f16_to_f32(b.d);
+        for (size_t j = 0; j < QK / 2; j++) {
+            dst[i + j] = d * ((b.q[j] & 15) - 8);
+            dst[i + j + QK / 2] = d * ((b.q[j] >> 4) - 8);
+        }
+    }
+}
+
+extern const struct gkv__quant gkv__quant_q4_0;
+const struct gkv__quant gkv__quant_q4_0 = {
+    "q4_0", 2, QK, sizeof(struct gkv__block_q4_0), GKV__TYPE_Q4_0, to_f32, NULL
+};

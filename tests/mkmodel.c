@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * mkmodel.c - write llama models with random weights: tiny ones for tests, big ones for
+ * benchmarks, damaged ones for the reader.  Same options, same bytes, on any machine.
+ *
+ *     mkmodel [options] FILE          a few hundred kilobytes, 4 layers, f16
+ *     mkmodel --shape=8b --type=q4_0 --split=4 FILE
+ *     mkmodel --break=NAME FILE       --list-breaks prints the names */
+#include "config.h"
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "tests/mkmodel.h"
+
+#define NONE UINT32_MAX
+
+struct options {
+    uint32_t n_layer, n_embd, n_head, n_head_kv, head_dim, n_ff, context, n_vocab;
+    uint32_t tied, rope_freqs, filter_layer, alignment, version, seed, n_parts;
+    const char *type;
+};
+
+static const struct { const char *name; struct options o; } shapes[] = {
+    { "tiny", { .n_layer = 4, .n_embd = 64, .n_head = 4, .n_head_kv = 2, .head_dim = 16,
+                .n_ff = 256, .context = 4096 } },
+    { "1b",   { .n_layer = 16, .n_embd = 2048, .n_head = 32, .n_head_kv = 8, .head_dim = 64,
+                .n_ff = 8192, .context = 131072, .n_vocab = 128256, .tied = 1,
+                .rope_freqs = 1 } },
+    { "3b",   { .n_layer = 28, .n_embd = 3072, .n_head = 24, .n_head_kv = 8,
+                .head_dim = 128, .n_ff = 8192, .context = 131072, .n_vocab = 128256,
+                .tied = 1, .rope_freqs = 1 } },
+    { "8b",   { .n_layer = 32, .n_embd = 4096, .n_head = 32, .n_head_kv = 8,
+                .head_dim = 128, .n_ff = 14336, .context = 131072, .n_vocab = 128256,
+                .rope_freqs = 1 } },
+};
+
+#define N_SHAPES (sizeof shapes / sizeof *shapes)
+
+/* Options that are a number in struct options. */
+static const struct { const char *name; size_t at; } numbers[] = {
+    { "layers",       offsetof(struct options, n_layer) },
+    { "embd",         offsetof(struct options, n_embd) },
+    { "heads",        offsetof(struct options, n_head) },
+    { "heads-kv",     offsetof(struct options, n_head_kv) },
+    { "head-dim",     offsetof(struct options, head_dim) },
+    { "ff",           offsetof(struct options, n_ff) },
+    { "context",      offsetof(struct options, context) },
+    { "vocab",        offsetof(struct options, n_vocab) },
+    { "tied",         offsetof(struct options, tied) },
+    { "rope-freqs",   offsetof(struct options, rope_freqs) },
+    { "filter-layer", offsetof(struct options, filter_layer) },
+    { "alignment",    offsetof(struct options, alignment) },
+    { "gguf-version", offsetof(struct options, version) },
+    { "seed",         offsetof(struct options, seed) },
+    { "split",        offsetof(struct options, n_parts) },
+};
+
+#define N_NUMBERS (sizeof numbers / sizeof *numbers)
+
+static const char usage[] =
+    "usage: mkmodel [--shape=tiny|1b|3b|8b] [--type=f32|f16|bf16|q8_0|q4_0|mixed]\n"
+    "               [--layers=N] [--embd=N] [--heads=N] [--heads-kv=N] [--head-dim=N]\n"
+    "               [--ff=N] [--context=N] [--vocab=N] [--tied=0|1] [--rope-freqs=0|1]\n"
+    "               [--filter-layer=N] [--alignment=N] [--gguf-version=2|3] [--seed=N]\n"
+    "               [--split=PARTS] [--break=NAME] FILE\n"
+    "       mkmodel --list-breaks\n";
+
+void die(const char *fmt, ...)
+{
+    va_list ap;
+
+    fputs("mkmodel: ", stderr);
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputc('\n', stderr);
+    exit(1);
+}
+
+/* ---- vocabulary ---------------------------------------------------------------------- */
+/* Byte-level BPE: 256 bytes, some merges, control tokens, unused ones to fill up. */
+enum { NORMAL = 1, CONTROL = 3, UNUSED = 5 };
+
+static const char *const merges[] = {
+    "t h", "th e", "i n", "e r", "a n", "o n", "r e", "a t", "e n", "o r", "in g", "an d",
+    "\u0120 t", "\u0120 a", "\u0120 the", "\u0120 and", "\u0120 i", "\u0120 s", "\u0120 o",
+    "\u010a \u010a",
+};
+
+static const char *const controls[] = { "<|begin_of_text|>", "<|im_start|>", "<|im_end|>" };
+
+#define N_MERGES   (sizeof merges / sizeof *merges)
+#define N_CONTROLS (sizeof controls / sizeof *controls)
+#define FIRST_CONTROL (256 + (uint32_t)N_MERGES)
+#define MIN_VOCAB     (FIRST_CONTROL + (uint32_t)N_CONTROLS)
+
+static const char chatml[] =
+    "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\\n' + "
+    "message['content'] + '<|im_end|>' + '\\n'}}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+
+/* GPT-2 writes a byte as a printable character: itself in Latin-1 or one from U+0100 on. */
+static void spell_byte(unsigned byte, char out[4])
+{
+    unsigned c = 0;
+
+    for (unsigned b = 0, unprintable = 0; b <= byte; b++) {
+        bool printable = (b >= 33 && b <= 126) || (b >= 161 && b != 173);
+
+        c = printable ? b : 256 + unprintable++;
+    }
+    if (c < 128)
+        snprintf(out, 4, "%c", (int)c);
+    else
+        snprintf(out, 4, "%c%c", (int)(0xc0 | c >> 6), (int)(0x80 | (c & 63)));
+}
+
+static void add_vocabulary(struct file *f, const struct options *o)
+{
+    struct kv *tokens, *types, *list;
+    char       text[64];
+
+    add_str(f, "tokenizer.ggml.model", "gpt2");
+    add_str(f, "tokenizer.ggml.pre", "qwen2");
+    tokens = add_array(f, "tokenizer.ggml.tokens", GKV__STR);
+    for (uint32_t id = 0; id < o->n_vocab; id++) {
+        if (id < 256) {
+            spell_byte(id, text);
+        } else if (id < FIRST_CONTROL) {
+            const char *m = merges[id - 256], *space = strchr(m, ' ');
+
+            snprintf(text, sizeof text, "%.*s%s", (int)(space - m), m, space + 1);
+        } else if (id < MIN_VOCAB) {
+            snprintf(text, sizeof text, "%s", controls[id - FIRST_CONTROL]);
+        } else {
+            snprintf(text, sizeof text, "<|unused_%u|>", id);
+        }
+        append_str(tokens, text);
+    }
+    types = add_array(f, "tokenizer.ggml.token_type", GKV__I32);
+    for (uint32_t id = 0; id < o->n_vocab; id++) {
+        int32_t type = id < FIRST_CONTROL ? NORMAL : id < MIN_VOCAB ? CONTROL : UNUSED;
+
+        append(types, &type, sizeof type);
+    }
+    list = add_array(f, "tokenizer.ggml.merges", GKV__STR);
+    for (size_t i = 0; i < N_MERGES; i++)
+        append_str(list, merges[i]);
+    add_u32(f, "tokenizer.ggml.bos_token_id", FIRST_CONTROL);
+    add_u32(f, "tokenizer.ggml.eos_token_id", FIRST_CONTROL + 2);
+    add_bool(f, "tokenizer.ggml.add_bos_token", true);
+    add_str(f, "tokenizer.chat_template", chatml);
+}
+
+/* ---- the model ----------------------------------------------------------------------- */
+static void add_metadata(struct file *f, const struct options *o)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "gemkv-random-%uL-%u-%s", o->n_layer, o->n_embd, o->type);
+    add_str(f, "general.architecture", "llama");
+    add_str(f, "general.name", name);
+    if (o->alignment != 32)
+        add_u32(f, "general.alignment", o->alignment);
+    add_u32(f, "llama.block_count", o->n_layer);
+    add_u32(f, "llama.context_length", o->context);
+    add_u32(f, "llama.embedding_length", o->n_embd);
+    add_u32(f, "llama.feed_forward_length", o->n_ff);
+    add_u32(f, "llama.attention.head_count", o->n_head);
+    add_u32(f, "llama.attention.head_count_kv", o->n_head_kv);
+    add_u32(f, "llama.attention.key_length", o->head_dim);
+    add_u32(f, "llama.attention.value_length", o->head_dim);
+    add_f32(f, "llama.attention.layer_norm_rms_epsilon", 1e-5f);
+    add_u32(f, "llama.rope.dimension_count", o->head_dim);
+    add_f32(f, "llama.rope.freq_base", 500000);
+    add_u32(f, "llama.vocab_size", o->n_vocab);
+    if (o->filter_layer != NONE)
+        add_u32(f, "gemkv.filter_layer", o->filter_layer);
+    add_vocabulary(f, o);
+}
+
+/* Of a matrix with rows of n_in; f16 where the rows are not whole blocks. */
+static const struct gkv__quant *format_of(const struct options *o, const struct file *f,
+                                          uint64_t n_in)
+{
+    static const char *const mix[] = { "q8_0", "q4_0", "f16", "bf16", "f32" };
+    bool                     mixed = !strcmp(o->type, "mixed");
+    const struct gkv__quant *q = gkv__quant_named(mixed ? mix[f->n_tensors % 5] : o->type);
+
+    if (!q || q->type == GKV__TYPE_NONE)
+        die("cannot write type %s", o->type);
+    return n_in % q->block ? gkv__quant_named("f16") : q;
+}
+
+static void add_matrix(struct file *f, const struct options *o, float deviation,
+                       uint32_t n_out, uint32_t n_in, const char *name)
+{
+    add_tensor(f, format_of(o, f, n_in), RANDOM, deviation, n_out, n_in, "%s", name);
+}
+
+static float root(float x)                      /* sqrtf would do, but for -lm */
+{
+    float y = x < 1 ? 1 : x;
+
+    for (int i = 0; i < 64; i++)
+        y = (y + x / y) / 2;
+    return y;
+}
+
+/* Deviations follow the reference oracle's generator: peaked attention (logits of deviation
+ * about 2), and layers that add little to the residual stream, so that it does not blow up.
+ * Tied embeddings must outgrow their own echo. */
+static void add_tensors(struct file *f, const struct options *o)
+{
+    const struct gkv__quant *f32 = gkv__quant_named("f32");
+    const uint32_t           d = o->n_embd, q = o->n_head * o->head_dim;
+    const uint32_t           kv = o->n_head_kv * o->head_dim;
+    const float              in = 1 / root((float)d), gain = o->tied ? 9 : 1;
+    const struct { const char *name; uint32_t n_out, n_in; float deviation; } mats[] = {
+        { "attn_q", q, d, 1.48f * in },         { "attn_k", kv, d, 1.48f * in },
+        { "attn_v", kv, d, in },
+        { "attn_output", d, q, gain * 0.5f / root((float)q) },
+        { "ffn_gate", o->n_ff, d, in },         { "ffn_up", o->n_ff, d, in },
+        { "ffn_down", d, o->n_ff, gain * 0.4f / root((float)o->n_ff) },
+    };
+
+    add_matrix(f, o, 1, o->n_vocab, d, "token_embd.weight");
+    add_tensor(f, f32, AROUND_ONE, 0, 1, d, "output_norm.weight");
+    if (!o->tied)
+        add_matrix(f, o, 4 * in, o->n_vocab, d, "output.weight");
+    if (o->rope_freqs)
+        add_tensor(f, f32, RAMP, 0, 1, o->head_dim / 2, "rope_freqs.weight");
+    for (uint32_t il = 0; il < o->n_layer; il++) {
+        add_tensor(f, f32, AROUND_ONE, 0, 1, d, "blk.%u.attn_norm.weight", il);
+        for (size_t i = 0; i < sizeof mats / sizeof *mats; i++) {
+            char name[64];
+
+            snprintf(name, sizeof name, "blk.%u.%s.weight", il, mats[i].name);
+            add_matrix(f, o, mats[i].deviation, mats[i].n_out, mats[i].n_in, name);
+        }
+        add_tensor(f, f32, AROUND_ONE, 0, 1, d, "blk.%u.ffn_norm.weight", il);
+    }
+}
+
+/* ---- options ------------------------------------------------------------------------- */
+static uint32_t number(const char *name, const char *text)
+{
+    char         *end;
+    unsigned long v = strtoul(text, &end, 10);
+
+    if (*text < '0' || *text > '9' || *end || v >= NONE)
+        die("--%s: expected a number, found %s", name, text);
+    return (uint32_t)v;
+}
+
+static void set_shape(struct options *o, const char *name)
+{
+    for (size_t i = 0; i < N_SHAPES; i++)
+        if (!strcmp(shapes[i].name, name)) {
+            *o = shapes[i].o;
+            o->type = "f16";
+            o->version = 3;
+            o->alignment = 32;
+            o->filter_layer = NONE;
+            o->seed = 1;
+            return;
+        }
+    die("no shape %s", name);
+}
+
+/* --shape first, wherever it stands: it sets the rest. */
+static const char *parse(struct options *o, int argc, char **argv, const char **damage)
+{
+    enum { SHAPE = N_NUMBERS, TYPE, BREAK, LIST };
+    struct option rows[N_NUMBERS + 5] = {
+        [SHAPE] = { "shape", required_argument, NULL, SHAPE },
+        [TYPE]  = { "type", required_argument, NULL, TYPE },
+        [BREAK] = { "break", required_argument, NULL, BREAK },
+        [LIST]  = { "list-breaks", no_argument, NULL, LIST },
+    };
+    int c;
+
+    for (size_t i = 0; i < N_NUMBERS; i++)
+        rows[i] = (struct option){ numbers[i].name, required_argument, NULL, (int)i };
+    set_shape(o, "tiny");
+    for (int pass = 0; pass < 2; pass++) {
+        optind = 1;
+        while ((c = getopt_long(argc, argv, "", rows, NULL)) != -1) {
+            if (c == '?') {
+                fputs(usage, stderr);
+                exit(2);
+            }
+            if (c == LIST) {
+                list_breaks();
+                exit(0);
+            }
+            if (pass == 0 && c == SHAPE)
+                set_shape(o, optarg);
+            if (pass == 0)
+                continue;
+            if (c == TYPE)
+                o->type = optarg;
+            else if (c == BREAK)
+                *damage = optarg;
+            else if (c < (int)N_NUMBERS)
+                *(uint32_t *)(void *)((char *)o + numbers[c].at) =
+                    number(numbers[c].name, optarg);
+        }
+    }
+    if (optind != argc - 1) {
+        fputs(usage, stderr);
+        exit(2);
+    }
+    return argv[optind];
+}
+
+int main(int argc, char **argv)
+{
+    struct options o;
+    struct file    f = { .magic = "GGUF" };
+    const char    *damage = NULL;
+    const char    *path = parse(&o, argc, argv, &damage);
+
+    if (!o.n_vocab)
+        o.n_vocab = MIN_VOCAB;
+    if (o.n_vocab < MIN_VOCAB)
+        die("the vocabulary needs at least %u tokens", MIN_VOCAB);
+    if (!o.n_layer || !o.n_embd || !o.n_head || !o.n_head_kv || !o.head_dim || !o.n_ff)
+        die("empty shape");
+    if (o.alignment < 8 || o.alignment > 65536 || (o.alignment & (o.alignment - 1)))
+        die("--alignment: expected a power of two from 8 to 65536");
+    f.version = o.version;
+    f.alignment = o.alignment;
+    f.seed = o.seed;
+    add_metadata(&f, &o);
+    add_tensors(&f, &o);
+    if (damage && !break_file(&f, damage))
+        die("no damage %s; see --list-breaks", damage);
+    if (o.n_parts)
+        write_parts(&f, path, o.n_parts);
+    else
+        write_file(&f, path);
+    for (size_t i = 0; i < f.n_kv; i++)
+        free(f.kv[i].data);
+    free(f.kv);
+    free(f.tensor);
+    return 0;
+}
