@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * unicode.h - UTF-8 and the three character classes that pre-tokenizers ask for. */
+#ifndef GKV__UNICODE_H
+#define GKV__UNICODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { GKV__UC_OTHER = 0, GKV__UC_LETTER = 1, GKV__UC_NUMBER = 2, GKV__UC_SPACE = 4 };
+
+/* General categories L* and N*, and White_Space, of the Unicode version in unicode-data.h. */
+unsigned gkv__uc_class(uint32_t cp);
+
+/* Decode one code point at p < end; returns its length in bytes.  A byte that does not begin
+ * a well-formed sequence (RFC 3629: no overlong forms, no surrogates, at most U+10FFFF) gives
+ * *cp = 0xFFFD and length 1 with *bad set; it is cleared otherwise (bad may be NULL). */
+size_t gkv__utf8_next(const unsigned char *p, const unsigned char *end, uint32_t *cp, int *bad);
+
+/* Offset of the first byte that is not part of well-formed UTF-8, or len.  *cut (may be NULL)
+ * is set when the text is good so far but ends inside a sequence: then the offset is where
+ * that sequence begins. */
+size_t gkv__utf8_check(const char *text, size_t len, int *cut);
+
+#endif

@@ -1,0 +1,797 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * unit-token.c - tokenizers: exact vectors, round trips, cuts, odd and bad vocabularies */
+#include "config.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "src/token.h"
+#include "src/unicode.h"
+#include "tests/tap.h"
+
+#define PATH_BYTES 4096
+
+static const char *srcdir, *shared;
+
+static const char *path_in(const char *dir, const char *name)
+{
+    static char path[PATH_BYTES];
+
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    return path;
+}
+
+static uint64_t rng_state = 1;
+
+static uint32_t rng(void)       /* splitmix64 */
+{
+    uint64_t x = rng_state += UINT64_C(0x9e3779b97f4a7c15);
+
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (uint32_t)(x >> 32);
+}
+
+static void *must(void *p)
+{
+    if (!p) {
+        printf("Bail out! no memory\n");
+        exit(1);
+    }
+    return p;
+}
+
+/* A whole file, or NULL. */
+static char *slurp(const char *path, size_t *len)
+{
+    FILE  *f = fopen(path, "rb");
+    char  *text = NULL;
+    size_t cap = 0, n;
+
+    *len = 0;
+    if (!f)
+        return NULL;
+    do {
+        text = must(realloc(text, cap += 1 << 20));
+        n = fread(text + *len, 1, cap - *len - 1, f);
+        *len += n;
+    } while (n > 0);
+    text[*len] = 0;
+    fclose(f);
+    return text;
+}
+
+/* ---- one vocabulary ------------------------------------------------------------------ */
+
+struct model {
+    struct gkv__gguf  *g;
+    struct gkv__vocab *v;
+};
+
+static gkv_status open_model(struct model *m, const char *path, gkv_error *err)
+{
+    gkv_status status;
+
+    *m = (struct model){ NULL, NULL };
+    err->text[0] = 0;
+    status = gkv__gguf_open(&m->g, path, err);
+    if (status == GKV_OK)
+        status = gkv__vocab_open(&m->v, m->g, err);
+    return status;
+}
+
+static void close_model(struct model *m)
+{
+    gkv__vocab_close(m->v);
+    gkv__gguf_close(m->g);
+}
+
+static struct gkv__tokens tokens(const struct gkv__vocab *v, const char *text, size_t len,
+                                 bool plain)
+{
+    struct gkv__tokens t = { NULL, NULL, 0, 0 };
+    struct gkv__range  whole = { 0, len };
+
+    if (gkv__tokenize(v, text, len, &whole, plain, &t, NULL) != GKV_OK)
+        must(NULL);
+    return t;
+}
+
+static bool same(const struct gkv__tokens *t, const uint32_t *id, size_t n)
+{
+    return t->n == n && (n == 0 || memcmp(t->id, id, n * sizeof *id) == 0);
+}
+
+/* Tokenize as plain text and compare with a list of ids that ends with GKV__NO_TOKEN. */
+static bool gives(const struct gkv__vocab *v, const char *text, bool plain,
+                  const uint32_t *id)
+{
+    struct gkv__tokens t = tokens(v, text, strlen(text), plain);
+    size_t             n = 0;
+    bool               good;
+
+    while (id[n] != GKV__NO_TOKEN)
+        n++;
+    good = same(&t, id, n);
+    if (!good)
+        for (size_t i = 0; i < t.n; i++)
+            printf("# %zu: %" PRIu32 "\n", i, t.id[i]);
+    gkv__tokens_free(&t);
+    return good;
+}
+
+#define IDS(...) ((const uint32_t[]){ __VA_ARGS__, GKV__NO_TOKEN })
+
+/* The lengths add up to the text; with well-formed text so do the bytes of the tokens. */
+static bool round_trip(const struct gkv__vocab *v, const char *text, size_t len,
+                       bool formed)
+{
+    struct gkv__tokens t = tokens(v, text, len, true);
+    size_t             at = 0;
+    bool               good = true;
+
+    for (size_t i = 0; i < t.n && good; i++) {
+        char   piece[512];
+        size_t n = gkv__token_text(v, t.id[i], true, piece, sizeof piece);
+
+        good = t.len[i] <= len - at && n <= sizeof piece &&
+               (!formed || (n == t.len[i] && memcmp(piece, text + at, n) == 0));
+        at += t.len[i];
+    }
+    good = good && at == len;
+    gkv__tokens_free(&t);
+    return good;
+}
+
+/* Fed in pieces of step bytes, cut where it is safe: the ids are those of the whole. */
+static bool cuts_agree(const struct gkv__vocab *v, const char *text, size_t len,
+                       size_t step, size_t *n_cuts)
+{
+    struct gkv__tokens whole = tokens(v, text, len, true), parts = { NULL, NULL, 0, 0 };
+    size_t             at = 0, have = step, cut;
+    bool               good;
+
+    *n_cuts = 0;
+    while (have < len) {
+        struct gkv__range all = { 0, 0 };
+
+        cut = gkv__token_safe_cut(v, text + at, have - at);
+        all.end = cut;
+        if (gkv__tokenize(v, text + at, cut, &all, 1, &parts, NULL) != GKV_OK)
+            must(NULL);
+        *n_cuts += cut > 0;
+        at += cut;
+        have += step;
+    }
+    gkv__tokenize(v, text + at, len - at, &(struct gkv__range){ 0, len - at }, 1, &parts,
+                  NULL);
+    good = same(&parts, whole.id, whole.n);
+    gkv__tokens_free(&whole);
+    gkv__tokens_free(&parts);
+    return good;
+}
+
+/* ---- vectors ------------------------------------------------------------------------- */
+
+/* tests/files/token/vectors.py says what a line is. */
+static void check_vectors(const struct gkv__vocab *v, const char *name)
+{
+    char   file[64], *all, *line, *rest;
+    size_t len, cases = 0;
+
+    snprintf(file, sizeof file, "tests/files/token/%s.vec", name);
+    all = slurp(path_in(srcdir, file), &len);
+    if (!all) {
+        ok(0, "%s: %s is missing", name, file);
+        return;
+    }
+    for (line = strtok_r(all, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        char               *p = strchr(line, ' '), *word;
+        size_t              n = 0, n_ids = 0;
+        uint8_t            *text = must(malloc(strlen(line)));
+        uint32_t           *id = must(malloc(strlen(line) * sizeof *id));
+        struct gkv__tokens  t;
+        bool                good;
+
+        cases++;
+        *p++ = 0;
+        for (; *p != ' ' && *p != '-'; p += 2, n++) {
+            unsigned byte = 0;
+
+            sscanf(p, "%2x", &byte);
+            text[n] = (uint8_t)byte;
+        }
+        p += *p == '-';
+        t = tokens(v, (char *)text, n, true);
+        for (word = strtok(p, " "); word && *word != '|'; word = strtok(NULL, " "))
+            id[n_ids++] = (uint32_t)strtoul(word, NULL, 10);
+        good = same(&t, id, n_ids);
+        gkv__tokens_free(&t);
+        if (!good)
+            ok(0, "%s: %s, names not parsed", name, line);
+
+        t = tokens(v, (char *)text, n, false);
+        n_ids = 0;
+        word = strtok(NULL, " ");
+        if (gkv__vocab_add_bos(v)) {
+            good = word && gkv__vocab_bos(v) == strtoul(word, NULL, 10);
+            word = strtok(NULL, " ");
+        }
+        for (; word; word = strtok(NULL, " "))
+            id[n_ids++] = (uint32_t)strtoul(word, NULL, 10);
+        if (!good || !same(&t, id, n_ids))
+            ok(0, "%s: %s, names parsed", name, line);
+        gkv__tokens_free(&t);
+        if (!round_trip(v, (char *)text, n, gkv__utf8_check((char *)text, n, NULL) == n))
+            ok(0, "%s: %s, round trip", name, line);
+        free(text);
+        free(id);
+    }
+    free(all);
+    ok(cases >= 68, "%s: %zu cases", name, cases);
+}
+
+/* llama.cpp's own pairs: texts between separator lines, a line of ids for each. */
+static void check_pairs(const struct gkv__vocab *v, const char *path)
+{
+    static const char separator[] = "\n__ggml_vocab_test__\n";
+    char              name[PATH_BYTES + 4], *texts, *ids, *p, *q;
+    size_t            len, cases = 0, bad = 0;
+
+    snprintf(name, sizeof name, "%s.inp", path);
+    texts = slurp(name, &len);
+    snprintf(name, sizeof name, "%s.out", path);
+    ids = slurp(name, &len);
+    if (!texts || !ids) {
+        ok(1, "%s.inp # SKIP not here", path);
+        goto out;
+    }
+    for (p = texts, q = ids; p && *q; cases++) {
+        char              *end = strstr(p, separator), *line = strchr(q, '\n');
+        size_t             n = end ? (size_t)(end - p) : strlen(p);
+        struct gkv__tokens t = tokens(v, p, n, true);
+
+        if (!end && n > 0 && p[n - 1] == '\n')
+            n--;
+        for (size_t i = 0; i < t.n; i++)
+            bad += strtoul(q, &q, 10) != t.id[i];
+        while (*q == ' ')
+            q++;
+        bad += q != line;
+        q = line + 1;
+        p = end ? end + sizeof separator - 1 : NULL;
+        gkv__tokens_free(&t);
+    }
+    ok(cases >= 46 && bad == 0, "llama.cpp's pairs: %zu cases, %zu differ", cases, bad);
+out:
+    free(texts);
+    free(ids);
+}
+
+/* ---- made texts ---------------------------------------------------------------------- */
+
+static size_t put_utf8(char *o, uint32_t cp)
+{
+    if (cp < 0x80) {
+        o[0] = (char)cp;
+        return 1;
+    }
+    if (cp < 0x800) {
+        o[0] = (char)(0xc0 | cp >> 6);
+        o[1] = (char)(0x80 | (cp & 63));
+        return 2;
+    }
+    if (cp < 0x10000) {
+        o[0] = (char)(0xe0 | cp >> 12);
+        o[1] = (char)(0x80 | (cp >> 6 & 63));
+        o[2] = (char)(0x80 | (cp & 63));
+        return 3;
+    }
+    o[0] = (char)(0xf0 | cp >> 18);
+    o[1] = (char)(0x80 | (cp >> 12 & 63));
+    o[2] = (char)(0x80 | (cp >> 6 & 63));
+    o[3] = (char)(0x80 | (cp & 63));
+    return 4;
+}
+
+/* Runs of one kind of character, of random length, from all over Unicode; about every 16th
+ * byte is bad if wanted. */
+static size_t random_text(char *o, size_t cap, bool formed)
+{
+    static const uint32_t from[][2] = {
+        { 0, 32 }, { 32, 1 }, { 33, 15 }, { '0', 10 }, { 'a', 26 }, { 'A', 26 },
+        { '\'', 1 }, { '\n', 1 }, { '\r', 1 }, { 0x80, 0x80 }, { 0x300, 0x70 },
+        { 0x391, 0x200 },
+        { 0x660, 10 }, { 0x2000, 0x70 }, { 0x3040, 0xc0 }, { 0x4e00, 0x5000 },
+        { 0x1f300, 0x300 }, { 0, 0x110000 },
+    };
+    size_t n = 0;
+
+    while (n + 4 <= cap) {
+        const uint32_t *set = from[rng() % (sizeof from / sizeof *from)];
+
+        unsigned        run = rng() % 8 ? rng() % 6 : rng() % 90;
+
+        for (; run > 0 && n + 4 <= cap; run--) {
+            uint32_t cp = set[0] + rng() % set[1];
+
+            if (cp < 0xd800 || cp >= 0xe000)
+                n += put_utf8(o + n, cp);
+            if (!formed && rng() % 16 == 0)
+                o[n - 1] = (char)rng();
+        }
+    }
+    return n;
+}
+
+static void check_made(const struct gkv__vocab *v, const char *name)
+{
+    static char text[20000];
+    bool        formed = true, bad = true, cut = true;
+    size_t      n_cuts = 0, total = 0;
+
+    for (int i = 0; i < 200; i++) {
+        size_t n = random_text(text, 1 + rng() % (sizeof text - 1), true), cuts;
+
+        formed &= round_trip(v, text, n, true);
+        cut &= cuts_agree(v, text, n, 1 + rng() % 300, &cuts);
+        n_cuts += cuts;
+        total += n;
+        n = random_text(text, 1 + rng() % 2000, false);
+        bad &= round_trip(v, text, n, false);
+        cut &= cuts_agree(v, text, n, 1 + rng() % 300, &cuts);
+    }
+    ok(formed, "%s: random text comes back", name);
+    ok(bad, "%s: lengths of random bytes add up", name);
+    ok(cut && n_cuts > total / 2000, "%s: cut at %zu places, same ids", name, n_cuts);
+}
+
+/* Words that a quadratic loop would take hours for. */
+static void check_long(const struct gkv__vocab *v, const char *name)
+{
+    static const char *const kind[] = { "a", "ab", "-", " ", "\n", "1", " \n", "\xc3\xa9" };
+    size_t                   n = 1 << 18;
+    char                    *text = must(malloc(n));
+    bool                     good = true;
+
+    for (size_t k = 0; k < sizeof kind / sizeof *kind; k++) {
+        for (size_t i = 0; i < n; i++)
+            text[i] = kind[k][i % strlen(kind[k])];
+        good &= round_trip(v, text, n, true);
+    }
+    for (size_t i = 0; i < n; i++)
+        text[i] = (char)('a' + rng() % 26);
+    good &= round_trip(v, text, n, true);
+    free(text);
+    ok(good, "%s: words of 256 KB", name);
+}
+
+static void check_novels(const struct gkv__vocab *v, const char *name)
+{
+    static const char *const novel[] = {
+        "baring-gould-domitia", "broughton-red-as-a-rose-is-she",
+        "clive-why-paul-ferroll-killed-his-wife", "craik-mistress-and-maid",
+        "nesbit-the-prophets-mantle", "steel-the-hosts-of-the-lord",
+    };
+    size_t here = 0;
+    bool   good = true, cut = true;
+
+    for (size_t i = 0; i < sizeof novel / sizeof *novel; i++) {
+        char   file[128], *text;
+        size_t len, n_cuts;
+
+        snprintf(file, sizeof file, "eval/haystack/%s.txt", novel[i]);
+        text = slurp(path_in(shared, file), &len);
+        if (!text)
+            continue;
+        here++;
+        good &= round_trip(v, text, len, true);
+        cut &= cuts_agree(v, text, len, 1000, &n_cuts);
+        cut &= n_cuts > len / 1000 - 10;
+        free(text);
+    }
+    if (here == 0) {
+        ok(1, "%s: novels # SKIP no %s/eval/haystack", name, shared);
+        return;
+    }
+    ok(good, "%s: %zu novels come back", name, here);
+    ok(cut, "%s: novels in pieces of 1000 bytes give the same ids", name);
+}
+
+static void check_all(const struct gkv__vocab *v, const char *name)
+{
+    check_vectors(v, name);
+    check_made(v, name);
+    check_long(v, name);
+    check_novels(v, name);
+}
+
+/* ---- the bundled model --------------------------------------------------------------- */
+
+/* Ids of a text with these plain ranges, in a string. */
+static const char *ids_with(const struct gkv__vocab *v, const char *text,
+                            const struct gkv__range *plain, size_t n_plain)
+{
+    static char        s[2][1024];
+    static int         which;
+    struct gkv__tokens t = { NULL, NULL, 0, 0 };
+    char              *o = s[which ^= 1];
+    size_t             n = 0;
+
+    gkv__tokenize(v, text, strlen(text), plain, n_plain, &t, NULL);
+    o[0] = 0;
+    for (size_t i = 0; i < t.n && n < sizeof s[0] - 16; i++)
+        n += (size_t)sprintf(o + n, "%" PRIu32 " ", t.id[i]);
+    gkv__tokens_free(&t);
+    return o;
+}
+
+static void check_mini(const struct gkv__vocab *v)
+{
+    const char *text = "<|im_start|>user  \n x<|im_end|>  y<|im_end|>";
+    uint32_t    end = gkv__vocab_find(v, "<|im_end|>", 10);
+    char        buf[16];
+
+    ok(gkv__vocab_size(v) == 16384 && !strcmp(gkv__vocab_kind(v), "bpe") &&
+       !strcmp(gkv__vocab_pre(v), "qwen2"), "mini: size, kind, pre-tokenizer");
+    ok(gkv__vocab_bos(v) == 16376 && gkv__vocab_add_bos(v), "mini: BOS");
+    ok(end == 16378 && gkv__vocab_is_end(v, end), "mini: <|im_end|> ends");
+    ok(!gkv__vocab_is_end(v, 16377) && !gkv__vocab_is_end(v, 100) &&
+       !gkv__vocab_is_end(v, GKV__NO_TOKEN), "mini: others do not");
+    ok(gkv__vocab_is_end(v, 16379), "mini: <|end_of_text|> ends by its name");
+    ok(gkv__vocab_find(v, "no such token", 13) == GKV__NO_TOKEN &&
+       gkv__vocab_find(v, "", 0) == GKV__NO_TOKEN, "mini: unknown names");
+    ok(gkv__token_text(v, end, false, buf, sizeof buf) == 0 &&
+       gkv__token_text(v, end, true, buf, sizeof buf) == 10 &&
+       memcmp(buf, "<|im_end|>", 10) == 0, "mini: text of a control token if asked for");
+    ok(gkv__token_text(v, end, true, buf, 3) == 10, "mini: text longer than its room");
+    ok(gkv__token_text(v, 16384, true, buf, sizeof buf) == 0, "mini: no text past the end");
+
+    /* Ranges that begin and end inside words and white space, but hold no name. */
+    for (size_t i = 12; i <= 21; i++)
+        for (size_t j = i; j <= 21; j++)
+            if (strcmp(ids_with(v, text, (struct gkv__range[]){ { i, j } }, 1),
+                       ids_with(v, text, NULL, 0)))
+                ok(0, "mini: plain range %zu..%zu changes the ids", i, j);
+    ok(strstr(ids_with(v, text, NULL, 0), "16378") != NULL, "mini: names are parsed");
+    ok(!strstr(ids_with(v, text, (struct gkv__range[]){ { 0, strlen(text) } }, 1), "1637"),
+       "mini: names in plain text are not");
+    for (size_t i = 21; i <= 30; i++)   /* one byte of the first <|im_end|> is plain */
+        if (strcmp(ids_with(v, text, (struct gkv__range[]){ { i, i + 1 } }, 1),
+                   ids_with(v, text, (struct gkv__range[]){ { 21, 31 } }, 1)))
+            ok(0, "mini: a name that is plain in part, %zu", i);
+    ok(1, "mini: plain ranges");
+}
+
+/* ---- vocabularies made here ---------------------------------------------------------- */
+
+struct recipe {                 /* NULL or 0: as a sound vocabulary has it */
+    const char *model, *pre;
+    const char *token[12];      /* after the 256 bytes; spelled as in a file, type first:
+                                 * "1ab" is an ordinary token */
+    const char *merge[12];
+    const char *bad;            /* what to get wrong */
+    uint32_t    eos;
+};
+
+struct buffer {
+    uint8_t at[65536];
+    size_t  n;
+    uint64_t n_kv;
+};
+
+static void put(struct buffer *b, uint64_t x, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        b->at[b->n++] = (uint8_t)(x >> 8 * i);
+}
+
+static void put_str(struct buffer *b, const char *s)
+{
+    put(b, strlen(s), 8);
+    memcpy(b->at + b->n, s, strlen(s));
+    b->n += strlen(s);
+}
+
+static void put_key(struct buffer *b, const char *key, uint32_t type)
+{
+    put_str(b, key);
+    put(b, type, 4);
+    b->n_kv++;
+}
+
+static void put_array(struct buffer *b, const char *key, uint32_t type, uint64_t n)
+{
+    put_key(b, key, GKV__ARR);
+    put(b, type, 4);
+    put(b, n, 8);
+}
+
+/* GPT-2's spelling of a byte. */
+static const char *spelled(unsigned c)
+{
+    static char s[5];
+    uint32_t    cp = c;
+
+    if (c <= 0x20)
+        cp = c + 0x100;
+    else if (c >= 0x7f && c <= 0xa0)
+        cp = c - 0x7f + 0x121;
+    else if (c == 0xad)
+        cp = 0x143;
+    s[put_utf8(s, cp)] = 0;
+    return s;
+}
+
+static gkv_status make(struct model *m, const struct recipe *r, gkv_error *err)
+{
+    static struct buffer b;
+    const char          *bad = r->bad ? r->bad : "", *tmp = getenv("TMPDIR");
+    char                 path[PATH_BYTES];
+    size_t               n_tokens = 256, n_merges = 0;
+    gkv_status           status;
+    int                  fd;
+
+    while (n_tokens < 256 + 12 && r->token[n_tokens - 256])
+        n_tokens++;
+    while (n_merges < 12 && r->merge[n_merges])
+        n_merges++;
+    b.n = b.n_kv = 0;
+    put(&b, 0x46554747, 4);
+    put(&b, 3, 4);
+    put(&b, 0, 8);
+    put(&b, 0, 8);              /* n_kv, below */
+    if (strcmp(bad, "no model")) {
+        put_key(&b, "tokenizer.ggml.model", GKV__STR);
+        put_str(&b, r->model ? r->model : "gpt2");
+    }
+    if (strcmp(bad, "no pre")) {
+        put_key(&b, "tokenizer.ggml.pre", GKV__STR);
+        put_str(&b, r->pre ? r->pre : "qwen2");
+    }
+    if (!strcmp(bad, "tokens are numbers")) {
+        put_array(&b, "tokenizer.ggml.tokens", GKV__U32, n_tokens);
+        for (size_t i = 0; i < n_tokens; i++)
+            put(&b, i, 4);
+    } else if (strcmp(bad, "no tokens")) {
+        put_array(&b, "tokenizer.ggml.tokens", GKV__STR, n_tokens);
+        for (unsigned i = 0; i < n_tokens; i++)
+            put_str(&b, i < 256 ? !strcmp(bad, "a byte is missing") && i == 'x' ? "xx"
+                                : !strcmp(bad, "an empty token") && i == 0xff ? ""
+                                : !strcmp(bad, "broken UTF-8") && i == 0xff ? "\xff"
+                                : spelled(i) : r->token[i - 256] + 1);
+    }
+    if (!strcmp(bad, "types are strings")) {
+        put_array(&b, "tokenizer.ggml.token_type", GKV__STR, n_tokens);
+        for (size_t i = 0; i < n_tokens; i++)
+            put_str(&b, "1");
+    } else if (strcmp(bad, "no types")) {
+        size_t n = n_tokens - !strcmp(bad, "a type is missing");
+
+        put_array(&b, "tokenizer.ggml.token_type", GKV__I32, n);
+        for (size_t i = 0; i < n; i++)
+            put(&b, i < 256 ? 1 : (uint32_t)(r->token[i - 256][0] - '0'), 4);
+    }
+    if (!strcmp(bad, "merges are one string")) {
+        put_key(&b, "tokenizer.ggml.merges", GKV__STR);
+        put_str(&b, "a b");
+    } else if (strcmp(bad, "no merges")) {
+        put_array(&b, "tokenizer.ggml.merges", GKV__STR, n_merges);
+        for (size_t i = 0; i < n_merges; i++)
+            put_str(&b, r->merge[i]);
+    }
+    if (r->eos) {
+        put_key(&b, "tokenizer.ggml.eos_token_id", GKV__U32);
+        put(&b, r->eos, 4);
+    }
+    for (size_t n = b.n, i = 16; i == 16; i++, b.n = n) {
+        b.n = 16;
+        put(&b, b.n_kv, 8);
+    }
+    put(&b, 0, 8);              /* room for alignment */
+
+    snprintf(path, sizeof path, "%s/gkv-token-XXXXXX", tmp ? tmp : "/tmp");
+    fd = mkstemp(path);
+    if (fd < 0 || write(fd, b.at, b.n) != (ssize_t)b.n)
+        must(NULL);
+    close(fd);
+    status = open_model(m, path, err);
+    unlink(path);
+    return status;
+}
+
+static void check_refusals(void)
+{
+    static const struct {
+        struct recipe r;
+        gkv_status    status;
+        const char   *says;
+    } row[] = {
+        { { .bad = "no model" },             GKV_FORMAT, "tokenizer.ggml.model" },
+        { { .model = "llama" },              GKV_UNSUPPORTED, "\"llama\"" },
+        { { .model = "\x1b[31mred" },        GKV_UNSUPPORTED, "?[31mred" },
+        { { .pre = "tekken" },               GKV_UNSUPPORTED, "\"tekken\"" },
+        { { .pre = "default" },              GKV_UNSUPPORTED, "\"default\"" },
+        { { .bad = "no pre" },               GKV_UNSUPPORTED, "\"default\"" },
+        { { .bad = "no tokens" },            GKV_FORMAT, "tokens" },
+        { { .bad = "tokens are numbers" },   GKV_FORMAT, "tokens" },
+        { { .bad = "types are strings" },    GKV_FORMAT, "token_type" },
+        { { .bad = "a type is missing" },    GKV_FORMAT, "255 token types" },
+        { { .bad = "a byte is missing" },    GKV_FORMAT, "byte 0x78" },
+        { { .bad = "no merges" },            GKV_FORMAT, "merges" },
+        { { .bad = "merges are one string" }, GKV_FORMAT, "merges" },
+        { { .merge = { "a b", "ab" } },      GKV_FORMAT, "merge 1" },
+        { { .merge = { "" } },               GKV_FORMAT, "merge 0" },
+        { { .merge = { " " } },              GKV_FORMAT, "merge 0" },
+        { { .merge = { "a " } },             GKV_FORMAT, "merge 0" },
+        { { .eos = 256 },                    GKV_FORMAT, "eos_token_id is 256" },
+    };
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct model m;
+        gkv_error    err;
+        gkv_status   status = make(&m, &row[i].r, &err);
+
+        ok(status == row[i].status && strstr(err.text, row[i].says), "refused: %s",
+           err.text);
+        close_model(&m);
+    }
+}
+
+static void check_odd(void)
+{
+    static const char *const harmless[] = { "no types", "an empty token", "broken UTF-8" };
+    gkv_error                err;
+    struct model             m;
+    char                     buf[64];
+
+    for (size_t i = 0; i < sizeof harmless / sizeof *harmless; i++) {
+        struct recipe r = { .bad = harmless[i] };
+
+        ok(make(&m, &r, &err) == GKV_OK && gives(m.v, "ab", true, IDS('a', 'b')),
+           "taken: %s", harmless[i]);
+        close_model(&m);
+    }
+
+    make(&m, &(struct recipe){ .token = { "1ab", "1abcd", "1ab" },
+         .merge = { "a b", "c d", "ab cd", "a b", "x y", "\xe4\xb8\x80 a", "b a b" } },
+         &err);
+    ok(gives(m.v, "abcd", true, IDS(257)), "a merge by way of a string that is no token");
+    ok(gives(m.v, "cdxy", true, IDS('c', 'd', 'x', 'y')), "such strings go back to bytes");
+    ok(gives(m.v, "ababd", true, IDS(256, 256, 'd')), "of equal tokens, the first");
+    close_model(&m);
+
+    make(&m, &(struct recipe){ .token = { "1aa", "1aaa" },
+                               .merge = { "a a", "aa a" } }, &err);
+    ok(gives(m.v, "aaaaa", true, IDS(256, 257)), "leftmost pair first");
+    close_model(&m);
+
+    make(&m, &(struct recipe){ .pre = "llama-bpe", .token = { "1abc", "1bc" },
+                               .merge = { "b c" } }, &err);
+    ok(gives(m.v, "abc", true, IDS(256)) && gives(m.v, "abcc", true, IDS('a', 257, 'c')),
+       "llama-bpe takes whole words first");
+    close_model(&m);
+
+    make(&m, &(struct recipe){ .token = { "3ab", "4cd", "4c\xc3\xa9", "4bcd", "2?", "3  " },
+                               .merge = { "a b", "c d" } }, &err);
+    ok(gives(m.v, "ab?", true, IDS('a', 'b', '?')), "text never becomes a control token");
+    ok(gives(m.v, "ab?", false, IDS(256, 260)), "unless names are parsed");
+    ok(gives(m.v, "abcdcd", true, IDS('a', 259, 257)), "user tokens in plain text");
+    ok(gives(m.v, "abcdcd", false, IDS('a', 259, 257)), "long names before short ones");
+    ok(gives(m.v, "a    b", false, IDS('a', 261, 261, 'b')), "control token of spaces");
+    ok(gives(m.v, "c\xc3\xa9\xc3\xa9", true, IDS(258, 0xc3, 0xa9)),
+       "user token as it is spelled");
+    ok(gkv__token_text(m.v, 258, false, buf, sizeof buf) == 3 &&
+       memcmp(buf, "c\xc3\xa9", 3) == 0, "text of a user token");
+    ok(gkv__token_safe_cut(m.v, "xx c", 4) == 2, "safe cut before a space");
+    ok(gkv__token_safe_cut(m.v, "xx", 2) == 0 && gkv__token_safe_cut(m.v, "", 0) == 0 &&
+       gkv__token_safe_cut(m.v, "xx\xc3", 3) == 0, "no safe cut at the end of it");
+    close_model(&m);
+
+    make(&m, &(struct recipe){ .token = { "4x y", "3<|im_end|>", "1</s>", "4<|fim_prefix|>",
+         "4<|file_sep|>", "1x>", "4y." }, .eos = 'e' }, &err);
+    ok(gkv__token_safe_cut(m.v, "xx yy.", 6) == 0 &&
+       gkv__token_safe_cut(m.v, "ab xx yy", 8) == 2, "no safe cut inside a user token");
+    ok(gkv__vocab_is_end(m.v, 257) && gkv__vocab_is_end(m.v, 258) &&
+       gkv__vocab_is_end(m.v, 260) && gkv__vocab_is_end(m.v, 'e') &&
+       !gkv__vocab_is_end(m.v, 259) && !gkv__vocab_is_end(m.v, 261),
+       "tokens that end a turn");
+    ok(gives(m.v, "<|fim_prefix|>x", false, IDS(259, 'x')) &&
+       gives(m.v, "<|fim", true, IDS('<', '|', 'f', 'i', 'm')) &&
+       gkv__token_text(m.v, 259, false, buf, sizeof buf) == 0, "control tokens by name");
+    ok(gkv__vocab_bos(m.v) == GKV__NO_TOKEN && !gkv__vocab_add_bos(m.v), "no BOS");
+    check_made(m.v, "made");
+    close_model(&m);
+
+    /* Merges that are out of order, and user tokens that overlap each other. */
+    make(&m, &(struct recipe){ .token = { "4aa", "4aaa", "4 ", "4a b", "4b\xc4\xa0", "1ea",
+         "1et", "1tea" }, .merge = { "ea t", "te a", "e a", "t e", "e e", "ee a" } }, &err);
+    check_made(m.v, "overlaps");
+    close_model(&m);
+}
+
+static void check_unicode(void)
+{
+    static const struct {
+        const char *text;
+        size_t      offset;
+        int         cut;
+    } row[] = {
+        { "", 0, 0 }, { "plain ASCII text", 16, 0 }, { "\xc3\xa9", 2, 0 },
+        { "a\xc3", 1, 1 },
+        { "a\xe2\x82", 1, 1 }, { "\xe2\x82\xac", 3, 0 }, { "\xc0\xaf", 0, 0 },
+        { "\xe0\x80", 0, 0 }, { "\xe0", 0, 1 }, { "\xed\xa0\x80", 0, 0 },
+        { "\xed\x9f", 0, 1 },
+        { "\xf4\x8f\xbf\xbf", 4, 0 }, { "\xf4\x90\x80\x80", 0, 0 }, { "\xf5", 0, 0 },
+        { "12345678\x80", 8, 0 }, { "\xe2\x82\xe2\x82", 0, 0 }, { "a\xf0\x90\x80", 1, 1 },
+    };
+    bool good = true;
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        int cut = -1;
+
+        good &= gkv__utf8_check(row[i].text, strlen(row[i].text), &cut) == row[i].offset &&
+                cut == row[i].cut;
+    }
+    ok(good, "gkv__utf8_check");
+    good = true;
+    for (uint32_t cp = 0; cp < 0x110000; cp++) {
+        unsigned char s[4];
+        uint32_t      back;
+        int           bad, surrogate = cp >= 0xd800 && cp < 0xe000;
+        size_t        n = put_utf8((char *)s, cp);
+
+        good &= gkv__utf8_next(s, s + n, &back, &bad) == (surrogate ? 1 : n) &&
+                bad == surrogate && back == (surrogate ? 0xfffd : cp);
+    }
+    ok(good, "gkv__utf8_next");
+    ok(gkv__uc_class('a') == GKV__UC_LETTER && gkv__uc_class('7') == GKV__UC_NUMBER &&
+       gkv__uc_class(' ') == GKV__UC_SPACE && gkv__uc_class('_') == GKV__UC_OTHER &&
+       gkv__uc_class(0x1c) == GKV__UC_OTHER && gkv__uc_class(0x85) == GKV__UC_SPACE &&
+       gkv__uc_class(0x3000) == GKV__UC_SPACE && gkv__uc_class(0x301) == GKV__UC_OTHER &&
+       gkv__uc_class(0x4e00) == GKV__UC_LETTER && gkv__uc_class(0xbd) == GKV__UC_NUMBER &&
+       gkv__uc_class(0x2164) == GKV__UC_NUMBER &&
+       gkv__uc_class(0x10ffff) == GKV__UC_OTHER &&
+       gkv__uc_class(UINT32_MAX) == GKV__UC_OTHER, "gkv__uc_class");
+}
+
+int main(void)
+{
+    static const char *const corpus[] = { "gpt-2", "llama-bpe", "qwen2" };
+    static char              beside[PATH_BYTES];
+    struct model             m;
+    gkv_error                err;
+
+    srcdir = getenv("srcdir");
+    srcdir = srcdir ? srcdir : ".";
+    shared = getenv("GKV_SHARED");
+    snprintf(beside, sizeof beside, "%s/../shared", srcdir);
+    shared = shared ? shared : beside;
+
+    check_unicode();
+    check_refusals();
+    check_odd();
+
+    if (open_model(&m, path_in(srcdir, "data/gemkv-mini-q8_0.gguf"), &err) == GKV_OK) {
+        check_mini(m.v);
+        check_all(m.v, "mini");
+    } else {
+        ok(err.status == GKV_IO, "mini # SKIP %s", err.text);
+    }
+    close_model(&m);
+    for (size_t i = 0; i < sizeof corpus / sizeof *corpus; i++) {
+        char file[64], path[PATH_BYTES];
+
+        snprintf(file, sizeof file, "tokenizers/ggml-vocab-%s.gguf", corpus[i]);
+        snprintf(path, sizeof path, "%s", path_in(shared, file));
+        if (open_model(&m, path, &err) == GKV_OK) {
+            check_pairs(m.v, path);
+            check_all(m.v, corpus[i]);
+        } else {
+            ok(err.status == GKV_IO, "%s # SKIP %s", corpus[i], err.text);
+        }
+        close_model(&m);
+    }
+    return done();
+}
