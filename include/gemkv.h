@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ *
+ * gemkv.h - answer questions about long texts with a local language model.
+ *
+ *     gkv_model_open     map a GGUF file                 (immutable, shared by threads)
+ *     gkv_session_open   one timeline                    (one thread at a time)
+ *     gkv_feed           give it the long text, in pieces of any size
+ *     gkv_ask            pose the question               (first pass, selection, second pass)
+ *     gkv_next           take the answer, piece by piece, until GKV_END
+ *
+ * No call prints, exits, or changes process-wide state.  Pointers returned as const belong
+ * to the object they came from and live as long as it does.  Every pointer named err may be
+ * NULL.  Layers count from 0, positions and byte offsets too. */
+#ifndef GEMKV_H
+#define GEMKV_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define GKV_API __attribute__((visibility("default")))
+#else
+#define GKV_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- status ---------------------------------------------------------------------------- */
+typedef enum {
+    GKV_OK = 0,
+    GKV_END,            /* gkv_next: the answer is complete                                 */
+    GKV_NOMEM,          /* the system refused memory                                        */
+    GKV_LIMIT,          /* would exceed gkv_options.memory_limit or .max_context            */
+    GKV_IO,             /* open, read or map failed                                         */
+    GKV_FORMAT,         /* the model file is damaged                                        */
+    GKV_UNSUPPORTED,    /* the model file is sound, but this build cannot run it            */
+    GKV_INVALID,        /* the caller broke the contract: a bad option, calls out of order  */
+    GKV_DOCUMENT,       /* the document is empty or not UTF-8 text                          */
+    GKV_DEVICE,         /* the GPU failed; the session can go on on the CPU                 */
+    GKV_CANCELLED       /* gkv_cancel was called                                            */
+} gkv_status;
+
+typedef struct {
+    gkv_status status;
+    char       text[508];       /* one line for a person, no newline: what, where, what now */
+} gkv_error;
+
+GKV_API const char *gkv_version(void);
+GKV_API const char *gkv_status_name(gkv_status status);
+
+/* ---- CPU kernels ------------------------------------------------------------------------ */
+/* Highest level this process will use: "ref", "avx2", "avx512", ...                         */
+GKV_API const char *gkv_cpu(void);
+/* Cap the level; call before any session is opened.  GKV_INVALID for an unknown name.  The
+ * environment variable GEMKV_CPU does the same and is overridden by this call.              */
+GKV_API gkv_status gkv_cpu_cap(const char *level, gkv_error *err);
+/* The i-th line of a description "slot: level", NULL when there is no such line.            */
+GKV_API const char *gkv_cpu_describe(size_t i);
+
+/* ---- selection methods ------------------------------------------------------------------ */
+typedef struct {
+    const char *name, *value, *help;    /* value: the default, as text                       */
+} gkv_param;
+typedef struct {
+    const char      *name, *summary;
+    const gkv_param *params;            /* ends with a row whose name is NULL                */
+} gkv_method;
+GKV_API const gkv_method *gkv_methods(size_t *count);           /* static table              */
+
+/* ---- model ------------------------------------------------------------------------------ */
+typedef struct gkv_model gkv_model;
+
+enum { GKV_MODEL_VOCAB_ONLY = 1 };      /* tokenize only: the file may hold no tensors       */
+
+/* Map path (or, for NAME-00001-of-0000N.gguf, all N parts) read-only and check it whole.    */
+GKV_API gkv_status gkv_model_open(gkv_model **out, const char *path, unsigned flags,
+                                  gkv_error *err);
+GKV_API void       gkv_model_close(gkv_model *model);           /* after its sessions        */
+
+typedef struct {
+    const char *name, *architecture, *types;    /* types: "q8_0 113, f32 33" (tensors each)  */
+    uint64_t    parameters, file_bytes;
+    uint32_t    n_layer, n_embd, n_head, n_head_kv, head_dim, n_ff, n_vocab;
+    uint32_t    context;                        /* trained context, in tokens                */
+    const char *rope;                           /* "none", "linear", "llama3", ...           */
+    float       rope_base;
+    const char *tokenizer, *pre;                /* "bpe", "qwen2"                            */
+    const char *chat_template;                  /* name of the recognised one, or NULL       */
+    uint32_t    filter_layer;
+    const char *filter_layer_source;            /* "file", "default"                         */
+} gkv_model_info;
+GKV_API void gkv_model_describe(const gkv_model *model, gkv_model_info *out);
+
+/* ---- tokens ----------------------------------------------------------------------------- */
+enum { GKV_TOKENS_SPECIAL = 1 };        /* parse special tokens, add BOS if the model does   */
+
+/* *ids is malloc'ed, the caller frees it with free(). */
+GKV_API gkv_status gkv_tokenize(const gkv_model *model, const char *text, size_t len,
+                                unsigned flags, uint32_t **ids, size_t *n, gkv_error *err);
+/* *text is malloc'ed, *len bytes and a terminating NUL; the caller frees it. */
+GKV_API gkv_status gkv_detokenize(const gkv_model *model, const uint32_t *ids, size_t n,
+                                  char **text, size_t *len, gkv_error *err);
+
+/* ---- session ---------------------------------------------------------------------------- */
+typedef struct gkv_session gkv_session;
+
+typedef struct {
+    const char *stage;          /* "tokenize", "first pass", "second pass"                   */
+    double      fraction;       /* of this stage's work, 0..1, proportional to time          */
+    uint64_t    tokens;         /* tokens of this stage                                      */
+} gkv_progress;
+
+#define GKV_KEEP_PROMPT UINT32_MAX      /* keep_last: the question with its template         */
+
+typedef struct {
+    const char *method;         /* "gemfilter" or "gemfilter:pool=max"; NULL: gemfilter      */
+    const char *schedule;       /* first pass: "auto", "layer"                               */
+    const char *device;         /* "auto", "cpu"                                             */
+    const char *chat_template;  /* name; NULL: the model's own                               */
+    const char *kv_type;        /* "f32", "f16", "bf16", "q8_0"; NULL: f16, first pass f32   */
+    uint32_t    keep;           /* budget in tokens, ...                                     */
+    float       keep_percent;   /* ... or, when > 0, in percent of the prompt                */
+    int32_t     layer;          /* filter layer; -1: the model's                             */
+    uint32_t    keep_first;     /* tokens kept whatever their score (GemFilter: 0 and 0)     */
+    uint32_t    keep_last;      /* ... a number, or GKV_KEEP_PROMPT                          */
+    uint64_t    memory_limit;   /* bytes of resident memory, 0: 80 % of what is available    */
+    uint64_t    max_context;    /* longest prompt, in tokens; 0: no limit                    */
+    uint32_t    max_tokens;     /* longest answer                                            */
+    uint32_t    threads;        /* 0: one per physical core                                  */
+    uint32_t    chunk;          /* tokens computed at a time; 0: 1024                        */
+    int         raw;            /* no template: the prompt is documents + question, byte for
+                                   byte, and special tokens in it are parsed                 */
+    float       temperature;    /* 0: greedy                                                 */
+    float       top_p, min_p;   /* 1, 0: off                                                 */
+    uint64_t    seed;
+    void      (*progress)(void *arg, const gkv_progress *p);    /* a few times a second      */
+    void       *progress_arg;
+    uint8_t     reserved[64];   /* zero                                                      */
+} gkv_options;
+
+GKV_API void       gkv_options_init(gkv_options *opt);
+GKV_API gkv_status gkv_session_open(gkv_session **out, gkv_model *model,
+                                    const gkv_options *opt, gkv_error *err);
+/* More text of the current document.  Copied; UTF-8, but a sequence may be cut anywhere.     */
+GKV_API gkv_status gkv_feed(gkv_session *s, const char *text, size_t len, gkv_error *err);
+/* End of a document: the next gkv_feed starts another.  Optional after the last.            */
+GKV_API gkv_status gkv_feed_end(gkv_session *s, gkv_error *err);
+/* Read the question, select, prefill.  Once per session.                                    */
+GKV_API gkv_status gkv_ask(gkv_session *s, const char *question, size_t len, gkv_error *err);
+/* The same, but stop after the selection.                                                   */
+GKV_API gkv_status gkv_select(gkv_session *s, const char *question, size_t len, gkv_error *err);
+/* The next piece of the answer: whole UTF-8 characters, valid until the next call.          */
+GKV_API gkv_status gkv_next(gkv_session *s, const char **text, size_t *len, gkv_error *err);
+GKV_API void       gkv_cancel(gkv_session *s);          /* any thread, any signal handler    */
+GKV_API void       gkv_session_close(gkv_session *s);
+
+/* Bytes of resident memory that a prompt of n tokens will need (the peak of the process).   */
+GKV_API gkv_status gkv_memory_needed(gkv_model *model, const gkv_options *opt, uint64_t n,
+                                     uint64_t *bytes, gkv_error *err);
+
+/* ---- what was kept, and what it cost ---------------------------------------------------- */
+typedef struct {
+    uint32_t    file;           /* which document, in the order of feeding                   */
+    uint64_t    start, end;     /* bytes in that document                                    */
+    float       score;          /* the largest score of its tokens                           */
+    const char *text;           /* the end - start bytes themselves, not NUL-terminated      */
+} gkv_kept;
+
+typedef struct {
+    uint64_t    tokens_document, tokens_prompt, tokens_kept, tokens_answer;
+    double      load, tokenize, first, second, ttft, decode, total;     /* seconds           */
+    uint64_t    memory_predicted, memory_peak;                          /* bytes             */
+    uint64_t    memory_limit;
+    int32_t     layer;                                  /* -1: the method has none           */
+    const char *method, *schedule, *device, *cpu, *chat_template;
+    const char *warning;                                /* one line, or NULL                 */
+    const char *finish;                                 /* "stop", "length"; "" before END   */
+} gkv_stats;
+
+/* Runs of kept document tokens, merged where adjacent, in document order. */
+GKV_API const gkv_kept *gkv_session_kept(const gkv_session *s, size_t *count);
+GKV_API void            gkv_session_stats(const gkv_session *s, gkv_stats *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

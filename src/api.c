@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * api.c - the public functions that belong to no stage. */
+#include "config.h"
+#include <stdio.h>
+#include "simd/simd.h"
+#include "src/status.h"
+
+const char *gkv_version(void)
+{
+    return PACKAGE_VERSION;
+}
+
+const char *gkv_cpu(void)
+{
+    const struct gkv__simd *k = gkv__simd();
+
+    return k ? k->level : "unknown";
+}
+
+gkv_status gkv_cpu_cap(const char *level, gkv_error *err)
+{
+    char list[128];
+    const char *name;
+    unsigned mask;
+    size_t at = 0;
+
+    if (!gkv__simd_cap(level))
+        return GKV_OK;
+    list[0] = 0;
+    for (size_t i = 0; (name = gkv__simd_level(i, &mask)); i++)
+        at += (size_t)snprintf(list + at, sizeof list - at, " %s", name);
+    return gkv__fail(err, GKV_INVALID, "no CPU level \"%s\"; there are:%s", level, list);
+}
+
+const char *gkv_cpu_describe(size_t i)
+{
+    return gkv__simd_describe(i);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * attend.h - causal attention over a KV cache, in tiles; the n x n matrix never exists. */
+#ifndef GKV__ATTEND_H
+#define GKV__ATTEND_H
+
+#include "src/exec.h"
+#include "src/kv.h"
+
+/* out[n][n_head * head_dim] = softmax(q k^T / sqrt(head_dim) + causal) v  for the n queries
+ * q[n][n_head * head_dim] at positions pos .. pos + n - 1, whose keys and values are in layer
+ * il of the cache already.  Query head h reads KV head h / (n_head / n_head_kv). */
+void gkv__attend(struct gkv__exec *e, const struct gkv__cache *c, uint32_t il, float *out,
+                 const float *q, size_t n, uint64_t pos);
+
+uint64_t gkv__attend_scratch(const struct gkv__simd *simd, const struct gkv__shape *s);
+
+#endif

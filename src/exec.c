@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * exec.c - see exec.h */
+#include "config.h"
+#include <inttypes.h>
+#include "src/attend.h"
+#include "src/exec.h"
+#include "src/gemm.h"
+#include "src/mem.h"
+
+enum { ALIGN = 64 };
+
+static uint64_t round_up(uint64_t n, uint64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+static uint64_t scratch_bytes(const struct gkv__simd *simd, const struct gkv__shape *s)
+{
+    uint64_t gemm = gkv__gemm_scratch(simd), attend = gkv__attend_scratch(simd, s);
+
+    return round_up(gemm > attend ? gemm : attend, 4096);
+}
+
+/* Floats per row of each buffer, in the order of the struct. */
+static size_t widths(const struct gkv__shape *s, uint64_t w[8])
+{
+    const uint64_t q = (uint64_t)s->n_head * s->head_dim, kv = (uint64_t)s->n_head_kv * s->head_dim;
+    const uint64_t all[8] = { s->n_embd, q, q, kv, kv, s->n_ff, s->n_ff, s->n_rot };
+
+    for (size_t i = 0; i < 8; i++)
+        w[i] = all[i];
+    return 8;
+}
+
+uint64_t gkv__exec_bytes(const struct gkv__simd *simd, const struct gkv__shape *s,
+                         unsigned n_threads, uint32_t chunk)
+{
+    uint64_t w[8], sum = n_threads * scratch_bytes(simd, s);
+
+    for (size_t i = 0, n = widths(s, w); i < n; i++)
+        sum += round_up(w[i] * chunk * sizeof(float), ALIGN);
+    return sum;
+}
+
+gkv_status gkv__exec_open(struct gkv__exec *e, const struct gkv__simd *simd,
+                          const struct gkv__shape *s, unsigned n_threads, uint32_t chunk,
+                          gkv_error *err)
+{
+    uint64_t bytes = gkv__exec_bytes(simd, s, n_threads, chunk), w[8];
+    float **const to[8] = { &e->h, &e->q, &e->att, &e->k, &e->v, &e->gate, &e->up, &e->turn };
+    uint8_t *p;
+
+    e->simd = simd;
+    e->shape = s;
+    e->n_threads = n_threads;
+    e->chunk = chunk;
+    e->scratch_bytes = scratch_bytes(simd, s);
+    e->scratch = p = gkv__pages(bytes, 1);
+    if (!p)
+        return gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes of work space", bytes);
+    p += n_threads * e->scratch_bytes;
+    for (size_t i = 0, n = widths(s, w); i < n; i++) {
+        *to[i] = (float *)(void *)p;
+        p += round_up(w[i] * chunk * sizeof(float), ALIGN);
+    }
+    return GKV_OK;
+}
+
+void gkv__exec_close(struct gkv__exec *e)
+{
+    if (e->scratch)
+        gkv__pages_free(e->scratch, gkv__exec_bytes(e->simd, e->shape, e->n_threads, e->chunk), 1);
+    e->scratch = NULL;
+}
+
+void gkv__stage(struct gkv__exec *e, const char *stage, uint64_t tokens, double total)
+{
+    e->stage = stage;
+    e->stage_tokens = tokens;
+    e->done = 0;
+    e->total = total;
+    e->shown = 0;
+    gkv__progress(e, 0);
+}
+
+void gkv__progress(struct gkv__exec *e, double work)
+{
+    double now;
+    gkv_progress p;
+
+    e->done += work;
+    if (!e->progress)
+        return;
+    now = gkv__seconds();
+    if (now - e->shown < 0.1 && e->done < e->total)
+        return;
+    e->shown = now;
+    p = (gkv_progress){ e->stage, e->total > 0 ? e->done / e->total : 1, e->stage_tokens };
+    e->progress(e->progress_arg, &p);
+}
+
+double gkv__layer_work(const struct gkv__shape *s, uint64_t pos, uint64_t n)
+{
+    const double q = (double)s->n_head * s->head_dim, kv = (double)s->n_head_kv * s->head_dim;
+    const double linear = (double)s->n_embd * (2 * q + 2 * kv + 3.0 * s->n_ff);
+
+    return (double)n * (linear + 2 * q * ((double)pos + (double)(n + 1) / 2));
+}

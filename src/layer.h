@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * layer.h - one transformer layer over a block of rows. */
+#ifndef GKV__LAYER_H
+#define GKV__LAYER_H
+
+#include "src/exec.h"
+#include "src/kv.h"
+#include "src/model.h"
+
+/* x[n][n_embd] = embeddings of the tokens id[n]. */
+void gkv__embed(struct gkv__exec *e, const gkv_model *m, const uint32_t *id, float *x, size_t n);
+
+/* x[n][n_embd], the residual stream at positions pos .. pos + n - 1, goes through layer il in
+ * place; their keys and values are stored in layer ic of the cache, which holds all earlier
+ * positions.  n <= e->chunk. */
+void gkv__layer(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *x, size_t n,
+                uint64_t pos, struct gkv__cache *c, uint32_t ic);
+
+/* Rotated queries and keys of layer il, without its attention: into e->q (only of the rows
+ * from first_q on, at their own places) and e->k. */
+void gkv__layer_qk(struct gkv__exec *e, const gkv_model *m, uint32_t il, const float *x, size_t n,
+                   uint64_t pos, size_t first_q);
+
+/* logits[n_vocab] of one row x[n_embd] that has gone through all layers. */
+void gkv__logits(struct gkv__exec *e, const gkv_model *m, const float *x, float *logits);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * plan.h - what a run will do and how much memory that takes, before any of it is touched. */
+#ifndef GKV__PLAN_H
+#define GKV__PLAN_H
+
+#include "simd/simd.h"
+#include "src/model.h"
+#include "src/select.h"
+
+struct gkv__plan {
+    /* Chosen by the caller: */
+    const struct gkv__select *method;
+    const struct gkv__simd   *simd;
+    unsigned                  n_threads;
+    uint32_t                  filter_layer;
+    const struct gkv__quant  *kv_first, *kv_second;
+    uint32_t                  max_chunk, max_tokens;
+    uint64_t                  limit;            /* bytes                                     */
+    bool                      select_only;      /* no second pass                            */
+    /* Filled in: */
+    bool                      two_passes;
+    uint32_t                  chunk;            /* rows at a time, no more than there are    */
+    uint64_t                  predicted;        /* peak resident bytes of the process        */
+};
+
+/* n prompt tokens, n_kept of them in the second pass.  base: resident bytes now, text and
+ * tokens included.  Takes the largest chunk that fits; when even the smallest does not,
+ * GKV_LIMIT with the number of bytes that it would need (also in plan->predicted). */
+gkv_status gkv__plan_make(struct gkv__plan *p, const gkv_model *m, uint64_t base, uint64_t n,
+                          uint64_t n_kept, gkv_error *err);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * second.c - see pass.h.  Also the only pass of method full, and every step of decoding. */
+#include "config.h"
+#include <inttypes.h>
+#include <string.h>
+#include "src/layer.h"
+#include "src/mem.h"
+#include "src/pass.h"
+
+gkv_status gkv__forward(struct gkv__exec *e, const gkv_model *m, const uint32_t *id, size_t n,
+                        uint64_t pos, struct gkv__cache *c, float *x, gkv_error *err)
+{
+    const struct gkv__shape *s = &m->shape;
+    const size_t d = s->n_embd, rows = n < e->chunk ? n : e->chunk;
+    float *block = n == 1 ? x : gkv__pages(rows, d * sizeof *block);
+    gkv_status status = GKV_OK;
+
+    if (!block)
+        return gkv__fail(err, GKV_NOMEM, "the system refused %zu bytes", rows * d * sizeof *block);
+    for (size_t at = 0; at < n && status == GKV_OK; at += rows) {
+        size_t nc = n - at < rows ? n - at : rows;
+
+        gkv__embed(e, m, id + at, block, nc);
+        for (uint32_t il = 0; il < s->n_layer; il++) {
+            gkv__layer(e, m, il, block, nc, pos + at, c, il);
+            if (n > 1)
+                gkv__progress(e, gkv__layer_work(s, pos + at, nc));
+            if (gkv__cancelled(e)) {
+                status = gkv__fail(err, GKV_CANCELLED, "cancelled at token %zu of %zu", at, n);
+                break;
+            }
+        }
+        if (at + nc == n && block != x)
+            memcpy(x, block + (nc - 1) * d, d * sizeof *x);
+    }
+    if (block != x)
+        gkv__pages_free(block, rows, d * sizeof *block);
+    return status;
+}

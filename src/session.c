@@ -1,0 +1,735 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * session.c - one timeline: text in, question, selection, answer out. */
+#include "config.h"
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "src/exec.h"
+#include "src/kv.h"
+#include "src/layer.h"
+#include "src/mem.h"
+#include "src/pass.h"
+#include "src/plan.h"
+#include "src/sample.h"
+#include "src/thread.h"
+#include "src/unicode.h"
+
+/* Tokens are made while the text arrives, in pieces of this many bytes: a document that can
+ * never fit is refused long before its end. */
+enum { PIECE = 16 << 20 };
+
+struct document { uint64_t start, end; };       /* bytes of the prompt's text */
+
+struct gkv_session {
+    gkv_model                  *model;
+    gkv_options                 opt;
+    const struct gkv__template *tmpl;
+    struct gkv__plan            plan;
+    double                      param[GKV__MAX_PARAMS];
+    uint64_t                    context_limit;
+    atomic_bool                 cancel;
+    enum { FEEDING, ASKED, ENDED, FAILED } state;
+    char                        warning[256];
+
+    char                       *text;           /* the whole prompt                          */
+    size_t                      len, cap, checked, tokenized;
+    size_t                      piece_bytes;    /* untokenized text worth tokenizing         */
+    struct document            *doc;
+    size_t                      n_docs;
+    bool                        doc_open;
+    struct gkv__tokens          tokens;
+
+    float                      *score;          /* [n] when the method has scores            */
+    uint32_t                   *kept;           /* [n_kept] indices of tokens                */
+    size_t                      n_kept;
+    gkv_kept                   *span;
+    size_t                      n_spans;
+
+    struct gkv__exec            exec;
+    struct gkv__cache           cache;
+    float                      *x, *logits;     /* [n_embd], [n_vocab]                       */
+    struct gkv__candidate      *candidates;
+    struct gkv__sampler         sampler;
+    uint64_t                    n_answer;
+    uint32_t                    last;           /* token that the cache does not hold yet    */
+    bool                        have_last;
+    char                        piece[512];
+    size_t                      piece_len, piece_given;
+
+    double                      t_open;
+    gkv_stats                   stats;
+};
+
+/* ---- options ---------------------------------------------------------------------------- */
+
+void gkv_options_init(gkv_options *opt)
+{
+    *opt = (gkv_options){
+        .keep = 1024,
+        .layer = -1,
+        .keep_first = 4,
+        .keep_last = GKV_KEEP_PROMPT,
+        .max_tokens = 256,
+        .top_p = 1,
+    };
+}
+
+static gkv_status check_name(const char *what, const char *given, const char *const *known,
+                             gkv_error *err)
+{
+    char list[128] = "";
+    size_t at = 0;
+
+    for (size_t i = 0; given && known[i]; i++) {
+        if (!strcmp(given, known[i]))
+            return GKV_OK;
+        at += (size_t)snprintf(list + at, sizeof list - at, " %s", known[i]);
+    }
+    return given ? gkv__fail(err, GKV_INVALID, "no %s \"%s\"; there are:%s", what, given, list)
+                 : GKV_OK;
+}
+
+static gkv_status check_numbers(const gkv_model *m, const gkv_options *o, gkv_error *err)
+{
+    if (!o->keep && !(o->keep_percent > 0))
+        return gkv__fail(err, GKV_INVALID, "a budget of 0 tokens keeps nothing; at least 1");
+    if (!(o->keep_percent >= 0 && o->keep_percent <= 100))
+        return gkv__fail(err, GKV_INVALID, "keep %g %%: not in 0 .. 100", (double)o->keep_percent);
+    if (o->layer < -1 || o->layer >= (int64_t)m->shape.n_layer)
+        return gkv__fail(err, GKV_INVALID, "layer %d: the model has layers 0 .. %u", o->layer,
+                         m->shape.n_layer - 1);
+    if (!(o->temperature >= 0) || !(o->top_p > 0 && o->top_p <= 1) || !(o->min_p >= 0 && o->min_p <= 1))
+        return gkv__fail(err, GKV_INVALID, "sampling needs temperature >= 0, 0 < top-p <= 1, "
+                         "0 <= min-p <= 1");
+    if (!o->max_tokens)
+        return gkv__fail(err, GKV_INVALID, "an answer of 0 tokens; at least 1");
+    if (o->threads > 4096)
+        return gkv__fail(err, GKV_INVALID, "%u threads: at most 4096", o->threads);
+    if (o->chunk && (o->chunk < 16 || o->chunk > 65536))
+        return gkv__fail(err, GKV_INVALID, "chunk %u: not in 16 .. 65536", o->chunk);
+    return GKV_OK;
+}
+
+static gkv_status kv_types(const gkv_model *m, const gkv_options *o, struct gkv__plan *p,
+                           gkv_error *err)
+{
+    static const char *const known[] = { "f32", "f16", "bf16", "q8_0", NULL };
+
+    GKV__TRY(check_name("KV type", o->kv_type, known, err));
+    /* One layer's cache is small beside the hidden states, so the first pass need not round. */
+    p->kv_first = gkv__quant_named(o->kv_type ? o->kv_type : "f32");
+    p->kv_second = gkv__quant_named(o->kv_type ? o->kv_type : "f16");
+    if (m->shape.head_dim % p->kv_first->block)
+        return gkv__fail(err, GKV_INVALID, "KV type %s needs heads of a multiple of %u, they are %u",
+                         o->kv_type, p->kv_first->block, m->shape.head_dim);
+    return GKV_OK;
+}
+
+/* Options that hold for every prompt: into *p and param. */
+static gkv_status resolve(const gkv_model *m, const gkv_options *o, struct gkv__plan *p,
+                          double param[GKV__MAX_PARAMS], gkv_error *err)
+{
+    static const char *const schedules[] = { "auto", "layer", NULL };
+    static const char *const devices[] = { "auto", "cpu", NULL };
+
+    if (!m->arch)
+        return gkv__fail(err, GKV_INVALID, "the model was opened for its vocabulary only");
+    p->simd = gkv__simd();
+    if (!p->simd)
+        return gkv__fail(err, GKV_INVALID, "GEMKV_CPU=%s: no such level", getenv("GEMKV_CPU"));
+    GKV__TRY(gkv__select_parse(o->method ? o->method : "gemfilter", &p->method, param, err));
+    GKV__TRY(check_name("schedule", o->schedule, schedules, err));
+    GKV__TRY(check_name("device", o->device, devices, err));
+    GKV__TRY(check_numbers(m, o, err));
+    GKV__TRY(kv_types(m, o, p, err));
+    p->filter_layer = o->layer >= 0 ? (uint32_t)o->layer : m->filter_layer;
+    p->n_threads = o->threads ? o->threads : gkv__physical_cores();
+    p->max_chunk = o->chunk ? o->chunk : 1024;
+    p->max_tokens = o->max_tokens;
+    p->limit = o->memory_limit ? o->memory_limit : gkv__mem_available() / 5 * 4;
+    return GKV_OK;
+}
+
+/* Budget for n tokens, the forced ones checked against it. */
+static uint64_t budget(const gkv_options *o, uint64_t n)
+{
+    uint64_t k = o->keep;
+
+    if (o->keep_percent > 0) {
+        k = (uint64_t)((double)n * (double)o->keep_percent / 100);
+        k = k ? k : 1;
+    }
+    return k < n ? k : n;
+}
+
+gkv_status gkv_memory_needed(gkv_model *m, const gkv_options *opt, uint64_t n, uint64_t *bytes,
+                             gkv_error *err)
+{
+    struct gkv__plan p = { 0 };
+    double param[GKV__MAX_PARAMS];
+    uint64_t kept, text;
+
+    GKV__TRY(resolve(m, opt, &p, param, err));
+    p.limit = 0;
+    kept = p.method->pick ? budget(opt, n) : n;
+    /* Token ids and lengths, and about four bytes of text each. */
+    if (!gkv__mul(n, 2 * sizeof(uint32_t) + 4, &text))
+        text = UINT64_MAX / 2;
+    GKV__TRY(gkv__plan_make(&p, m, gkv__mem_resident() + text, n, kept, err));
+    *bytes = p.predicted;
+    return GKV_OK;
+}
+
+/* ---- opening, closing ------------------------------------------------------------------- */
+
+static gkv_status append(gkv_session *s, const char *text, size_t len, gkv_error *err)
+{
+    if (len > s->cap - s->len) {
+        size_t cap = s->cap ? s->cap : 4096;
+        char *p;
+
+        while (cap - s->len < len) {
+            if (cap > SIZE_MAX / 2)
+                return gkv__fail(err, GKV_NOMEM, "out of memory");
+            cap *= 2;
+        }
+        p = realloc(s->text, cap);
+        if (!p)
+            return gkv__fail(err, GKV_NOMEM, "the system refused %zu bytes for the text", cap);
+        s->text = p;
+        s->cap = cap;
+    }
+    if (len)
+        memcpy(s->text + s->len, text, len);
+    s->len += len;
+    return GKV_OK;
+}
+
+static gkv_status choose_template(gkv_session *s, gkv_error *err)
+{
+    const char *name = s->opt.chat_template;
+
+    if (s->opt.raw) {
+        s->tmpl = &gkv__template_raw;
+    } else if (name) {
+        s->tmpl = gkv__template_named(name);
+        if (!s->tmpl) {
+            char list[128] = "";
+            size_t at = 0;
+            for (size_t i = 0; gkv__template_at(i); i++)
+                at += (size_t)snprintf(list + at, sizeof list - at, " %s", gkv__template_at(i)->name);
+            return gkv__fail(err, GKV_INVALID, "no template \"%s\"; there are:%s", name, list);
+        }
+    } else if (s->model->chat_template) {
+        s->tmpl = s->model->chat_template;
+    } else {
+        s->tmpl = &gkv__template_plain;
+        snprintf(s->warning, sizeof s->warning, "the model's chat template is not one that gemkv "
+                 "knows; using \"%s\" (choose with --template, or give the whole prompt with --raw)",
+                 s->tmpl->name);
+    }
+    return append(s, s->tmpl->open, strlen(s->tmpl->open), err);
+}
+
+gkv_status gkv_session_open(gkv_session **out, gkv_model *model, const gkv_options *opt,
+                            gkv_error *err)
+{
+    gkv_session *s = calloc(1, sizeof *s);
+    gkv_status status;
+
+    *out = NULL;
+    if (!s)
+        return gkv__fail(err, GKV_NOMEM, "out of memory");
+    s->t_open = gkv__seconds();
+    s->model = model;
+    s->opt = *opt;
+    s->sampler = (struct gkv__sampler){ opt->temperature, opt->top_p, opt->min_p, opt->seed };
+    status = resolve(model, opt, &s->plan, s->param, err);
+    if (status == GKV_OK && !model->vocab) {
+        if (err)
+            *err = model->vocab_error;
+        status = model->vocab_error.status;
+    }
+    if (status == GKV_OK)
+        status = choose_template(s, err);
+    if (status != GKV_OK) {
+        gkv_session_close(s);
+        return status;
+    }
+    s->piece_bytes = PIECE;
+    s->exec.cancel = &s->cancel;
+    s->exec.progress = opt->progress;
+    s->exec.progress_arg = opt->progress_arg;
+    *out = s;
+    return GKV_OK;
+}
+
+void gkv_cancel(gkv_session *s)
+{
+    atomic_store(&s->cancel, true);
+}
+
+void gkv_session_close(gkv_session *s)
+{
+    if (!s)
+        return;
+    gkv__exec_close(&s->exec);
+    gkv__cache_close(&s->cache);
+    gkv__tokens_free(&s->tokens);
+    free(s->text);
+    free(s->doc);
+    free(s->score);
+    free(s->kept);
+    free(s->span);
+    free(s->x);
+    free(s->logits);
+    free(s->candidates);
+    free(s);
+}
+
+/* ---- text in ---------------------------------------------------------------------------- */
+
+static gkv_status fail(gkv_session *s, gkv_status status)
+{
+    if (status != GKV_OK)
+        s->state = FAILED;
+    return status;
+}
+
+static gkv_status check_text(gkv_session *s, bool last, gkv_error *err)
+{
+    const struct document *d = &s->doc[s->n_docs - 1];
+    const char *nul = memchr(s->text + s->checked, 0, s->len - s->checked);
+    int cut = 0;
+    size_t good = s->checked + gkv__utf8_check(s->text + s->checked, s->len - s->checked, &cut);
+
+    if (nul && (size_t)(nul - s->text) < good) {
+        good = (size_t)(nul - s->text);
+        return gkv__fail(err, GKV_DOCUMENT, "document %zu is not text: byte %" PRIu64 " is NUL",
+                         s->n_docs, (uint64_t)(good - d->start));
+    }
+    if (good < s->len && (!cut || last))
+        return gkv__fail(err, GKV_DOCUMENT, "document %zu is not UTF-8 text: byte %" PRIu64 " is 0x%02x; "
+                         "if it is text in another encoding, convert it with iconv(1)", s->n_docs,
+                         (uint64_t)(good - d->start), (unsigned char)s->text[good]);
+    s->checked = good;
+    return GKV_OK;
+}
+
+/* Tokens so far, BOS not counted. */
+static gkv_status check_limits(gkv_session *s, bool more_to_come, gkv_error *err)
+{
+    const char *least = more_to_come ? "at least " : "";
+    uint64_t n = s->tokens.n, kept = s->plan.method->pick ? budget(&s->opt, n) : n;
+    gkv_error plan_err = { 0 };
+    gkv_status status;
+
+    if (s->opt.max_context && n > s->opt.max_context)
+        return gkv__fail(err, GKV_LIMIT, "the prompt has %s%" PRIu64 " tokens, the limit is %" PRIu64
+                         "; raise --context, or give a shorter document", least, n,
+                         s->opt.max_context);
+    status = gkv__plan_make(&s->plan, s->model, gkv__mem_resident(), n, kept, &plan_err);
+    if (status == GKV_OK)
+        return GKV_OK;
+    return gkv__fail(err, status, "%s%s", more_to_come ? "not even the beginning of the document "
+                     "fits: " : "", plan_err.text);
+}
+
+/* Tokenize what has arrived, all of it or up to a place where that is safe. */
+static gkv_status tokenize(gkv_session *s, bool all, gkv_error *err)
+{
+    const double start = gkv__seconds();
+    const size_t from = s->tokenized, n = s->len - from, open = strlen(s->tmpl->open);
+    size_t cut = all ? n : gkv__token_safe_cut(s->model->vocab, s->text + from, n);
+    struct gkv__range plain = { from < open ? open - from : 0, cut };
+    gkv_status status;
+
+    /* The closing part of the template is parsed; it is there only when all is. */
+    if (all)
+        plain.end -= strlen(s->tmpl->close);
+    if (!cut)
+        return GKV_OK;
+    status = gkv__tokenize(s->model->vocab, s->text + from, cut, &plain,
+                           s->tmpl != &gkv__template_raw, &s->tokens, err);
+    s->tokenized += cut;
+    s->stats.tokenize += gkv__seconds() - start;
+    return status;
+}
+
+gkv_status gkv_feed(gkv_session *s, const char *text, size_t len, gkv_error *err)
+{
+    if (s->state != FEEDING)
+        return gkv__fail(err, GKV_INVALID, "gkv_feed after gkv_ask");
+    if (!s->doc_open) {
+        struct document *p = realloc(s->doc, (s->n_docs + 1) * sizeof *p);
+
+        if (!p)
+            return fail(s, gkv__fail(err, GKV_NOMEM, "out of memory"));
+        s->doc = p;
+        if (s->n_docs && s->tmpl != &gkv__template_raw)
+            GKV__TRY(fail(s, append(s, "\n\n", 2, err)));
+        s->doc[s->n_docs++] = (struct document){ s->len, s->len };
+        s->checked = s->len;
+        s->doc_open = true;
+    }
+    if (s->len + len > s->plan.limit && s->plan.limit)
+        return fail(s, gkv__fail(err, GKV_LIMIT, "the text alone has more than %zu bytes, the limit "
+                                 "of memory is %" PRIu64, s->len, s->plan.limit));
+    GKV__TRY(fail(s, append(s, text, len, err)));
+    s->doc[s->n_docs - 1].end = s->len;
+    GKV__TRY(fail(s, check_text(s, false, err)));
+    if (s->checked - s->tokenized >= s->piece_bytes && s->tmpl != &gkv__template_raw) {
+        const size_t before = s->tokenized;
+
+        GKV__TRY(fail(s, tokenize(s, false, err)));
+        /* One word so far: look again when it is twice as long, or the search is quadratic. */
+        s->piece_bytes = s->tokenized > before ? PIECE : 2 * s->piece_bytes;
+        GKV__TRY(fail(s, check_limits(s, true, err)));
+    }
+    if (atomic_load(&s->cancel))
+        return fail(s, gkv__fail(err, GKV_CANCELLED, "cancelled after %zu bytes of text", s->len));
+    return GKV_OK;
+}
+
+gkv_status gkv_feed_end(gkv_session *s, gkv_error *err)
+{
+    if (s->state != FEEDING)
+        return gkv__fail(err, GKV_INVALID, "gkv_feed_end after gkv_ask");
+    if (s->doc_open)
+        GKV__TRY(fail(s, check_text(s, true, err)));
+    s->doc_open = false;
+    return GKV_OK;
+}
+
+/* ---- the question ----------------------------------------------------------------------- */
+
+static gkv_status compose(gkv_session *s, const char *question, size_t len, gkv_error *err)
+{
+    uint64_t bytes = 0;
+    uint32_t bos = gkv__vocab_bos(s->model->vocab);
+
+    GKV__TRY(gkv_feed_end(s, err));
+    for (size_t i = 0; i < s->n_docs; i++)
+        bytes += s->doc[i].end - s->doc[i].start;
+    if (!bytes)
+        return gkv__fail(err, GKV_DOCUMENT, "the document is empty");
+    if (gkv__utf8_check(question, len, NULL) < len)
+        return gkv__fail(err, GKV_INVALID, "the question is not UTF-8");
+    GKV__TRY(append(s, s->tmpl->ask, strlen(s->tmpl->ask), err));
+    GKV__TRY(append(s, question, len, err));
+    GKV__TRY(append(s, s->tmpl->close, strlen(s->tmpl->close), err));
+    GKV__TRY(tokenize(s, true, err));
+
+    if (gkv__vocab_add_bos(s->model->vocab) && bos != GKV__NO_TOKEN &&
+        (!s->tokens.n || s->tokens.id[0] != bos)) {
+        struct gkv__tokens *t = &s->tokens;
+
+        if (t->n == t->cap) {
+            uint32_t *id = realloc(t->id, (t->n + 1) * sizeof *id);
+            uint32_t *tl = id ? realloc(t->len, (t->n + 1) * sizeof *tl) : NULL;
+            if (id)
+                t->id = id;
+            if (!tl)
+                return gkv__fail(err, GKV_NOMEM, "out of memory");
+            t->len = tl;
+            t->cap = t->n + 1;
+        }
+        memmove(t->id + 1, t->id, t->n * sizeof *t->id);
+        memmove(t->len + 1, t->len, t->n * sizeof *t->len);
+        t->id[0] = bos;
+        t->len[0] = 0;
+        t->n++;
+    }
+    return GKV_OK;
+}
+
+/* Tokens after the documents: the question with its template.  A token that straddles the
+ * boundary belongs to the prompt. */
+static size_t prompt_tail(const gkv_session *s)
+{
+    uint64_t end = s->doc[s->n_docs - 1].end, at = s->len;
+    size_t i = s->tokens.n;
+
+    while (i && at > end)
+        at -= s->tokens.len[--i];
+    return s->tokens.n - i;
+}
+
+static gkv_status forced(const gkv_session *s, struct gkv__pick *in, gkv_error *err)
+{
+    const gkv_options *o = &s->opt;
+
+    in->keep_first = o->keep_first < in->n ? o->keep_first : in->n;
+    in->keep_last = o->keep_last == GKV_KEEP_PROMPT ? prompt_tail(s) : o->keep_last;
+    in->keep_last = in->keep_last < in->n ? in->keep_last : in->n;
+    if (in->keep_first + in->keep_last > in->k)
+        return gkv__fail(err, GKV_INVALID, "a budget of %zu tokens is less than the %zu that are "
+                         "always kept (%zu first, %zu last); raise --keep, or lower --keep-first and "
+                         "--keep-last", in->k, in->keep_first + in->keep_last, in->keep_first,
+                         in->keep_last);
+    return GKV_OK;
+}
+
+static gkv_status choose_tokens(gkv_session *s, gkv_error *err)
+{
+    const size_t n = s->tokens.n;
+    const struct gkv__select *m = s->plan.method;
+    struct gkv__pick in = { .n = n, .k = (size_t)budget(&s->opt, n), .param = s->param };
+    float *spare = NULL;
+    gkv_status status;
+
+    s->kept = malloc(n * sizeof *s->kept);
+    if (!s->kept)
+        return gkv__fail(err, GKV_NOMEM, "out of memory");
+    if (!m->pick || in.k == n) {
+        for (size_t i = 0; i < n; i++)
+            s->kept[i] = (uint32_t)i;
+        s->n_kept = n;
+        return GKV_OK;
+    }
+    GKV__TRY(forced(s, &in, err));
+    if (s->plan.two_passes) {
+        const double start = gkv__seconds();
+
+        s->score = malloc(n * sizeof *s->score);
+        spare = malloc(n * sizeof *spare);
+        if (!s->score || !spare) {
+            free(spare);
+            return gkv__fail(err, GKV_NOMEM, "out of memory");
+        }
+        status = gkv__first_pass(&s->exec, s->model, s->tokens.id, n, s->plan.filter_layer,
+                                 s->plan.kv_first, s->score, err);
+        if (status != GKV_OK) {
+            free(spare);
+            return status;
+        }
+        in.score = s->score;
+        in.spare = spare;
+        s->n_kept = m->pick(&in, s->kept);
+        s->stats.first = gkv__seconds() - start;
+        free(spare);
+    } else {
+        s->n_kept = m->pick(&in, s->kept);
+    }
+    return GKV_OK;
+}
+
+/* Runs of neighbouring kept tokens, cut to the documents they lie in. */
+static gkv_status make_spans(gkv_session *s, gkv_error *err)
+{
+    uint64_t start = 0;
+    size_t doc = 0, at = 0, cap = 0;
+    uint32_t before = UINT32_MAX;
+
+    for (size_t i = 0; i < s->tokens.n && doc < s->n_docs; start += s->tokens.len[i++]) {
+        uint64_t end = start + s->tokens.len[i];
+        bool kept = at < s->n_kept && s->kept[at] == i;
+
+        at += kept;
+        for (size_t d = doc; d < s->n_docs && s->doc[d].start < end; d++) {
+            uint64_t from = start > s->doc[d].start ? start : s->doc[d].start;
+            uint64_t to = end < s->doc[d].end ? end : s->doc[d].end;
+            float score = s->score ? s->score[i] : 0;
+            gkv_kept *last = s->n_spans ? &s->span[s->n_spans - 1] : NULL;
+
+            if (s->doc[d].end <= end)
+                doc = d + 1;
+            if (from >= to)
+                continue;
+            s->stats.tokens_document++;
+            if (!kept)
+                continue;
+            if (last && before + 1 == i && last->file == d &&
+                last->end == from - s->doc[d].start) {
+                last->end = to - s->doc[d].start;
+                last->score = score > last->score ? score : last->score;
+                continue;
+            }
+            if (s->n_spans == cap) {
+                gkv_kept *p = realloc(s->span, (cap = cap ? 2 * cap : 64) * sizeof *p);
+                if (!p)
+                    return gkv__fail(err, GKV_NOMEM, "out of memory");
+                s->span = p;
+            }
+            s->span[s->n_spans++] = (gkv_kept){
+                (uint32_t)d, from - s->doc[d].start, to - s->doc[d].start, score, NULL
+            };
+        }
+        if (kept)
+            before = (uint32_t)i;
+    }
+    for (size_t i = 0; i < s->n_spans; i++)
+        s->span[i].text = s->text + s->doc[s->span[i].file].start + s->span[i].start;
+    return GKV_OK;
+}
+
+static gkv_status prepare(gkv_session *s, const char *question, size_t len, gkv_error *err)
+{
+    const uint32_t trained = s->model->shape.context;
+
+    if (s->state != FEEDING)
+        return gkv__fail(err, GKV_INVALID, "a session takes one question");
+    GKV__TRY(compose(s, question, len, err));
+    GKV__TRY(check_limits(s, false, err));
+    if (trained && s->tokens.n > trained && !*s->warning)
+        snprintf(s->warning, sizeof s->warning, "the prompt has %zu tokens, the model was trained for "
+                 "%u: answers may suffer", s->tokens.n, trained);
+    if (s->plan.two_passes || !s->plan.select_only)
+        GKV__TRY(gkv__exec_open(&s->exec, s->plan.simd, &s->model->shape, s->plan.n_threads,
+                                s->plan.chunk, err));
+    GKV__TRY(choose_tokens(s, err));
+    return make_spans(s, err);
+}
+
+gkv_status gkv_select(gkv_session *s, const char *question, size_t len, gkv_error *err)
+{
+    gkv_status status;
+
+    s->plan.select_only = true;
+    status = prepare(s, question, len, err);
+    s->state = status == GKV_OK ? ENDED : FAILED;
+    return status;
+}
+
+static gkv_status second_pass(gkv_session *s, gkv_error *err)
+{
+    const struct gkv__shape *shape = &s->model->shape;
+    const double start = gkv__seconds();
+    uint32_t *id = malloc(s->n_kept * sizeof *id);
+    gkv_status status = GKV_OK;
+
+    s->x = malloc(shape->n_embd * sizeof *s->x);
+    s->logits = malloc(shape->n_vocab * sizeof *s->logits);
+    s->candidates = malloc(shape->n_vocab * sizeof *s->candidates);
+    if (!id || !s->x || !s->logits || !s->candidates)
+        status = gkv__fail(err, GKV_NOMEM, "out of memory");
+    if (status == GKV_OK)
+        status = gkv__cache_open(&s->cache, s->plan.kv_second, shape->n_layer, shape->n_head_kv,
+                                 shape->head_dim, s->n_kept + s->opt.max_tokens, err);
+    if (status == GKV_OK) {
+        for (size_t i = 0; i < s->n_kept; i++)
+            id[i] = s->tokens.id[s->kept[i]];
+        gkv__stage(&s->exec, s->plan.two_passes ? "second pass" : "prefill", s->n_kept,
+                   shape->n_layer * gkv__layer_work(shape, 0, s->n_kept));
+        status = gkv__forward(&s->exec, s->model, id, s->n_kept, 0, &s->cache, s->x, err);
+    }
+    if (status == GKV_OK)
+        gkv__logits(&s->exec, s->model, s->x, s->logits);
+    free(id);
+    s->stats.second = gkv__seconds() - start;
+    s->stats.ttft = s->model->load_seconds + gkv__seconds() - s->t_open;
+    return status;
+}
+
+gkv_status gkv_ask(gkv_session *s, const char *question, size_t len, gkv_error *err)
+{
+    gkv_status status = prepare(s, question, len, err);
+
+    if (status == GKV_OK)
+        status = second_pass(s, err);
+    s->state = status == GKV_OK ? ASKED : FAILED;
+    return status;
+}
+
+/* ---- the answer ------------------------------------------------------------------------- */
+
+/* One more token: its text is appended to piece, or the answer ends. */
+static gkv_status step(gkv_session *s, gkv_error *err)
+{
+    const struct gkv__vocab *v = s->model->vocab;
+    uint32_t id;
+
+    if (s->n_answer == s->opt.max_tokens) {
+        s->stats.finish = "length";
+        return GKV_END;
+    }
+    if (s->have_last) {
+        GKV__TRY(gkv__forward(&s->exec, s->model, &s->last, 1, s->n_kept + s->n_answer - 1, &s->cache,
+                              s->x, err));
+        gkv__logits(&s->exec, s->model, s->x, s->logits);
+    }
+    id = gkv__sample(&s->sampler, s->logits, s->candidates, s->model->shape.n_vocab);
+    if (gkv__vocab_is_end(v, id)) {
+        s->stats.finish = "stop";
+        return GKV_END;
+    }
+    s->last = id;
+    s->have_last = true;
+    s->n_answer++;
+    s->piece_len += gkv__token_text(v, id, false, s->piece + s->piece_len,
+                                    sizeof s->piece - s->piece_len);
+    if (s->piece_len > sizeof s->piece)         /* a token longer than any known vocabulary's */
+        s->piece_len = sizeof s->piece;
+    return GKV_OK;
+}
+
+gkv_status gkv_next(gkv_session *s, const char **text, size_t *len, gkv_error *err)
+{
+    const double start = gkv__seconds();
+    gkv_status status = GKV_OK;
+    size_t whole = 0;
+
+    *text = s->piece;
+    *len = 0;
+    if (s->state == ENDED)
+        return GKV_END;
+    if (s->state != ASKED)
+        return gkv__fail(err, GKV_INVALID, "gkv_next without an answered gkv_ask");
+    /* Drop what was given, go on until there is a whole character. */
+    s->piece_len -= s->piece_given;
+    memmove(s->piece, s->piece + s->piece_given, s->piece_len);
+    s->piece_given = 0;
+    while (status == GKV_OK && !whole) {
+        int cut = 0;
+
+        status = step(s, err);
+        whole = gkv__utf8_check(s->piece, s->piece_len, &cut);
+        if (whole < s->piece_len && !cut)       /* not UTF-8 at all: the caller's to mask */
+            whole = s->piece_len;
+    }
+    s->stats.decode += gkv__seconds() - start;
+    if (status == GKV_END) {
+        s->state = ENDED;
+        whole = s->piece_len;                   /* an unfinished character, as it is */
+        if (whole)
+            status = GKV_OK;
+    } else if (status != GKV_OK) {
+        s->state = FAILED;
+        return status;
+    }
+    s->piece_given = whole;
+    *len = whole;
+    return status;
+}
+
+/* ---- results ---------------------------------------------------------------------------- */
+
+const gkv_kept *gkv_session_kept(const gkv_session *s, size_t *count)
+{
+    *count = s->n_spans;
+    return s->span;
+}
+
+void gkv_session_stats(const gkv_session *s, gkv_stats *out)
+{
+    *out = s->stats;
+    out->tokens_prompt = s->tokens.n;
+    out->tokens_kept = s->n_kept;
+    out->tokens_answer = s->n_answer;
+    out->load = s->model->load_seconds;
+    out->total = s->model->load_seconds + gkv__seconds() - s->t_open;
+    out->memory_predicted = s->plan.predicted;
+    out->memory_peak = gkv__mem_peak();
+    out->memory_limit = s->plan.limit;
+    out->layer = s->plan.method->needs == GKV__NEEDS_NOTHING ? -1 : (int32_t)s->plan.filter_layer;
+    out->method = s->plan.method->name;
+    out->schedule = s->plan.method->needs == GKV__NEEDS_NOTHING ? "chunk" : "layer";
+    out->device = "cpu";
+    out->cpu = s->plan.simd->level;
+    out->chat_template = s->tmpl->name;
+    out->warning = *s->warning ? s->warning : NULL;
+    if (!out->finish)
+        out->finish = "";
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * thread.c - see thread.h */
+#include "config.h"
+#include <sched.h>
+#include <stdio.h>
+#include <unistd.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+#include "src/thread.h"
+
+void gkv__for(unsigned n_threads, size_t n, void (*fn)(void *arg, size_t i, unsigned thread),
+              void *arg)
+{
+#ifdef _OPENMP
+    if (n_threads > 1 && n > 1) {
+#pragma omp parallel for schedule(dynamic, 1) num_threads(n_threads)
+        for (size_t i = 0; i < n; i++)
+            fn(arg, i, (unsigned)omp_get_thread_num());
+        return;
+    }
+#endif
+    (void)n_threads;
+    for (size_t i = 0; i < n; i++)
+        fn(arg, i, 0);
+}
+
+/* The lowest-numbered hardware thread of the core that CPU c belongs to. */
+static int first_sibling(int c)
+{
+    char path[96];
+    int first = c;
+    FILE *f;
+
+    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", c);
+    f = fopen(path, "re");
+    if (f) {
+        if (fscanf(f, "%d", &first) != 1)
+            first = c;
+        fclose(f);
+    }
+    return first;
+}
+
+unsigned gkv__physical_cores(void)
+{
+    unsigned n = 0;
+#ifdef CPU_SETSIZE
+    cpu_set_t mine, seen;
+
+    if (!sched_getaffinity(0, sizeof mine, &mine)) {
+        CPU_ZERO(&seen);
+        for (int c = 0; c < CPU_SETSIZE; c++)
+            if (CPU_ISSET(c, &mine)) {
+                int core = first_sibling(c);
+                if (core < 0 || core >= CPU_SETSIZE)
+                    core = c;
+                n += !CPU_ISSET(core, &seen);
+                CPU_SET(core, &seen);
+            }
+    }
+#endif
+    if (!n) {
+        long online = sysconf(_SC_NPROCESSORS_ONLN);
+        n = online > 0 ? (unsigned)online : 1;
+    }
+    return n;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * thread.h - the only place with threads.  Work is cut by problem size, never by the number
+ * of threads, and nothing is summed across work items but in index order: the same bytes
+ * with 1 or 64 threads. */
+#ifndef GKV__THREAD_H
+#define GKV__THREAD_H
+
+#include <stddef.h>
+
+/* Run fn(arg, i, thread) for i in [0, n), each once, in any order, on up to n_threads
+ * threads numbered from 0; returns when all are done. */
+void gkv__for(unsigned n_threads, size_t n, void (*fn)(void *arg, size_t i, unsigned thread),
+              void *arg);
+
+unsigned gkv__physical_cores(void);     /* that this process may run on; at least 1 */
+
+#endif

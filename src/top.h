@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * top.h - partial selection. */
+#ifndef GKV__TOP_H
+#define GKV__TOP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Indices of the k largest of score[n] into out[k], ascending; k <= n.  Equal scores: the
+ * smaller index first; NaN counts as the smallest.  O(n), no memory. */
+void gkv__top(const float *score, size_t n, size_t k, uint32_t *out);
+
+#endif
