@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * cmd-ask.c - answer a question about documents */
+#include "config.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "src/cli/run.h"
+#include "src/cli/say.h"
+#include "src/cli/view.h"
+
+struct answer {
+    char  *text;
+    size_t len, room;
+};
+
+static void append(struct answer *a, const char *text, size_t len)
+{
+    if (len == 0)
+        return;
+    if (a->room - a->len < len) {
+        a->room = 2 * (a->len + len);
+        a->text = grow(a->text, a->room, 1);
+    }
+    memcpy(a->text + a->len, text, len);
+    a->len += len;
+}
+
+/* Take the answer to its end: collect it for JSON, or pass it on as it is made. */
+static int take(const struct run *r, struct answer *a)
+{
+    gkv_error   err = { 0 };
+    gkv_status  status;
+    const char *text;
+    size_t      len;
+    char        last = '\n';
+
+    while ((status = gkv_next(r->session, &text, &len, &err)) == GKV_OK) {
+        if (r->json) {
+            append(a, text, len);
+        } else if (len) {
+            out_text(text, len);
+            out_flush();
+            last = text[len - 1];
+        }
+    }
+    if (!r->json && last != '\n')
+        out_char('\n');
+    if (status == GKV_CANCELLED) {
+        gkv_stats s;
+
+        gkv_session_stats(r->session, &s);
+        return fail(EXIT_FAILED, "cancelled after %" PRIu64 " tokens of the answer",
+                    s.tokens_answer);
+    }
+    return status == GKV_END ? 0 : run_failed(status, &err);
+}
+
+static int run(const struct cmd *self, int argc, char **argv)
+{
+    struct run    r;
+    struct answer a = { NULL, 0, 0 };
+    int           code = run_open(&r, self, argc, argv, gkv_ask);
+    bool          people = !r.json && !r.quiet;
+    bool          together = people && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
+
+    if (!code && people) {
+        view_kept(&r);
+        if (together)
+            say("%s", "");
+    }
+    if (!code)
+        code = take(&r, &a);
+    if (!code && r.json)
+        run_json(&r, a.text ? a.text : "", a.len);
+    if (!code && people) {
+        out_flush();
+        if (together)
+            say("%s", "");
+        view_cost(&r);
+    }
+    free(a.text);
+    run_close(&r);
+    return code;
+}
+
+const struct cmd cmd_ask = {
+    "ask", "Answer a question about long documents", "[options] [-f FILE]... QUESTION",
+    run_opts, run, run_more_help
+};

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * cmd-info.c - what a model is, what it would need, what this machine can do */
+#include "config.h"
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <gemkv.h>
+#include "src/cli/args.h"
+#include "src/cli/json.h"
+#include "src/cli/run.h"
+#include "src/cli/say.h"
+#include "src/cli/view.h"
+
+enum { CONTEXT = 1, CPU, JSON, KEEP, KV_TYPE, MEMORY, MODEL, MAX_LENGTHS = 16 };
+
+static const struct opt opts[] = {
+    { MODEL, 'm', "model", "FILE", "$GEMKV_MODEL, else the bundled model",
+      "GGUF model, the same as MODEL" },
+    { CPU, 0, "cpu", NULL, NULL, "kernels chosen for this processor; needs no model" },
+    { MEMORY, 0, "memory", NULL, NULL, "memory that each method needs" },
+    { CONTEXT, 'c', "context", "N[,N]...", "8192,32768,131072",
+      "prompt lengths for --memory, in tokens" },
+    { KEEP, 'k', "keep", "N|P%", "1024", "tokens kept, for --memory" },
+    { KV_TYPE, 0, "kv-type", "f32|f16|bf16|q8_0", "f16",
+      "type of cached keys and values, for --memory" },
+    { JSON, 0, "json", NULL, NULL, "write one JSON object" },
+    OPT_COMMON
+};
+
+struct info {
+    const char  *arg;                   /* the model, as given                            */
+    char        *path;
+    bool         cpu, memory, json;
+    gkv_options  opt;
+    uint64_t     length[MAX_LENGTHS];
+    size_t       n_length;
+    gkv_model   *model;
+};
+
+static void parse_lengths(const struct args *a, struct info *in)
+{
+    const char *s = a->value;
+
+    in->n_length = 0;
+    for (;; s++) {
+        if (in->n_length == MAX_LENGTHS
+            || !(s = parse_uint(s, 1, UINT32_MAX, &in->length[in->n_length++]))
+            || (*s && *s != ','))
+            args_bad(a, "a list of up to 16 numbers from 1 to 4294967295, like 8192,32768");
+        if (!*s)
+            return;
+    }
+}
+
+static void parse(struct info *in, const struct cmd *cmd, int argc, char **argv)
+{
+    struct args a = { cmd, argc, argv, NULL, NULL };
+
+    for (int id; (id = args_next(&a));)
+        switch (id) {
+        case CONTEXT: parse_lengths(&a, in); break;
+        case CPU:     in->cpu = true; break;
+        case JSON:    in->json = true; break;
+        case KEEP:    run_parse_keep(&a, &in->opt); break;
+        case KV_TYPE: in->opt.kv_type = args_choice(&a); break;
+        case MEMORY:  in->memory = true; break;
+        case MODEL:   in->arg = a.value; break;
+        }
+    if (optind + 1 < argc || (optind < argc && in->arg))
+        usage(cmd, "one model only");
+    if (optind < argc)
+        in->arg = argv[optind];
+}
+
+/* ---- for people ---------------------------------------------------------------------- */
+static void row(const char *name, char *value)
+{
+    out_printf("%-14s", name);
+    out_text(value, strlen(value));
+    out_char('\n');
+    free(value);
+}
+
+static const char *ordinal_suffix(uint32_t n)
+{
+    static const char *const suffix[] = { "th", "st", "nd", "rd" };
+
+    return n % 10 <= 3 && n / 10 % 10 != 1 ? suffix[n % 10] : "th";
+}
+
+static char *count(uint64_t n)
+{
+    return n < 1000000 ? format("%" PRIu64, n)
+         : n < 1000000000 ? format("%.1f million", (double)n / 1e6)
+         : format("%.2f billion", (double)n / 1e9);
+}
+
+static const char *or_none(const char *s)
+{
+    return s && *s ? s : "none";
+}
+
+static void print_model(const struct info *in)
+{
+    gkv_model_info m;
+    char          *size;
+    bool           from_file;
+
+    gkv_model_describe(in->model, &m);
+    from_file = !strcmp(m.filter_layer_source, "file");
+    size = view_bytes(m.file_bytes);
+    row("file", format("%s", in->path));
+    row("name", format("%s", or_none(m.name)));
+    row("family", format("%s", or_none(m.architecture)));
+    row("size", format("%s (%" PRIu64 " bytes)", size, m.file_bytes));
+    row("parameters", count(m.parameters));
+    row("types", format("%s", or_none(m.types)));
+    row("layers", format("%u, width %u, feed-forward %u", m.n_layer, m.n_embd, m.n_ff));
+    row("heads", format("%u, sharing %u of keys and values, width %u", m.n_head,
+                        m.n_head_kv, m.head_dim));
+    row("context", format("%u tokens", m.context));
+    row("rope", format("base %g, scaling %s", (double)m.rope_base, or_none(m.rope)));
+    row("tokenizer", format("%s (%s), %u tokens", or_none(m.tokenizer),
+                            or_none(m.pre), m.n_vocab));
+    row("template", format("%s", m.chat_template ? m.chat_template : "none recognised"));
+    row("filter layer", format("layer %u (the %u%s of %u), %s%s", m.filter_layer,
+                               m.filter_layer + 1, ordinal_suffix(m.filter_layer + 1),
+                               m.n_layer, from_file ? "from the " : "by ",
+                               m.filter_layer_source));
+    free(size);
+}
+
+static void print_cpu(void)
+{
+    const char *s;
+
+    row("cpu", format("%s", gkv_cpu()));
+    for (size_t i = 0; (s = gkv_cpu_describe(i)); i++)
+        out_printf("  %s\n", s);
+}
+
+/* ---- memory -------------------------------------------------------------------------- */
+/* Bytes, or die: the first refusal says why. */
+static uint64_t needed(const struct info *in, const char *method, uint64_t n)
+{
+    gkv_options opt = in->opt;
+    gkv_error   err = { 0 };
+    gkv_status  status;
+    uint64_t    bytes = 0;
+
+    opt.method = method;
+    status = gkv_memory_needed(in->model, &opt, n, &bytes, &err);
+    if (status)
+        exit(fail_library(status, &err, NULL));
+    return bytes;
+}
+
+static void print_memory(const struct info *in)
+{
+    size_t            n;
+    const gkv_method *m = gkv_methods(&n);
+
+    out_printf("%-14s", "tokens");
+    for (size_t j = 0; j < in->n_length; j++)
+        out_printf(" %10" PRIu64, in->length[j]);
+    out_char('\n');
+    for (size_t i = 0; i < n; i++) {
+        out_printf("%-14s", m[i].name);
+        for (size_t j = 0; j < in->n_length; j++) {
+            char *s = view_bytes(needed(in, m[i].name, in->length[j]));
+
+            out_printf(" %10s", s);
+            free(s);
+        }
+        out_char('\n');
+    }
+}
+
+/* ---- JSON ---------------------------------------------------------------------------- */
+static void named_uint(const char *key, uint64_t value)
+{
+    json_key(key);
+    json_uint(value);
+}
+
+static void named_string(const char *key, const char *value)
+{
+    json_key(key);
+    json_string(value);
+}
+
+static void json_model(const struct info *in)
+{
+    gkv_model_info m;
+
+    gkv_model_describe(in->model, &m);
+    named_string("file", in->path);
+    named_string("name", m.name);
+    named_string("architecture", m.architecture);
+    named_uint("bytes", m.file_bytes);
+    named_uint("parameters", m.parameters);
+    named_string("types", m.types);
+    named_uint("layers", m.n_layer);
+    named_uint("embedding", m.n_embd);
+    named_uint("heads", m.n_head);
+    named_uint("heads_kv", m.n_head_kv);
+    named_uint("head_dim", m.head_dim);
+    named_uint("feed_forward", m.n_ff);
+    named_uint("vocabulary", m.n_vocab);
+    named_uint("context", m.context);
+    named_string("rope", m.rope);
+    json_key("rope_base");
+    json_score(m.rope_base);
+    named_string("tokenizer", m.tokenizer);
+    named_string("pre", m.pre);
+    named_string("template", m.chat_template);
+    named_uint("filter_layer", m.filter_layer);
+    named_string("filter_layer_source", m.filter_layer_source);
+}
+
+static void json_memory(const struct info *in)
+{
+    size_t            n;
+    const gkv_method *m = gkv_methods(&n);
+
+    json_key("memory");
+    json_open('[');
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < in->n_length; j++) {
+            json_open('{');
+            named_string("method", m[i].name);
+            named_uint("tokens", in->length[j]);
+            named_uint("bytes", needed(in, m[i].name, in->length[j]));
+            json_close();
+        }
+    json_close();
+}
+
+static void json_cpu(void)
+{
+    const char *s, *colon;
+
+    named_string("cpu", gkv_cpu());
+    json_key("kernels");
+    json_open('{');
+    for (size_t i = 0; (s = gkv_cpu_describe(i)); i++) {
+        char *slot;
+
+        colon = strstr(s, ": ");
+        if (!colon)
+            continue;
+        slot = format("%.*s", (int)(colon - s), s);
+        named_string(slot, colon + 2);
+        free(slot);
+    }
+    json_close();
+}
+
+static void write_json(const struct info *in)
+{
+    json_open('{');
+    if (in->model)
+        json_model(in);
+    if (in->memory)
+        json_memory(in);
+    if (in->cpu)
+        json_cpu();
+    json_close();
+}
+
+static int run(const struct cmd *self, int argc, char **argv)
+{
+    struct info in = { .length = { 8192, 32768, 131072 }, .n_length = 3 };
+    gkv_error   err = { 0 };
+    gkv_status  status = GKV_OK;
+    int         code = 0;
+
+    gkv_options_init(&in.opt);
+    parse(&in, self, argc, argv);
+    if (in.cpu || in.memory)
+        run_cap_cpu(NULL);
+    if (!in.cpu || in.memory || in.arg) {
+        in.path = run_model_path(self, in.arg);
+        status = gkv_model_open(&in.model, in.path, 0, &err);
+    }
+    if (status) {
+        code = run_failed(status, &err);
+    } else if (in.json) {
+        write_json(&in);
+    } else {
+        if (in.memory)
+            print_memory(&in);
+        else if (in.model)
+            print_model(&in);
+        if (in.cpu)
+            print_cpu();
+    }
+    out_flush();
+    gkv_model_close(in.model);
+    free(in.path);
+    return code;
+}
+
+const struct cmd cmd_info = {
+    "info", "Describe a model, the memory it needs, or this processor",
+    "[options] [MODEL]", opts, run, NULL
+};

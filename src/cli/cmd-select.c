@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * cmd-select.c - print the text that an answer would be based on */
+#include "config.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "src/cli/input.h"
+#include "src/cli/run.h"
+#include "src/cli/say.h"
+#include "src/cli/view.h"
+
+/* Passages in document order, under headers as of head(1), which -q leaves out as well. */
+static void print(const struct run *r)
+{
+    size_t          n;
+    const gkv_kept *k = gkv_session_kept(r->session, &n);
+
+    for (size_t i = 0; i < n; i++) {
+        size_t len = (size_t)(k[i].end - k[i].start);
+
+        if (i)
+            out_char('\n');
+        if (!r->quiet) {
+            char *head = format("==> %s:%" PRIu64 "-%" PRIu64 " score %.3g <==\n",
+                                input_name(r->file[k[i].file]), k[i].start, k[i].end,
+                                (double)k[i].score);
+
+            out_text(head, strlen(head));
+            free(head);
+        }
+        out_text(k[i].text, len);
+        if (len && k[i].text[len - 1] != '\n')
+            out_char('\n');
+    }
+}
+
+static int run(const struct cmd *self, int argc, char **argv)
+{
+    struct run r;
+    int        code = run_open(&r, self, argc, argv, gkv_select);
+
+    if (!code && r.json)
+        run_json(&r, NULL, 0);
+    if (!code && !r.json) {
+        print(&r);
+        out_flush();
+        if (!r.quiet) {
+            if (isatty(STDOUT_FILENO) && isatty(STDERR_FILENO))
+                say("%s", "");
+            view_summary(&r);
+            view_cost(&r);
+        }
+    }
+    run_close(&r);
+    return code;
+}
+
+const struct cmd cmd_select = {
+    "select", "Print the text that an answer would be based on",
+    "[options] [-f FILE]... QUESTION", run_opts, run, run_more_help
+};

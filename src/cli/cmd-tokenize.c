@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * cmd-tokenize.c - text to token ids and back */
+#include "config.h"
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <gemkv.h>
+#include "src/cli/args.h"
+#include "src/cli/input.h"
+#include "src/cli/json.h"
+#include "src/cli/run.h"
+#include "src/cli/say.h"
+
+enum { DECODE = 1, FILE_, MODEL, SPECIAL };
+
+static const struct opt opts[] = {
+    { MODEL, 'm', "model", "FILE", "$GEMKV_MODEL, else the bundled model", "GGUF model" },
+    { FILE_, 'f', "file", "FILE", "standard input, unless it is a terminal",
+      "read the text from FILE, - is standard input" },
+    { DECODE, 0, "decode", NULL, NULL, "turn a JSON array of ids into their text" },
+    { SPECIAL, 0, "special", NULL, NULL,
+      "parse special tokens, and begin with the token that begins a text" },
+    OPT_COMMON
+};
+
+struct bytes {
+    char  *p;
+    size_t n, room;
+};
+
+static int append(void *arg, const char *text, size_t len)
+{
+    struct bytes *b = arg;
+
+    if (len == 0)
+        return 0;
+    if (b->room - b->n < len) {
+        b->room = 2 * (b->n + len);
+        b->p = grow(b->p, b->room, 1);
+    }
+    memcpy(b->p + b->n, text, len);
+    b->n += len;
+    return 0;
+}
+
+static const char *skip_space(const char *s)
+{
+    return s + strspn(s, " \t\r\n");
+}
+
+/* text, which a NUL ends, is a JSON array of ids.  Returns how many, or dies with code. */
+static size_t parse_ids(const char *text, uint32_t **ids, int code)
+{
+    const char *s = skip_space(text), *next;
+    size_t      n = 0, room = 0;
+    uint64_t    id;
+
+    if (*s != '[')
+        goto bad;
+    s = skip_space(s + 1);
+    while (*s != ']') {
+        next = parse_uint(s, 0, UINT32_MAX, &id);
+        if (!next)
+            goto bad;
+        if (n == room) {
+            room = 2 * room + 64;
+            *ids = grow(*ids, room, sizeof **ids);
+        }
+        (*ids)[n++] = (uint32_t)id;
+        s = skip_space(next);
+        if (*s == ',' && *skip_space(s + 1) != ']')
+            s = skip_space(s + 1);
+        else if (*s != ']')
+            goto bad;
+    }
+    s = skip_space(s + 1);
+    if (!*s)
+        return n;
+bad:
+    die(code, "tokenize: byte %zu is not part of a JSON array of token ids like [1, 2, 3]",
+        (size_t)(s - text));
+}
+
+static gkv_status decode(const gkv_model *model, const char *in, int code, gkv_error *err)
+{
+    uint32_t  *ids = NULL;
+    size_t     n = parse_ids(in, &ids, code), len = 0;
+    char      *text = NULL;
+    gkv_status status = gkv_detokenize(model, ids, n, &text, &len, err);
+
+    if (!status)
+        out_text(text, len);
+    free(text);
+    free(ids);
+    return status;
+}
+
+static gkv_status encode(const gkv_model *model, const struct bytes *in, unsigned flags,
+                         gkv_error *err)
+{
+    uint32_t  *ids = NULL;
+    size_t     n = 0;
+    gkv_status status = gkv_tokenize(model, in->p, in->n, flags, &ids, &n, err);
+
+    if (!status) {
+        json_open('[');
+        for (size_t i = 0; i < n; i++)
+            json_uint(ids[i]);
+        json_close();
+    }
+    free(ids);
+    return status;
+}
+
+static int run(const struct cmd *self, int argc, char **argv)
+{
+    struct args  a = { self, argc, argv, NULL, NULL };
+    struct bytes text = { 0 };
+    const char  *model_arg = NULL, *file = NULL;
+    char        *path;
+    bool         back = false, from_arg;
+    unsigned     flags = 0;
+    gkv_model   *model = NULL;
+    gkv_error    err = { 0 };
+    gkv_status   status;
+    int          code = 0;
+
+    for (int id; (id = args_next(&a));)
+        switch (id) {
+        case DECODE:  back = true; break;
+        case MODEL:   model_arg = a.value; break;
+        case SPECIAL: flags = GKV_TOKENS_SPECIAL; break;
+        case FILE_:
+            if (file)
+                usage(self, "one file only");
+            file = a.value;
+            break;
+        }
+    if (optind + 1 < argc)
+        usage(self, "one text only, in quotes");
+    from_arg = optind < argc;
+    if (from_arg && file)
+        usage(self, "text or -f, not both");
+    if (!from_arg && !file) {
+        if (isatty(STDIN_FILENO))
+            usage(self, "no text; give it as an argument, with -f, or on standard input");
+        file = "-";
+    }
+
+    path = run_model_path(self, model_arg);
+    status = gkv_model_open(&model, path, GKV_MODEL_VOCAB_ONLY, &err);
+    free(path);
+    if (status)
+        return fail_library(status, &err, NULL);
+    if (from_arg)
+        append(&text, argv[optind], strlen(argv[optind]));
+    else
+        code = input_read(file, append, &text);
+    append(&text, "", 1);       /* a NUL for parse_ids, ... */
+    text.n--;                   /* ... that is not text     */
+    if (!code) {
+        status = back ? decode(model, text.p, from_arg ? EXIT_USAGE : EXIT_DOCUMENT, &err)
+                      : encode(model, &text, flags, &err);
+        if (status)
+            code = fail_library(status, &err, file ? input_name(file) : NULL);
+    }
+    out_flush();
+    gkv_model_close(model);
+    free(text.p);
+    return code;
+}
+
+const struct cmd cmd_tokenize = {
+    "tokenize", "Turn text into token ids, or back", "[options] [TEXT]", opts, run, NULL
+};

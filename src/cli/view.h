@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * view.h - what was kept and what it cost, on standard error, for a person */
+#ifndef GEMKV_CLI_VIEW_H
+#define GEMKV_CLI_VIEW_H
+
+#include <stdint.h>
+#include "src/cli/run.h"
+
+void  view_summary(const struct run *r);        /* how much was kept                      */
+void  view_kept(const struct run *r);           /* ... and the best passages              */
+void  view_cost(const struct run *r);           /* times and memory                       */
+char *view_bytes(uint64_t n);                   /* "1.2 GiB"; the caller frees it         */
+
+#endif

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# What a person sees: passages before the answer, costs after it, nothing on standard output.
+t ask -f text $small "What is the pass key?" 2>err >out
+test -s out && echo "answer"
+sed 's/“.*”/“...”/; s/[0-9.]* tokens\/s/N tokens\/s/; s/  *[0-9.]*  “/  N  “/' err | mask
+echo "-- verbose"
+gemkv ask -v -f text $small "What is the pass key?" 2>err >/dev/null
+grep -c 'text:[0-9]*-[0-9]*' err >shown
+sed -n 's/^kept .* in \([0-9]*\) passages*$/\1/p' err >passages
+cmp shown passages && sed -n 1p err
+echo "-- quiet"
+gemkv ask -q -f text $small "What is the pass key?" 2>&1 >/dev/null | wc -l | tr -d ' '

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# A path that holds gemkv and nothing else.
+mkdir bin
+cat >bin/gemkv <<X
+#!/bin/sh
+PATH=$PWD/bin; export PATH
+exec "\$REAL" "\$@"
+X
+chmod +x bin/gemkv
+REAL=$(command -v gemkv)
+case $(head -c 2 "$REAL") in '#!')
+    # libtool's wrapper needs tools of its own to start the program
+    REAL=$(dirname "$REAL")/.libs/gemkv
+    LD_LIBRARY_PATH=$(dirname "$REAL"); export LD_LIBRARY_PATH
+esac
+export REAL
+PATH=$PWD/bin:$PATH
+printf '%%PDF-1.7\n' >a.pdf
+printf 'PK\003\004' >a.docx
+printf '<p>The cat sat on the mat.</p>\n' >a.html
+t ask -q -f a.pdf q
+t ask -q -f a.docx q
+t select $small -f a.html q 2>&1 | grep -e warning -e cat

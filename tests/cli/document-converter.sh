@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# A stand-in for the converters: prints its last file's text behind a heading.
+mkdir bin
+cat >bin/pdftotext <<'X'
+#!/bin/sh
+for a; do test "$a" = - || file=$a; done
+echo "converted"
+tail -n +2 "$file"
+X
+printf '#!/bin/sh\nexit 3\n' >bin/pandoc
+chmod +x bin/*
+{ echo '%PDF-1.7'; cat text; } >a.pdf
+{ echo 'converted'; cat text; } >plain
+printf 'PK\003\004' >a.docx
+
+gemkv select -q -f plain $small q >want
+PATH=$PWD/bin:$PATH
+gemkv select -q -f a.pdf $small q >got;         cmp want got && echo "pdf file"
+gemkv select -q $small q <a.pdf >got;           cmp want got && echo "pdf on stdin"
+cat a.pdf | gemkv select -q $small q >got;      cmp want got && echo "pdf in a pipe"
+t ask -q -f a.docx q

@@ -1,0 +1,71 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# man.sh - the manual is well formed, knows the options the program knows and no other, and
+# its examples work
+
+src=$(cd "${srcdir:-.}" && pwd) || exit 99
+build=$(cd "${builddir:-.}" && pwd) || exit 99
+page=$src/man/gemkv.1
+mandoc=${MANDOC:-mandoc}
+mkmodel=${MKMODEL:-$build/tests/mkmodel}
+PATH=${GEMKV_BINDIR:-$build}:$PATH
+LC_ALL=C
+export PATH LC_ALL
+
+scratch=$(mktemp -d) || exit 99
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 99' HUP INT TERM
+
+n=0 failed=0
+result() {      # result CODE NAME
+    n=$((n + 1))
+    test "$1" -eq 0 || { printf 'not '; failed=1; }
+    printf 'ok %d - %s\n' $n "$2"
+}
+
+# configure says ":" when there is no mandoc
+if test "$mandoc" != : && command -v "$mandoc" >/dev/null; then
+    "$mandoc" -T lint -W warning "$page" >"$scratch/lint"
+    code=$?
+    sed 's/^/# /' "$scratch/lint"
+    result $code "mandoc -T lint"
+else
+    n=$((n + 1))
+    echo "ok $n - mandoc -T lint # SKIP no mandoc"
+fi
+
+# ".It Fl m , Fl Fl model Ar FILE" against "-m, --model FILE"
+sed -n 's/^\.It Fl /-/p' "$page" |
+    sed 's/^-Fl /--/; s/ , Fl Fl /, --/; s/ Ar / /' | sort -u >"$scratch/page"
+gemkv --list-options | sort -u >"$scratch/program"
+comm -13 "$scratch/page" "$scratch/program" >"$scratch/missing"
+comm -23 "$scratch/page" "$scratch/program" >"$scratch/extra"
+sed 's/^/# not in the manual: /' "$scratch/missing"
+sed 's/^/# not in the program: /' "$scratch/extra"
+test -s "$scratch/program" && test ! -s "$scratch/missing"
+result $? "every option is in the manual"
+test -s "$scratch/page" && test ! -s "$scratch/extra"
+result $? "the manual has no other options"
+
+# Examples are the lines "$ command" of that section, in a place that has what they name.
+cd "$scratch" || exit 99
+"$mkmodel" tiny.gguf || exit 99
+GEMKV_MODEL=$PWD/tiny.gguf
+export GEMKV_MODEL
+awk 'BEGIN {
+    for (i = 1; i <= 12; i++)
+        printf "Line %d: the cat and the hat sat on mat number %d.\n", i, i * i * 37 % 101
+    print "The pass key is 48213."
+}' >book.txt
+cp book.txt notes.txt
+sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/s/^\$ //p' "$page" | sed 's/\\e/\\/g' >examples
+while IFS= read -r line; do
+    sh -c "$line" </dev/null >out 2>err && test -s out
+    code=$?
+    test $code -eq 0 || sed 's/^/# /' err
+    result $code "$line"
+done <examples
+test -s examples
+result $? "there are examples"
+echo "1..$n"
+exit $failed
