@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-2-Clause
+include_HEADERS    = include/gemkv.h
+pkgconfig_DATA     = src/gemkv.pc
+
+# Everything but the public shell, as a convenience library, so that tests can reach internal
+# symbols that libgemkv.so hides.
+noinst_LTLIBRARIES = src/libcore.la
+src_libcore_la_SOURCES = \
+	src/api.c \
+	src/arch.c src/arch.h \
+	src/arch-llama.c \
+	src/attend.c src/attend.h \
+	src/exec.c src/exec.h \
+	src/first.c src/pass.h src/second.c \
+	src/gemm.c src/gemm.h \
+	src/gguf.c src/gguf-kv.c src/gguf.h \
+	src/kv.c src/kv.h \
+	src/layer.c src/layer.h \
+	src/mem.c src/mem.h \
+	src/model.c src/model.h \
+	src/quant.c src/quant.h src/quant-bf16.c src/quant-f16.c src/quant-q4_0.c src/quant-q8_0.c \
+	src/plan.c src/plan.h \
+	src/sample.c src/sample.h \
+	src/select.c src/select.h \
+	src/select-full.c src/select-gemfilter.c src/select-truncate.c \
+	src/session.c \
+	src/status.c src/status.h \
+	src/template.c src/template.h \
+	src/thread.c src/thread.h \
+	src/token.c src/token.h src/token-kind.h \
+	src/token-bpe.c src/token-pre.c src/token-pre.h \
+	src/top.c src/top.h \
+	src/unicode.c src/unicode.h src/unicode-data.h
+src_libcore_la_CFLAGS = $(AM_CFLAGS) $(OPENBLAS_CFLAGS)
+src_libcore_la_LIBADD = simd/libsimd.la $(OPENBLAS_LIBS)
+
+lib_LTLIBRARIES     = libgemkv.la
+libgemkv_la_SOURCES =
+libgemkv_la_LIBADD  = src/libcore.la
+libgemkv_la_LDFLAGS = -no-undefined -version-info $(GKV_LTVERSION) \
+	-Wl,--version-script=$(srcdir)/src/libgemkv.map
+EXTRA_libgemkv_la_DEPENDENCIES = src/libgemkv.map
+EXTRA_DIST += src/libgemkv.map
+
+bin_PROGRAMS   = gemkv
+gemkv_SOURCES  = src/cli/args.c src/cli/args.h src/cli/cmd-ask.c src/cli/cmd-info.c src/cli/cmd-select.c src/cli/cmd-tokenize.c src/cli/cmd.h src/cli/input.c src/cli/input.h src/cli/json.c src/cli/json.h src/cli/main.c src/cli/progress.c src/cli/progress.h src/cli/run.c src/cli/run.h src/cli/say.c src/cli/say.h src/cli/utf8.c src/cli/utf8.h src/cli/view.c src/cli/view.h 
+gemkv_CPPFLAGS = -I$(srcdir)/include -DPKGDATADIR='"$(pkgdatadir)"'
+gemkv_CFLAGS   = $(AM_CFLAGS) $(ZSTD_CFLAGS) $(ZLIB_CFLAGS)
+gemkv_LDADD    = libgemkv.la $(ZSTD_LIBS) $(ZLIB_LIBS)

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-2-Clause
+TEST_LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+SH_LOG_DRIVER   = $(TEST_LOG_DRIVER)
+TEST_EXTENSIONS = .test .sh
+AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)' builddir='$(builddir)' MANDOC='$(MANDOC)' CFLAGS='$(CFLAGS)' ; \
+	export srcdir builddir MANDOC CFLAGS ;
+
+# The oracle's golden vectors, end to end below the command line.
+TESTS += tests/golden.test
+check_PROGRAMS += tests/golden.test
+tests_golden_test_SOURCES = tests/golden.c tests/tap.h
+tests_golden_test_LDADD   = src/libcore.la
+EXTRA_DIST += build-aux/golden.py \
+	tests/files/golden/cases.txt tests/files/golden/cases.bin \
+	tests/files/golden/llama3.gguf tests/files/golden/mistral.gguf
+
+TESTS += tests/kernels.test
+check_PROGRAMS += tests/kernels.test
+tests_kernels_test_SOURCES = tests/kernels.c tests/kernels.h tests/tap.h
+tests_kernels_test_LDADD   = src/libcore.la
+EXTRA_DIST += tests/wide.c
+if ISA_AVX2
+check_LTLIBRARIES = tests/libwide.la
+tests_libwide_la_SOURCES = tests/wide.c
+tests_libwide_la_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_AVX2) -ffp-contract=fast -Wno-psabi
+tests_kernels_test_LDADD += tests/libwide.la
+endif
+
+TESTS += tests/unit-token.test
+check_PROGRAMS += tests/unit-token.test
+tests_unit_token_test_SOURCES = tests/unit-token.c tests/tap.h
+tests_unit_token_test_LDADD   = src/libcore.la
+EXTRA_DIST += build-aux/unicode-data.py tests/files/token/README tests/files/token/vectors.py \
+	tests/files/token/gpt-2.vec tests/files/token/llama-bpe.vec \
+	tests/files/token/qwen2.vec tests/files/token/mini.vec
+
+TESTS += tests/unit-gguf.test tests/unit-quant.test
+check_PROGRAMS += tests/unit-gguf.test tests/unit-quant.test tests/mkmodel
+tests_unit_gguf_test_SOURCES = tests/unit-gguf.c tests/tap.h
+tests_unit_gguf_test_LDADD   = src/libcore.la
+tests_unit_quant_test_SOURCES = tests/unit-quant.c tests/tap.h
+tests_unit_quant_test_LDADD   = src/libcore.la
+tests_mkmodel_SOURCES = tests/mkmodel.c tests/mkmodel-write.c tests/mkmodel-break.c tests/mkmodel.h
+tests_mkmodel_LDADD   = src/libcore.la
+
+TESTS += tests/cli.sh tests/man.sh tests/map.sh tests/baseline.sh
+EXTRA_DIST += tests/cli.sh tests/man.sh tests/map.sh tests/baseline.sh tests/cli tests/files/README
