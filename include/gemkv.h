@@ -164,7 +164,8 @@ GKV_API gkv_status gkv_memory_needed(gkv_model *model, const gkv_options *opt, u
 typedef struct {
     uint32_t    file;           /* which document, in the order of feeding                   */
     uint64_t    start, end;     /* bytes in that document                                    */
-    float       score;          /* the largest score of its tokens                           */
+    float       score;          /* the largest score of its tokens ...                       */
+    uint64_t    best;           /* ... and the byte in the document where that token begins  */
     const char *text;           /* the end - start bytes themselves, not NUL-terminated      */
 } gkv_kept;
 

@@ -401,9 +401,9 @@ static gkv_status map_file(struct part *part, gkv_error *err)
     if (fstat(fd, &st))
         status = gkv__fail(err, GKV_IO, "%s: %s", path, strerror(errno));
     else if (S_ISDIR(st.st_mode))
-        status = gkv__fail(err, GKV_IO, "%s: is a directory, expected a GGUF file", path);
+        status = gkv__fail(err, GKV_FORMAT, "%s: is a directory, expected a GGUF file", path);
     else if (!S_ISREG(st.st_mode))
-        status = gkv__fail(err, GKV_IO, "%s: not a regular file, cannot be mapped", path);
+        status = gkv__fail(err, GKV_FORMAT, "%s: not a regular file, cannot be mapped", path);
     else if (!st.st_size)
         status = gkv__fail(err, GKV_FORMAT, "%s: is empty, expected a GGUF file", path);
     else if ((uintmax_t)st.st_size > PTRDIFF_MAX)

@@ -20,8 +20,9 @@ struct gkv__quant {
     uint32_t       block;       /* elements per block                                        */
     uint32_t       bytes;       /* bytes per block                                           */
     enum gkv__type type;
-    /* n is a multiple of block.  to_f32 is exact.  from_f32 rounds to nearest even (scaled
-     * types: scale = max|x| / 127), NULL where gemkv never needs to write the type. */
+    /* n is a multiple of block.  to_f32 is exact.  from_f32 rounds to nearest even; q8_0 takes
+     * max|x| / 127 as scale and rounds halves away from zero, as ggml does.  NULL where gemkv
+     * never needs to write the type. */
     void (*to_f32)(const void *src, float *dst, size_t n);
     void (*from_f32)(const float *src, void *dst, size_t n);
 };

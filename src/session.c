@@ -516,12 +516,12 @@ static gkv_status choose_tokens(gkv_session *s, gkv_error *err)
     return GKV_OK;
 }
 
-/* Runs of neighbouring kept tokens, cut to the documents they lie in. */
+/* Runs of neighbouring kept tokens, cut to the documents they lie in, and widened to whole
+ * characters: a token of byte-level BPE can be a part of one. */
 static gkv_status make_spans(gkv_session *s, gkv_error *err)
 {
     uint64_t start = 0;
     size_t doc = 0, at = 0, cap = 0;
-    uint32_t before = UINT32_MAX;
 
     for (size_t i = 0; i < s->tokens.n && doc < s->n_docs; start += s->tokens.len[i++]) {
         uint64_t end = start + s->tokens.len[i];
@@ -541,10 +541,16 @@ static gkv_status make_spans(gkv_session *s, gkv_error *err)
             s->stats.tokens_document++;
             if (!kept)
                 continue;
-            if (last && before + 1 == i && last->file == d &&
-                last->end == from - s->doc[d].start) {
-                last->end = to - s->doc[d].start;
-                last->score = score > last->score ? score : last->score;
+            while (from > s->doc[d].start && ((unsigned char)s->text[from] & 0xc0) == 0x80)
+                from--;
+            while (to < s->doc[d].end && ((unsigned char)s->text[to] & 0xc0) == 0x80)
+                to++;
+            if (last && last->file == d && last->end >= from - s->doc[d].start) {
+                last->end = to - s->doc[d].start;       /* ends do not go back */
+                if (score > last->score) {
+                    last->score = score;
+                    last->best = from - s->doc[d].start;
+                }
                 continue;
             }
             if (s->n_spans == cap) {
@@ -554,11 +560,10 @@ static gkv_status make_spans(gkv_session *s, gkv_error *err)
                 s->span = p;
             }
             s->span[s->n_spans++] = (gkv_kept){
-                (uint32_t)d, from - s->doc[d].start, to - s->doc[d].start, score, NULL
+                .file = (uint32_t)d, .start = from - s->doc[d].start,
+                .end = to - s->doc[d].start, .score = score, .best = from - s->doc[d].start,
             };
         }
-        if (kept)
-            before = (uint32_t)i;
     }
     for (size_t i = 0; i < s->n_spans; i++)
         s->span[i].text = s->text + s->doc[s->span[i].file].start + s->span[i].start;

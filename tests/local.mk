@@ -35,8 +35,8 @@ EXTRA_DIST += build-aux/unicode-data.py tests/files/token/README tests/files/tok
 	tests/files/token/qwen2.vec tests/files/token/mini.vec
 
 TESTS += tests/unit-gguf.test tests/unit-quant.test
-check_PROGRAMS += tests/unit-gguf.test tests/unit-quant.test tests/mkmodel
-tests_unit_gguf_test_SOURCES = tests/unit-gguf.c tests/tap.h
+check_PROGRAMS += tests/unit-gguf.test tests/unit-quant.test tests/mkmodel tests/fuzz-gguf
+tests_unit_gguf_test_SOURCES = tests/unit-gguf.c tests/gguf-walk.h tests/tap.h
 tests_unit_gguf_test_LDADD   = src/libcore.la
 tests_unit_quant_test_SOURCES = tests/unit-quant.c tests/tap.h
 tests_unit_quant_test_LDADD   = src/libcore.la
@@ -45,3 +45,7 @@ tests_mkmodel_LDADD   = src/libcore.la
 
 TESTS += tests/cli.sh tests/man.sh tests/map.sh tests/baseline.sh
 EXTRA_DIST += tests/cli.sh tests/man.sh tests/map.sh tests/baseline.sh tests/cli tests/files/README
+
+# Replays files through the reader; with -DGKV_LIBFUZZER -fsanitize=fuzzer, the fuzzer itself.
+tests_fuzz_gguf_SOURCES = tests/fuzz/gguf.c tests/gguf-walk.h
+tests_fuzz_gguf_LDADD   = src/libcore.la

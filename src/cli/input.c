@@ -7,6 +7,7 @@
 #include "config.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -42,10 +43,9 @@ const char *input_name(const char *path)
     return strcmp(path, "-") ? path : "standard input";
 }
 
-/* The next bytes of the file, at least want of them unless it ends before. */
-static int fill(struct in *in, size_t want)
+/* Go on until there are at least want bytes, or the file ends before. */
+static int more(struct in *in, size_t want)
 {
-    in->len = 0;
     while (in->len < want) {
         ssize_t n = read(in->fd, in->buf + in->len, PIECE - in->len);
 
@@ -61,6 +61,13 @@ static int fill(struct in *in, size_t want)
         in->len += (size_t)n;
     }
     return 0;
+}
+
+/* The next bytes of the file, at least want of them unless it ends before. */
+static int fill(struct in *in, size_t want)
+{
+    in->len = 0;
+    return more(in, want);
 }
 
 static int read_text(struct in *in)
@@ -333,27 +340,59 @@ static int dispatch(struct in *in)
     return read_text(in);
 }
 
+/* A FIFO that nobody ever writes to must not hang the program: it was opened without blocking,
+ * and its writer has some seconds to appear.  From then on reading waits as long as it takes. */
+static int wait_for_writer(struct in *in)
+{
+    enum { TRIES = 50, MILLISECONDS = 100 };
+
+    for (int i = 0; i < TRIES && !progress_cancelled(); i++) {
+        struct pollfd p = { .fd = in->fd, .events = POLLIN };
+        ssize_t       n = 0;
+
+        if (poll(&p, 1, MILLISECONDS) == 0)
+            n = read(in->fd, in->buf, PIECE);   /* 0: no writer; EAGAIN: one that thinks   */
+        if (n > 0)
+            in->len = (size_t)n;
+        if (p.revents || n) {
+            fcntl(in->fd, F_SETFL, fcntl(in->fd, F_GETFL) & ~O_NONBLOCK);
+            return 0;
+        }
+    }
+    if (progress_cancelled())
+        return fail(EXIT_FAILED, "cancelled while waiting for %s", in->name);
+    return fail(EXIT_DOCUMENT, "%s: a FIFO that nobody writes to; start its writer first",
+                in->name);
+}
+
 int input_read(const char *path, input_sink *sink, void *arg)
 {
     struct in   in = { path, input_name(path), -1, NULL, 0, sink, arg };
     struct stat st;
-    int         code;
+    int         code = 0;
 
     if (strcmp(path, "-")) {
         do
-            in.fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+            in.fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
         while (in.fd < 0 && errno == EINTR && !progress_cancelled());
     } else {
         in.fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
     }
     if (in.fd < 0)
         return fail(EXIT_FAILED, "%s: cannot open: %s", in.name, strerror(errno));
-    if (!fstat(in.fd, &st) && S_ISDIR(st.st_mode)) {
+    if (fstat(in.fd, &st)) {
+        close(in.fd);
+        return fail(EXIT_FAILED, "%s: cannot read: %s", in.name, strerror(errno));
+    }
+    if (S_ISDIR(st.st_mode)) {
         close(in.fd);
         return fail(EXIT_FAILED, "%s: a directory; give its files, one -f each", in.name);
     }
     in.buf = grow(NULL, PIECE, 1);
-    code = fill(&in, 8);        /* enough to know every kind by */
+    if (strcmp(path, "-") && S_ISFIFO(st.st_mode))
+        code = wait_for_writer(&in);
+    if (!code)
+        code = more(&in, 8);    /* enough to know every kind by */
     if (!code)
         code = dispatch(&in);
     if (in.fd >= 0)

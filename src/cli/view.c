@@ -22,43 +22,55 @@ static int by_score(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Text as one line of at most width columns: white space becomes one space, an ellipsis
- * stands for what does not fit.  The caller frees it. */
-static char *shorten(const char *s, size_t len, size_t width)
+static size_t skip_space(const char *s, size_t len, size_t at)
 {
-    char    *line = grow(NULL, width * 4 + 8, 1);       /* a character has up to 4 bytes  */
-    size_t   n = 0, cut = 0, column = 0, k;
-    bool     space = false;
-    uint32_t cp;
+    while (at < len && (s[at] == ' ' || s[at] == '\n' || s[at] == '\t' || s[at] == '\r'))
+        at++;
+    return at;
+}
 
-    for (size_t i = 0; i < len; i += k) {
-        size_t w;
+/* The passage around its best token, in at most three lines of `width` columns: they break at
+ * white space, which otherwise becomes one space; an ellipsis stands for what does not fit. */
+static void excerpt(const gkv_kept *k, size_t width)
+{
+    const char *s = k->text, *dots = "\xe2\x80\xa6";
+    size_t      len = (size_t)(k->end - k->start), best = (size_t)(k->best - k->start);
+    size_t      room = 3 * width - 8, at = 0, column = 0;
+    char       *line = grow(NULL, room * 4 + 16, 1), *p = line;
+    uint32_t    cp;
 
-        k = utf8_next(s + i, len - i, &cp);
-        if (cp == ' ' || cp == '\n' || cp == '\t' || cp == '\r' || cp == 0xa0) {
-            space = n > 0;
-            continue;
-        }
-        w = (size_t)utf8_width(cp) + space;
-        if (column + w > width) {
-            strcpy(line + cut, "\xe2\x80\xa6");
-            return line;
-        }
-        if (w == 0)                             /* combining: bytes without columns       */
-            continue;
-        if (space)
-            line[n++] = ' ';
-        space = false;
-        if (cp == UTF8_BAD)
-            line[n++] = '?';
-        else
-            memcpy(line + n, s + i, k), n += k;
-        column += w;
-        if (column < width)
-            cut = n;                            /* here the ellipsis would still fit      */
+    if (len > room) {                           /* a third before the best, the rest after */
+        at = best > room / 3 ? best - room / 3 : 0;
+        at = len - at < room ? len - room : at;
+        while (at < len && ((unsigned char)s[at] & 0xc0) == 0x80)
+            at++;
     }
-    line[n] = 0;
-    return line;
+    p += sprintf(p, "%s", at ? dots : "");
+    for (at = skip_space(s, len, at); at < len && room > 0; at = skip_space(s, len, at)) {
+        size_t word = at, columns = 0;
+
+        while (word < len && columns < room && skip_space(s, len, word) == word) {
+            word += utf8_next(s + word, len - word, &cp);
+            columns += (size_t)utf8_width(cp);
+        }
+        if (column && column + 1 + columns > width) {
+            say("      %s", line);
+            p = line;
+            column = 0;
+        }
+        if (column) {
+            *p++ = ' ';
+            column++;
+        }
+        memcpy(p, s + at, word - at);
+        p += word - at;
+        *p = 0;
+        column += columns;
+        room = room > columns + 1 ? room - columns - 1 : 0;
+        at = word;
+    }
+    say("      %s%s", line, at < len ? dots : "");
+    free(line);
 }
 
 static char *location(const struct run *r, const gkv_kept *k)
@@ -83,7 +95,7 @@ void view_summary(const struct run *r)
 
 void view_kept(const struct run *r)
 {
-    size_t           n, shown, columns = say_columns(), widest = 0;
+    size_t           n, shown, width = say_columns() - 8;
     const gkv_kept  *kept = gkv_session_kept(r->session, &n);
     const gkv_kept **best = grow(NULL, n, sizeof *best);
 
@@ -93,25 +105,10 @@ void view_kept(const struct run *r)
     qsort(best, n, sizeof *best, by_score);
     shown = r->verbose || n < BEST ? n : BEST;
     for (size_t i = 0; i < shown; i++) {
-        char  *where = location(r, best[i]);
-        size_t w = strlen(where);
+        char *where = location(r, best[i]);
 
-        widest = w > widest ? w : widest;
-        free(where);
-    }
-    if (widest > columns / 2)                   /* a long name breaks the column only     */
-        widest = columns / 2;
-    for (size_t i = 0; i < shown; i++) {
-        const gkv_kept *k = best[i];
-        char  *where = location(r, k), score[32], *text;
-        size_t used, width;
-
-        snprintf(score, sizeof score, "%.3g", (double)k->score);
-        used = 2 + (strlen(where) > widest ? strlen(where) : widest) + 2 + 8 + 2 + 2;
-        width = used + 20 < columns ? columns - 1 - used : 20;
-        text = shorten(k->text, (size_t)(k->end - k->start), width);
-        say("  %-*s  %8s  \xe2\x80\x9c%s\xe2\x80\x9d", (int)widest, where, score, text);
-        free(text);
+        say("  %s, score %.3g", where, (double)best[i]->score);
+        excerpt(best[i], width);
         free(where);
     }
     if (shown < n)
