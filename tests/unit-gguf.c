@@ -281,9 +281,9 @@ static void test_files(void)
     spill(in_dir("empty"), "", 0);
     spill(in_dir("lfs"), "version https://git-lfs.github.com/spec/v1\n", 43);
     spill(in_dir("text"), "Not a model.\n", 13);
-    refused(in_dir("."), GKV_IO, "is a directory");
-    refused(in_dir("fifo"), GKV_IO, "not a regular file");
-    refused(in_dir("device"), GKV_IO, "not a regular file");
+    refused(in_dir("."), GKV_FORMAT, "is a directory");
+    refused(in_dir("fifo"), GKV_FORMAT, "not a regular file");
+    refused(in_dir("device"), GKV_FORMAT, "not a regular file");
     refused(in_dir("absent"), GKV_IO, "No such file");
     refused(in_dir("empty"), GKV_FORMAT, "is empty");
     refused(in_dir("lfs"), GKV_FORMAT, "Git LFS");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * avx512.c - Skylake-X (2017), Zen 4 (2022) on: 32 registers of 16 floats, and FMA that
- * broadcasts a scalar from memory for nothing.  8 x 2 and 8 x 3 leave registers to spare. */
+ * avx512.c - Cascade Lake (2019), Zen 4 (2022) on: 32 registers of 16 floats.  With 8 x 2 and
+ * 8 x 3 accumulators a step loads 2 or 3 vectors and broadcasts 8 scalars for 16 or 24 FMA,
+ * and 8 divides all usual head dimensions. */
 #ifndef __AVX512F__
 #error "avx512.c needs CFLAGS_AVX512"
 #endif
