@@ -5,22 +5,29 @@
 #include "bench/peak.h"
 #include "simd/simd.h"
 
+/* The empty asm keeps the compiler from folding the rounds into one. */
 #define PEAK(name, bytes, ...)                                                              \
     typedef float name##_v __attribute__((vector_size(bytes)));                             \
     __VA_ARGS__ static double name(long n)                                                  \
     {                                                                                       \
-        name##_v s[12], x = (name##_v){ 0 } + 0.999f, y = (name##_v){ 0 } + 0.001f;         \
+        name##_v x = (name##_v){ 0 } + 0.999f, y = (name##_v){ 0 } + 0.001f;                \
+        name##_v a = y, b = y, c = y, d = y, e = y, f = y, g = y, h = y, i = y, j = y;      \
                                                                                             \
-        for (int i = 0; i < 12; i++)                                                        \
-            s[i] = (name##_v){ 0 } + (float)i;                                              \
         for (long r = 0; r < n; r++) {                                                      \
-            _Pragma("GCC unroll 12") for (int i = 0; i < 12; i++) s[i] = s[i] * x + y;      \
-            __asm__ volatile("" : "+v"(s[0]), "+v"(s[6]));  /* do not fold the loop */      \
+            a = a * x + y, b = b * x + y, c = c * x + y, d = d * x + y, e = e * x + y;      \
+            f = f * x + y, g = g * x + y, h = h * x + y, i = i * x + y, j = j * x + y;      \
+            __asm__ volatile("" : "+" REG(a), "+" REG(b), "+" REG(c), "+" REG(d), "+" REG(e), \
+                             "+" REG(f), "+" REG(g), "+" REG(h), "+" REG(i), "+" REG(j));   \
         }                                                                                   \
-        for (int i = 1; i < 12; i++)                                                        \
-            s[0] += s[i];                                                                   \
-        return s[0][0] == 12345 ? 0 : (double)n * 12 * 2 * (bytes / 4);                     \
+        a += b + c + d + e + f + g + h + i + j;                                             \
+        return a[0] == 12345 ? 0 : (double)n * 10 * 2 * (bytes / 4);                        \
     }
+
+#if defined(__x86_64__)
+#define REG(v) "x"(v)
+#else
+#define REG(v) "w"(v)
+#endif
 
 #if defined(__x86_64__)
 PEAK(peak256, 32)

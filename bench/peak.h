@@ -2,7 +2,7 @@
 #ifndef BENCH_PEAK_H
 #define BENCH_PEAK_H
 
-/* n rounds of twelve independent multiply-adds in registers, at the widest level that the
+/* n rounds of ten independent multiply-adds in registers, at the widest level that the
  * kernel table uses; the number of floating-point operations done. */
 double bench_peak(long n);
 
