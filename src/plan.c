@@ -11,8 +11,8 @@
 
 enum { MIN_CHUNK = 64 };
 
-/* Thread stacks, the run-time library, page tables: seen, not computed. */
-#define SLACK (1u << 20)
+/* The run-time library and the stack of each thread: seen, not computed. */
+enum { SLACK = 128 << 10, STACK = 16 << 10 };
 
 static uint64_t max64(uint64_t a, uint64_t b)
 {
@@ -24,12 +24,19 @@ static uint64_t min64(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Saturating sum: "more than there is" needs no exact number. */
+/* Saturating: "more than there is" needs no exact number. */
 static uint64_t plus(uint64_t a, uint64_t b)
 {
     uint64_t c;
 
     return gkv__add(a, b, &c) ? c : UINT64_MAX;
+}
+
+static uint64_t times(uint64_t a, uint64_t b)
+{
+    uint64_t c;
+
+    return gkv__mul(a, b, &c) ? c : UINT64_MAX;
 }
 
 static uint64_t peak(const struct gkv__plan *p, const gkv_model *m, uint64_t base, uint64_t n,
@@ -39,16 +46,18 @@ static uint64_t peak(const struct gkv__plan *p, const gkv_model *m, uint64_t bas
     const uint64_t exec = gkv__exec_bytes(p->simd, s, p->n_threads, chunk);
     uint64_t first = 0, second = 0;
 
-    base = plus(base, SLACK + n * sizeof(uint32_t));        /* ... and indices */
+    base = plus(base, SLACK + (uint64_t)p->n_threads * STACK);
+    base = plus(base, times(n_kept, sizeof(uint32_t)));                /* indices */
     if (p->two_passes || !p->select_only)
         base = plus(base, exec);
     if (p->two_passes) {
-        base = plus(base, 2 * n * sizeof(float));           /* scores, their spare */
+        base = plus(base, times(n, 2 * sizeof(float)));         /* scores, their spare */
         first = plus(gkv__first_bytes(m, p->kv_first, n), gkv__first_weights(m, p->filter_layer));
     }
     if (!p->select_only) {
         second = gkv__cache_bytes(p->kv_second, s->n_layer, s->n_head_kv, s->head_dim,
                                   plus(n_kept, p->max_tokens));
+        second = plus(second, times(n_kept, sizeof(uint32_t)));        /* ids */
         second = plus(second, gkv__model_weight_bytes(m));
         second = plus(second, min64(chunk, n_kept) * s->n_embd * sizeof(float));
         second = plus(second, s->n_vocab * (sizeof(float) + sizeof(struct gkv__candidate)));

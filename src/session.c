@@ -169,15 +169,16 @@ gkv_status gkv_memory_needed(gkv_model *m, const gkv_options *opt, uint64_t n, u
 {
     struct gkv__plan p = { 0 };
     double param[GKV__MAX_PARAMS];
-    uint64_t kept, text;
+    uint64_t kept, text, base;
 
     GKV__TRY(resolve(m, opt, &p, param, err));
     p.limit = 0;
     kept = p.method->pick ? budget(opt, n) : n;
     /* Token ids and lengths, and about four bytes of text each. */
-    if (!gkv__mul(n, 2 * sizeof(uint32_t) + 4, &text))
-        text = UINT64_MAX / 2;
-    GKV__TRY(gkv__plan_make(&p, m, gkv__mem_resident() + text, n, kept, err));
+    if (!gkv__mul(n, 2 * sizeof(uint32_t) + 4, &text) ||
+        !gkv__add(text, gkv__mem_resident(), &base))
+        base = UINT64_MAX;
+    GKV__TRY(gkv__plan_make(&p, m, base, n, kept, err));
     *bytes = p.predicted;
     return GKV_OK;
 }
@@ -331,8 +332,14 @@ static gkv_status check_limits(gkv_session *s, bool more_to_come, gkv_error *err
                          "; raise --context, or give a shorter document", least, n,
                          s->opt.max_context);
     status = gkv__plan_make(&s->plan, s->model, gkv__mem_resident(), n, kept, &plan_err);
-    if (status == GKV_OK)
+    if (status == GKV_OK) {
+        /* To tokenize a word of megabytes took more, for a moment, than what is to come. */
+        const uint64_t peak = gkv__mem_peak();
+
+        if (s->plan.predicted < peak)
+            s->plan.predicted = peak;
         return GKV_OK;
+    }
     return gkv__fail(err, status, "%s%s", more_to_come ? "not even the beginning of the document "
                      "fits: " : "", plan_err.text);
 }
@@ -346,6 +353,9 @@ static gkv_status tokenize(gkv_session *s, bool all, gkv_error *err)
     struct gkv__range plain = { from < open ? open - from : 0, cut };
     gkv_status status;
 
+    /* Nowhere to cut but in the template: wait for more. */
+    if (from + cut < open)
+        return GKV_OK;
     /* The closing part of the template is parsed; it is there only when all is. */
     if (all)
         plain.end -= strlen(s->tmpl->close);
@@ -374,9 +384,10 @@ gkv_status gkv_feed(gkv_session *s, const char *text, size_t len, gkv_error *err
         s->checked = s->len;
         s->doc_open = true;
     }
-    if (s->len + len > s->plan.limit && s->plan.limit)
-        return fail(s, gkv__fail(err, GKV_LIMIT, "the text alone has more than %zu bytes, the limit "
-                                 "of memory is %" PRIu64, s->len, s->plan.limit));
+    if (s->plan.limit && (s->len > s->plan.limit || len > s->plan.limit - s->len))
+        return fail(s, gkv__fail(err, GKV_LIMIT, "the text alone needs at least %" PRIu64 " bytes of "
+                                 "memory, the limit is %" PRIu64 "; raise --memory, or give a shorter "
+                                 "document", (uint64_t)s->len + len, s->plan.limit));
     GKV__TRY(fail(s, append(s, text, len, err)));
     s->doc[s->n_docs - 1].end = s->len;
     GKV__TRY(fail(s, check_text(s, false, err)));

@@ -403,7 +403,8 @@ size_t gkv__token_text(const struct gkv__vocab *v, uint32_t id, bool special, ch
     if (id >= v->n || (v->attr[id] & GKV__TOK_CONTROL && !special))
         return 0;
     p = bytes_of(v, id, &n);
-    memcpy(text, p, n < cap ? n : cap);
+    if (cap)                                    /* without room, text may be NULL */
+        memcpy(text, p, n < cap ? n : cap);
     return n;
 }
 

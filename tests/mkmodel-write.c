@@ -353,6 +353,8 @@ void write_parts(struct file *f, const char *path, uint32_t n_parts)
                      n_parts) >= (int)sizeof name)
             die("%s: name too long", path);
         write_file(&part, name);
+        for (size_t i = no ? 0 : f->n_kv; i < part.n_kv; i++)   /* this part's own */
+            free(part.kv[i].data);
         free(part.kv);
     }
 }

@@ -286,6 +286,8 @@ static int run(const struct cmd *self, int argc, char **argv)
         in.path = run_model_path(self, in.arg);
         status = gkv_model_open(&in.model, in.path, 0, &err);
     }
+    if (!status && in.memory)                   /* refused before anything is printed */
+        needed(&in, NULL, in.length[0]);
     if (status) {
         code = run_failed(status, &err);
     } else if (in.json) {

@@ -340,8 +340,14 @@ static int dispatch(struct in *in)
     return read_text(in);
 }
 
+/* It was opened without blocking: from now on reading waits as long as it takes. */
+static void block(const struct in *in)
+{
+    fcntl(in->fd, F_SETFL, fcntl(in->fd, F_GETFL) & ~O_NONBLOCK);
+}
+
 /* A FIFO that nobody ever writes to must not hang the program: it was opened without blocking,
- * and its writer has some seconds to appear.  From then on reading waits as long as it takes. */
+ * and its writer has some seconds to appear. */
 static int wait_for_writer(struct in *in)
 {
     enum { TRIES = 50, MILLISECONDS = 100 };
@@ -355,7 +361,7 @@ static int wait_for_writer(struct in *in)
         if (n > 0)
             in->len = (size_t)n;
         if (p.revents || n) {
-            fcntl(in->fd, F_SETFL, fcntl(in->fd, F_GETFL) & ~O_NONBLOCK);
+            block(in);
             return 0;
         }
     }
@@ -391,6 +397,8 @@ int input_read(const char *path, input_sink *sink, void *arg)
     in.buf = grow(NULL, PIECE, 1);
     if (strcmp(path, "-") && S_ISFIFO(st.st_mode))
         code = wait_for_writer(&in);
+    else if (strcmp(path, "-"))                 /* a terminal, by its name, may be waited for */
+        block(&in);
     if (!code)
         code = more(&in, 8);    /* enough to know every kind by */
     if (!code)

@@ -78,44 +78,6 @@ void run_more_help(void)
 }
 
 /* ---- options ------------------------------------------------------------------------- */
-/* A misspelt method must not wait for the model to be opened.  Values are the library's. */
-static void check_method(const struct args *a)
-{
-    size_t            n, i, len = strcspn(a->value, ":");
-    const gkv_method *m = gkv_methods(&n);
-    char             *all = format("one of"), *more;
-
-    for (i = 0; i < n; i++) {
-        if (strlen(m[i].name) == len && !memcmp(m[i].name, a->value, len))
-            break;
-        more = format("%s %s", all, m[i].name);
-        free(all);
-        all = more;
-    }
-    if (i == n)
-        args_bad(a, all);
-    for (const char *s = a->value + len; *s; s += strcspn(s, ",")) {
-        const gkv_param *p = m[i].params;
-
-        s++;
-        len = strcspn(s, "=,");
-        while (p && p->name && (strlen(p->name) != len || memcmp(p->name, s, len)))
-            p++;
-        if (p && p->name && s[len] == '=')
-            continue;
-        free(all);
-        all = format("%s", "");
-        for (p = m[i].params; p && p->name; p++) {
-            more = format("%s %s", all, p->name);
-            free(all);
-            all = more;
-        }
-        usage(a->cmd, "option '--method': '%s': the parameters NAME=VALUE of %s are:%s",
-              a->value, m[i].name, *all ? all : " none");
-    }
-    free(all);
-}
-
 void run_parse_keep(const struct args *a, gkv_options *opt)
 {
     uint64_t    n;
@@ -165,7 +127,7 @@ static void parse(struct run *r, const struct cmd *cmd, int argc, char **argv)
         case LAYER:       o->layer = (int32_t)args_uint(&a, 0, INT32_MAX); break;
         case MAX_TOKENS:  o->max_tokens = (uint32_t)args_uint(&a, 1, INT32_MAX); break;
         case MEMORY:      o->memory_limit = args_size(&a); break;
-        case METHOD:      check_method(&a); o->method = a.value; break;
+        case METHOD:      o->method = a.value; break;
         case MIN_P:       o->min_p = (float)args_real(&a, 0, 1); break;
         case MODEL:       r->model_path = a.value; break;
         case QUIET:       r->quiet = true; break;

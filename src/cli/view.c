@@ -17,7 +17,7 @@ static int by_score(const void *a, const void *b)
 {
     const gkv_kept *x = *(const gkv_kept *const *)a, *y = *(const gkv_kept *const *)b;
 
-    if (x->score != y->score)
+    if (x->score < y->score || x->score > y->score)
         return x->score < y->score ? 1 : -1;
     return (x > y) - (x < y);
 }
@@ -30,13 +30,14 @@ static size_t skip_space(const char *s, size_t len, size_t at)
 }
 
 /* The passage around its best token, in at most three lines of `width` columns: they break at
- * white space, which otherwise becomes one space; an ellipsis stands for what does not fit. */
+ * white space, which otherwise becomes one space; an ellipsis stands for what does not fit.
+ * Characters without width (accents that combine) fill the line before they fill columns. */
 static void excerpt(const gkv_kept *k, size_t width)
 {
     const char *s = k->text, *dots = "\xe2\x80\xa6";
     size_t      len = (size_t)(k->end - k->start), best = (size_t)(k->best - k->start);
-    size_t      room = 3 * width - 8, at = 0, column = 0;
-    char       *line = grow(NULL, room * 4 + 16, 1), *p = line;
+    size_t      room = 3 * width - 8, size = room * 4 + 16, at = 0, column = 0;
+    char       *line = grow(NULL, size, 1), *p = line;
     uint32_t    cp;
 
     if (len > room) {                           /* a third before the best, the rest after */
@@ -47,12 +48,16 @@ static void excerpt(const gkv_kept *k, size_t width)
     }
     p += sprintf(p, "%s", at ? dots : "");
     for (at = skip_space(s, len, at); at < len && room > 0; at = skip_space(s, len, at)) {
-        size_t word = at, columns = 0;
+        size_t word = at, columns = 0, left = size - (size_t)(p - line);
 
-        while (word < len && columns < room && skip_space(s, len, word) == word) {
+        /* 6: a space, a character, the NUL */
+        while (word < len && columns < room && word - at + 6 <= left
+               && skip_space(s, len, word) == word) {
             word += utf8_next(s + word, len - word, &cp);
             columns += (size_t)utf8_width(cp);
         }
+        if (word == at)
+            break;
         if (column && column + 1 + columns > width) {
             say("      %s", line);
             p = line;

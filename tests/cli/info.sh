@@ -8,3 +8,5 @@ gemkv info --memory -c 1000,2000 --json | sed 's/.*"memory"/"memory"/; s/"bytes"
 # more tokens need more memory
 n() { gemkv info --memory --json "$@" | tr '{' '\n' | sed -n 's/^"method": "gemfilter".*"bytes": \([0-9]*\).*/\1/p'; }
 test "$(n -c 100000)" -lt "$(n -c 200000)" && echo "tokens"
+# nothing is printed before a refusal
+t info --memory --json --kv-type q8_0
