@@ -27,7 +27,7 @@ while test $i -lt "$runs"; do
     json=$("$gemkv" ask $model --json --method "$m" -f "$doc" "$question")
     printf '%-28s %9.2f %9.2f %9.2f %9.1f %9.1f  %s\n' "$m" "$(field first)" "$(field second)" \
       "$(field ttft)" "$(($(field peak) / 1000000))" \
-      "$(($(field predicted) / 1000000))" "$(field answer)" | tee -a "$out"
+      "$(($(field predicted) / 1000000))" "$(printf %s "$json" | sed -n 's/^{"answer": "\([^"]*\)".*/\1/p')" | tee -a "$out"
   done
   i=$((i + 1))
 done

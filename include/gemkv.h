@@ -180,6 +180,8 @@ typedef struct {
     const char *finish;                                 /* "stop", "length"; "" before END   */
 } gkv_stats;
 
+/* The text of document i, as it was fed; NULL when there is none. */
+GKV_API const char     *gkv_session_document(const gkv_session *s, size_t i, size_t *len);
 /* Runs of kept document tokens, merged where adjacent, in document order. */
 GKV_API const gkv_kept *gkv_session_kept(const gkv_session *s, size_t *count);
 GKV_API void            gkv_session_stats(const gkv_session *s, gkv_stats *out);

@@ -20,6 +20,7 @@ src_libcore_la_SOURCES = \
 	src/model.c src/model.h \
 	src/quant.c src/quant.h src/quant-bf16.c src/quant-f16.c src/quant-q4_0.c src/quant-q8_0.c \
 	src/plan.c src/plan.h \
+	src/prompt.c src/prompt.h \
 	src/sample.c src/sample.h \
 	src/select.c src/select.h \
 	src/select-full.c src/select-gemfilter.c src/select-truncate.c \
@@ -43,7 +44,13 @@ EXTRA_libgemkv_la_DEPENDENCIES = src/libgemkv.map
 EXTRA_DIST += src/libgemkv.map
 
 bin_PROGRAMS   = gemkv
-gemkv_SOURCES  = src/cli/args.c src/cli/args.h src/cli/cmd-ask.c src/cli/cmd-info.c src/cli/cmd-select.c src/cli/cmd-tokenize.c src/cli/cmd.h src/cli/input.c src/cli/input.h src/cli/json.c src/cli/json.h src/cli/main.c src/cli/progress.c src/cli/progress.h src/cli/run.c src/cli/run.h src/cli/say.c src/cli/say.h src/cli/utf8.c src/cli/utf8.h src/cli/view.c src/cli/view.h 
+gemkv_SOURCES  = \
+	src/cli/args.c src/cli/args.h src/cli/cmd-ask.c src/cli/cmd-info.c \
+	src/cli/cmd-select.c src/cli/cmd-tokenize.c src/cli/cmd.h \
+	src/cli/input.c src/cli/input.h src/cli/json.c src/cli/json.h src/cli/main.c \
+	src/cli/progress.c src/cli/progress.h src/cli/report.c src/cli/report.h \
+	src/cli/run.c src/cli/run.h src/cli/say.c src/cli/say.h \
+	src/cli/utf8.c src/cli/utf8.h src/cli/view.c src/cli/view.h
 gemkv_CPPFLAGS = -I$(srcdir)/include -DPKGDATADIR='"$(pkgdatadir)"'
 gemkv_CFLAGS   = $(AM_CFLAGS) $(ZSTD_CFLAGS) $(ZLIB_CFLAGS)
 gemkv_LDADD    = libgemkv.la $(ZSTD_LIBS) $(ZLIB_LIBS)

@@ -12,6 +12,7 @@
 #include "src/mem.h"
 #include "src/pass.h"
 #include "src/plan.h"
+#include "src/prompt.h"
 #include "src/sample.h"
 #include "src/thread.h"
 #include "src/unicode.h"
@@ -20,12 +21,9 @@
  * never fit is refused long before its end. */
 enum { PIECE = 16 << 20 };
 
-struct document { uint64_t start, end; };       /* bytes of the prompt's text */
-
 struct gkv_session {
     gkv_model                  *model;
     gkv_options                 opt;
-    const struct gkv__template *tmpl;
     struct gkv__plan            plan;
     double                      param[GKV__MAX_PARAMS];
     uint64_t                    context_limit;
@@ -33,14 +31,7 @@ struct gkv_session {
     enum { FEEDING, ASKED, ENDED, FAILED } state;
     char                        warning[256];
 
-    char                       *text;           /* the whole prompt                          */
-    size_t                      len, cap, checked, tokenized;
-    size_t                      piece_bytes;    /* untokenized text worth tokenizing         */
-    struct document            *doc;
-    size_t                      n_docs;
-    bool                        doc_open;
-    struct gkv__tokens          tokens;
-
+    struct gkv__prompt          prompt;
     float                      *score;          /* [n] when the method has scores            */
     uint32_t                   *kept;           /* [n_kept] indices of tokens                */
     size_t                      n_kept;
@@ -185,38 +176,15 @@ gkv_status gkv_memory_needed(gkv_model *m, const gkv_options *opt, uint64_t n, u
 
 /* ---- opening, closing ------------------------------------------------------------------- */
 
-static gkv_status append(gkv_session *s, const char *text, size_t len, gkv_error *err)
-{
-    if (len > s->cap - s->len) {
-        size_t cap = s->cap ? s->cap : 4096;
-        char *p;
-
-        while (cap - s->len < len) {
-            if (cap > SIZE_MAX / 2)
-                return gkv__fail(err, GKV_NOMEM, "out of memory");
-            cap *= 2;
-        }
-        p = realloc(s->text, cap);
-        if (!p)
-            return gkv__fail(err, GKV_NOMEM, "the system refused %zu bytes for the text", cap);
-        s->text = p;
-        s->cap = cap;
-    }
-    if (len)
-        memcpy(s->text + s->len, text, len);
-    s->len += len;
-    return GKV_OK;
-}
-
-static gkv_status choose_template(gkv_session *s, gkv_error *err)
+static gkv_status choose_template(gkv_session *s, const struct gkv__template **out, gkv_error *err)
 {
     const char *name = s->opt.chat_template;
 
     if (s->opt.raw) {
-        s->tmpl = &gkv__template_raw;
+        *out = &gkv__template_raw;
     } else if (name) {
-        s->tmpl = gkv__template_named(name);
-        if (!s->tmpl) {
+        *out = gkv__template_named(name);
+        if (!*out) {
             char list[128] = "";
             size_t at = 0;
             for (size_t i = 0; gkv__template_at(i); i++)
@@ -224,20 +192,21 @@ static gkv_status choose_template(gkv_session *s, gkv_error *err)
             return gkv__fail(err, GKV_INVALID, "no template \"%s\"; there are:%s", name, list);
         }
     } else if (s->model->chat_template) {
-        s->tmpl = s->model->chat_template;
+        *out = s->model->chat_template;
     } else {
-        s->tmpl = &gkv__template_plain;
+        *out = &gkv__template_plain;
         snprintf(s->warning, sizeof s->warning, "the model's chat template is not one that gemkv "
                  "knows; using \"%s\" (choose with --template, or give the whole prompt with --raw)",
-                 s->tmpl->name);
+                 (*out)->name);
     }
-    return append(s, s->tmpl->open, strlen(s->tmpl->open), err);
+    return GKV_OK;
 }
 
 gkv_status gkv_session_open(gkv_session **out, gkv_model *model, const gkv_options *opt,
                             gkv_error *err)
 {
     gkv_session *s = calloc(1, sizeof *s);
+    const struct gkv__template *tmpl = NULL;
     gkv_status status;
 
     *out = NULL;
@@ -254,12 +223,13 @@ gkv_status gkv_session_open(gkv_session **out, gkv_model *model, const gkv_optio
         status = model->vocab_error.status;
     }
     if (status == GKV_OK)
-        status = choose_template(s, err);
+        status = choose_template(s, &tmpl, err);
+    if (status == GKV_OK)
+        status = gkv__prompt_open(&s->prompt, model->vocab, tmpl, PIECE, err);
     if (status != GKV_OK) {
         gkv_session_close(s);
         return status;
     }
-    s->piece_bytes = PIECE;
     s->exec.cancel = &s->cancel;
     s->exec.progress = opt->progress;
     s->exec.progress_arg = opt->progress_arg;
@@ -278,9 +248,7 @@ void gkv_session_close(gkv_session *s)
         return;
     gkv__exec_close(&s->exec);
     gkv__cache_close(&s->cache);
-    gkv__tokens_free(&s->tokens);
-    free(s->text);
-    free(s->doc);
+    gkv__prompt_close(&s->prompt);
     free(s->score);
     free(s->kept);
     free(s->span);
@@ -299,31 +267,10 @@ static gkv_status fail(gkv_session *s, gkv_status status)
     return status;
 }
 
-static gkv_status check_text(gkv_session *s, bool last, gkv_error *err)
-{
-    const struct document *d = &s->doc[s->n_docs - 1];
-    const char *nul = memchr(s->text + s->checked, 0, s->len - s->checked);
-    int cut = 0;
-    size_t good = s->checked + gkv__utf8_check(s->text + s->checked, s->len - s->checked, &cut);
-
-    if (nul && (size_t)(nul - s->text) < good) {
-        good = (size_t)(nul - s->text);
-        return gkv__fail(err, GKV_DOCUMENT, "document %zu is not text: byte %" PRIu64 " is NUL",
-                         s->n_docs, (uint64_t)(good - d->start));
-    }
-    if (good < s->len && (!cut || last))
-        return gkv__fail(err, GKV_DOCUMENT, "document %zu is not UTF-8 text: byte %" PRIu64 " is 0x%02x; "
-                         "if it is text in another encoding, convert it with iconv(1)", s->n_docs,
-                         (uint64_t)(good - d->start), (unsigned char)s->text[good]);
-    s->checked = good;
-    return GKV_OK;
-}
-
-/* Tokens so far, BOS not counted. */
 static gkv_status check_limits(gkv_session *s, bool more_to_come, gkv_error *err)
 {
     const char *least = more_to_come ? "at least " : "";
-    uint64_t n = s->tokens.n, kept = s->plan.method->pick ? budget(&s->opt, n) : n;
+    uint64_t n = s->prompt.tokens.n, kept = s->plan.method->pick ? budget(&s->opt, n) : n;
     gkv_error plan_err = { 0 };
     gkv_status status;
 
@@ -344,63 +291,22 @@ static gkv_status check_limits(gkv_session *s, bool more_to_come, gkv_error *err
                      "fits: " : "", plan_err.text);
 }
 
-/* Tokenize what has arrived, all of it or up to a place where that is safe. */
-static gkv_status tokenize(gkv_session *s, bool all, gkv_error *err)
-{
-    const double start = gkv__seconds();
-    const size_t from = s->tokenized, n = s->len - from, open = strlen(s->tmpl->open);
-    size_t cut = all ? n : gkv__token_safe_cut(s->model->vocab, s->text + from, n);
-    struct gkv__range plain = { from < open ? open - from : 0, cut };
-    gkv_status status;
-
-    /* Nowhere to cut but in the template: wait for more. */
-    if (from + cut < open)
-        return GKV_OK;
-    /* The closing part of the template is parsed; it is there only when all is. */
-    if (all)
-        plain.end -= strlen(s->tmpl->close);
-    if (!cut)
-        return GKV_OK;
-    status = gkv__tokenize(s->model->vocab, s->text + from, cut, &plain,
-                           s->tmpl != &gkv__template_raw, &s->tokens, err);
-    s->tokenized += cut;
-    s->stats.tokenize += gkv__seconds() - start;
-    return status;
-}
-
 gkv_status gkv_feed(gkv_session *s, const char *text, size_t len, gkv_error *err)
 {
+    struct gkv__prompt *p = &s->prompt;
+    const size_t before = p->tokenized;
+
     if (s->state != FEEDING)
         return gkv__fail(err, GKV_INVALID, "gkv_feed after gkv_ask");
-    if (!s->doc_open) {
-        struct document *p = realloc(s->doc, (s->n_docs + 1) * sizeof *p);
-
-        if (!p)
-            return fail(s, gkv__fail(err, GKV_NOMEM, "out of memory"));
-        s->doc = p;
-        if (s->n_docs && s->tmpl != &gkv__template_raw)
-            GKV__TRY(fail(s, append(s, "\n\n", 2, err)));
-        s->doc[s->n_docs++] = (struct document){ s->len, s->len };
-        s->checked = s->len;
-        s->doc_open = true;
-    }
-    if (s->plan.limit && (s->len > s->plan.limit || len > s->plan.limit - s->len))
+    if (s->plan.limit && (p->len > s->plan.limit || len > s->plan.limit - p->len))
         return fail(s, gkv__fail(err, GKV_LIMIT, "the text alone needs at least %" PRIu64 " bytes of "
                                  "memory, the limit is %" PRIu64 "; raise --memory, or give a shorter "
-                                 "document", (uint64_t)s->len + len, s->plan.limit));
-    GKV__TRY(fail(s, append(s, text, len, err)));
-    s->doc[s->n_docs - 1].end = s->len;
-    GKV__TRY(fail(s, check_text(s, false, err)));
-    if (s->checked - s->tokenized >= s->piece_bytes && s->tmpl != &gkv__template_raw) {
-        const size_t before = s->tokenized;
-
-        GKV__TRY(fail(s, tokenize(s, false, err)));
-        /* One word so far: look again when it is twice as long, or the search is quadratic. */
-        s->piece_bytes = s->tokenized > before ? PIECE : 2 * s->piece_bytes;
+                                 "document", (uint64_t)p->len + len, s->plan.limit));
+    GKV__TRY(fail(s, gkv__prompt_feed(p, text, len, err)));
+    if (p->tokenized > before)
         GKV__TRY(fail(s, check_limits(s, true, err)));
-    }
     if (atomic_load(&s->cancel))
-        return fail(s, gkv__fail(err, GKV_CANCELLED, "cancelled after %zu bytes of text", s->len));
+        return fail(s, gkv__fail(err, GKV_CANCELLED, "cancelled after %zu bytes of text", p->len));
     return GKV_OK;
 }
 
@@ -408,72 +314,17 @@ gkv_status gkv_feed_end(gkv_session *s, gkv_error *err)
 {
     if (s->state != FEEDING)
         return gkv__fail(err, GKV_INVALID, "gkv_feed_end after gkv_ask");
-    if (s->doc_open)
-        GKV__TRY(fail(s, check_text(s, true, err)));
-    s->doc_open = false;
-    return GKV_OK;
+    return fail(s, gkv__prompt_feed_end(&s->prompt, err));
 }
 
 /* ---- the question ----------------------------------------------------------------------- */
-
-static gkv_status compose(gkv_session *s, const char *question, size_t len, gkv_error *err)
-{
-    uint64_t bytes = 0;
-    uint32_t bos = gkv__vocab_bos(s->model->vocab);
-
-    GKV__TRY(gkv_feed_end(s, err));
-    for (size_t i = 0; i < s->n_docs; i++)
-        bytes += s->doc[i].end - s->doc[i].start;
-    if (!bytes)
-        return gkv__fail(err, GKV_DOCUMENT, "the document is empty");
-    if (gkv__utf8_check(question, len, NULL) < len)
-        return gkv__fail(err, GKV_INVALID, "the question is not UTF-8");
-    GKV__TRY(append(s, s->tmpl->ask, strlen(s->tmpl->ask), err));
-    GKV__TRY(append(s, question, len, err));
-    GKV__TRY(append(s, s->tmpl->close, strlen(s->tmpl->close), err));
-    GKV__TRY(tokenize(s, true, err));
-
-    if (gkv__vocab_add_bos(s->model->vocab) && bos != GKV__NO_TOKEN &&
-        (!s->tokens.n || s->tokens.id[0] != bos)) {
-        struct gkv__tokens *t = &s->tokens;
-
-        if (t->n == t->cap) {
-            uint32_t *id = realloc(t->id, (t->n + 1) * sizeof *id);
-            uint32_t *tl = id ? realloc(t->len, (t->n + 1) * sizeof *tl) : NULL;
-            if (id)
-                t->id = id;
-            if (!tl)
-                return gkv__fail(err, GKV_NOMEM, "out of memory");
-            t->len = tl;
-            t->cap = t->n + 1;
-        }
-        memmove(t->id + 1, t->id, t->n * sizeof *t->id);
-        memmove(t->len + 1, t->len, t->n * sizeof *t->len);
-        t->id[0] = bos;
-        t->len[0] = 0;
-        t->n++;
-    }
-    return GKV_OK;
-}
-
-/* Tokens after the documents: the question with its template.  A token that straddles the
- * boundary belongs to the prompt. */
-static size_t prompt_tail(const gkv_session *s)
-{
-    uint64_t end = s->doc[s->n_docs - 1].end, at = s->len;
-    size_t i = s->tokens.n;
-
-    while (i && at > end)
-        at -= s->tokens.len[--i];
-    return s->tokens.n - i;
-}
 
 static gkv_status forced(const gkv_session *s, struct gkv__pick *in, gkv_error *err)
 {
     const gkv_options *o = &s->opt;
 
     in->keep_first = o->keep_first < in->n ? o->keep_first : in->n;
-    in->keep_last = o->keep_last == GKV_KEEP_PROMPT ? prompt_tail(s) : o->keep_last;
+    in->keep_last = o->keep_last == GKV_KEEP_PROMPT ? gkv__prompt_tail(&s->prompt) : o->keep_last;
     in->keep_last = in->keep_last < in->n ? in->keep_last : in->n;
     if (in->keep_first + in->keep_last > in->k)
         return gkv__fail(err, GKV_INVALID, "a budget of %zu tokens is less than the %zu that are "
@@ -485,7 +336,7 @@ static gkv_status forced(const gkv_session *s, struct gkv__pick *in, gkv_error *
 
 static gkv_status choose_tokens(gkv_session *s, gkv_error *err)
 {
-    const size_t n = s->tokens.n;
+    const size_t n = s->prompt.tokens.n;
     const struct gkv__select *m = s->plan.method;
     struct gkv__pick in = { .n = n, .k = (size_t)budget(&s->opt, n), .param = s->param };
     float *spare = NULL;
@@ -510,7 +361,7 @@ static gkv_status choose_tokens(gkv_session *s, gkv_error *err)
             free(spare);
             return gkv__fail(err, GKV_NOMEM, "out of memory");
         }
-        status = gkv__first_pass(&s->exec, s->model, s->tokens.id, n, s->plan.filter_layer,
+        status = gkv__first_pass(&s->exec, s->model, s->prompt.tokens.id, n, s->plan.filter_layer,
                                  s->plan.kv_first, s->score, err);
         if (status != GKV_OK) {
             free(spare);
@@ -527,76 +378,23 @@ static gkv_status choose_tokens(gkv_session *s, gkv_error *err)
     return GKV_OK;
 }
 
-/* Runs of neighbouring kept tokens, cut to the documents they lie in, and widened to whole
- * characters: a token of byte-level BPE can be a part of one. */
-static gkv_status make_spans(gkv_session *s, gkv_error *err)
-{
-    uint64_t start = 0;
-    size_t doc = 0, at = 0, cap = 0;
-
-    for (size_t i = 0; i < s->tokens.n && doc < s->n_docs; start += s->tokens.len[i++]) {
-        uint64_t end = start + s->tokens.len[i];
-        bool kept = at < s->n_kept && s->kept[at] == i;
-
-        at += kept;
-        for (size_t d = doc; d < s->n_docs && s->doc[d].start < end; d++) {
-            uint64_t from = start > s->doc[d].start ? start : s->doc[d].start;
-            uint64_t to = end < s->doc[d].end ? end : s->doc[d].end;
-            float score = s->score ? s->score[i] : 0;
-            gkv_kept *last = s->n_spans ? &s->span[s->n_spans - 1] : NULL;
-
-            if (s->doc[d].end <= end)
-                doc = d + 1;
-            if (from >= to)
-                continue;
-            s->stats.tokens_document++;
-            if (!kept)
-                continue;
-            while (from > s->doc[d].start && ((unsigned char)s->text[from] & 0xc0) == 0x80)
-                from--;
-            while (to < s->doc[d].end && ((unsigned char)s->text[to] & 0xc0) == 0x80)
-                to++;
-            if (last && last->file == d && last->end >= from - s->doc[d].start) {
-                last->end = to - s->doc[d].start;       /* ends do not go back */
-                if (score > last->score) {
-                    last->score = score;
-                    last->best = from - s->doc[d].start;
-                }
-                continue;
-            }
-            if (s->n_spans == cap) {
-                gkv_kept *p = realloc(s->span, (cap = cap ? 2 * cap : 64) * sizeof *p);
-                if (!p)
-                    return gkv__fail(err, GKV_NOMEM, "out of memory");
-                s->span = p;
-            }
-            s->span[s->n_spans++] = (gkv_kept){
-                .file = (uint32_t)d, .start = from - s->doc[d].start,
-                .end = to - s->doc[d].start, .score = score, .best = from - s->doc[d].start,
-            };
-        }
-    }
-    for (size_t i = 0; i < s->n_spans; i++)
-        s->span[i].text = s->text + s->doc[s->span[i].file].start + s->span[i].start;
-    return GKV_OK;
-}
-
 static gkv_status prepare(gkv_session *s, const char *question, size_t len, gkv_error *err)
 {
     const uint32_t trained = s->model->shape.context;
 
     if (s->state != FEEDING)
         return gkv__fail(err, GKV_INVALID, "a session takes one question");
-    GKV__TRY(compose(s, question, len, err));
+    GKV__TRY(gkv__prompt_ask(&s->prompt, question, len, err));
     GKV__TRY(check_limits(s, false, err));
-    if (trained && s->tokens.n > trained && !*s->warning)
+    if (trained && s->prompt.tokens.n > trained && !*s->warning)
         snprintf(s->warning, sizeof s->warning, "the prompt has %zu tokens, the model was trained for "
-                 "%u: answers may suffer", s->tokens.n, trained);
+                 "%u: answers may suffer", s->prompt.tokens.n, trained);
     if (s->plan.two_passes || !s->plan.select_only)
         GKV__TRY(gkv__exec_open(&s->exec, s->plan.simd, &s->model->shape, s->plan.n_threads,
                                 s->plan.chunk, err));
     GKV__TRY(choose_tokens(s, err));
-    return make_spans(s, err);
+    return gkv__prompt_passages(&s->prompt, s->kept, s->n_kept, s->score, &s->span, &s->n_spans,
+                                &s->stats.tokens_document, err);
 }
 
 gkv_status gkv_select(gkv_session *s, const char *question, size_t len, gkv_error *err)
@@ -626,7 +424,7 @@ static gkv_status second_pass(gkv_session *s, gkv_error *err)
                                  shape->head_dim, s->n_kept + s->opt.max_tokens, err);
     if (status == GKV_OK) {
         for (size_t i = 0; i < s->n_kept; i++)
-            id[i] = s->tokens.id[s->kept[i]];
+            id[i] = s->prompt.tokens.id[s->kept[i]];
         gkv__stage(&s->exec, s->plan.two_passes ? "second pass" : "prefill", s->n_kept,
                    shape->n_layer * gkv__layer_work(shape, 0, s->n_kept));
         status = gkv__forward(&s->exec, s->model, id, s->n_kept, 0, &s->cache, s->x, err);
@@ -722,6 +520,17 @@ gkv_status gkv_next(gkv_session *s, const char **text, size_t *len, gkv_error *e
 
 /* ---- results ---------------------------------------------------------------------------- */
 
+const char *gkv_session_document(const gkv_session *s, size_t i, size_t *len)
+{
+    const struct gkv__prompt *p = &s->prompt;
+
+    *len = 0;
+    if (i >= p->n_docs)
+        return NULL;
+    *len = (size_t)(p->doc[i].end - p->doc[i].start);
+    return p->text + p->doc[i].start;
+}
+
 const gkv_kept *gkv_session_kept(const gkv_session *s, size_t *count)
 {
     *count = s->n_spans;
@@ -731,8 +540,9 @@ const gkv_kept *gkv_session_kept(const gkv_session *s, size_t *count)
 void gkv_session_stats(const gkv_session *s, gkv_stats *out)
 {
     *out = s->stats;
-    out->tokens_prompt = s->tokens.n;
+    out->tokens_prompt = s->prompt.tokens.n;
     out->tokens_kept = s->n_kept;
+    out->tokenize = s->prompt.seconds;
     out->tokens_answer = s->n_answer;
     out->load = s->model->load_seconds;
     out->total = s->model->load_seconds + gkv__seconds() - s->t_open;
@@ -744,7 +554,7 @@ void gkv_session_stats(const gkv_session *s, gkv_stats *out)
     out->schedule = s->plan.method->needs == GKV__NEEDS_NOTHING ? "chunk" : "layer";
     out->device = "cpu";
     out->cpu = s->plan.simd->level;
-    out->chat_template = s->tmpl->name;
+    out->chat_template = s->prompt.tmpl->name;
     out->warning = *s->warning ? s->warning : NULL;
     if (!out->finish)
         out->finish = "";

@@ -45,13 +45,4 @@ struct gkv__tokenizer {
 
 extern const struct gkv__tokenizer gkv__tokenizer_bpe;
 
-/* Make room for more tokens after the n of t. */
-gkv_status gkv__tokens_reserve(struct gkv__tokens *t, size_t more, gkv_error *err);
-
-static inline void gkv__tokens_push(struct gkv__tokens *t, uint32_t id, uint32_t len)
-{
-    t->id[t->n] = id;
-    t->len[t->n++] = len;
-}
-
 #endif

@@ -37,6 +37,15 @@ struct gkv__tokens {            /* grows; gkv__tokens_free when done */
 };
 void gkv__tokens_free(struct gkv__tokens *t);
 
+/* Make room for more tokens after the n of t. */
+gkv_status gkv__tokens_reserve(struct gkv__tokens *t, size_t more, gkv_error *err);
+
+static inline void gkv__tokens_push(struct gkv__tokens *t, uint32_t id, uint32_t len)
+{
+    t->id[t->n] = id;
+    t->len[t->n++] = len;
+}
+
 /* Append the tokens of text[0..len).  Inside the n_plain ranges (ascending, disjoint) the
  * names of control tokens are ordinary text; elsewhere they become those tokens.  A range
  * boundary alone does not split a word: the ids are those of the whole text.  User-defined

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "src/cli/report.h"
 #include "src/cli/run.h"
 #include "src/cli/say.h"
 #include "src/cli/view.h"
@@ -26,7 +27,7 @@ static void append(struct answer *a, const char *text, size_t len)
     a->len += len;
 }
 
-/* Take the answer to its end: collect it for JSON, or pass it on as it is made. */
+/* Take the answer to its end: collect it, and pass it on as it is made unless for JSON. */
 static int take(const struct run *r, struct answer *a)
 {
     gkv_error   err = { 0 };
@@ -36,9 +37,8 @@ static int take(const struct run *r, struct answer *a)
     char        last = '\n';
 
     while ((status = gkv_next(r->session, &text, &len, &err)) == GKV_OK) {
-        if (r->json) {
-            append(a, text, len);
-        } else if (len) {
+        append(a, text, len);
+        if (!r->json && len) {
             out_text(text, len);
             out_flush();
             last = text[len - 1];
@@ -71,6 +71,8 @@ static int run(const struct cmd *self, int argc, char **argv)
     }
     if (!code)
         code = take(&r, &a);
+    if (!code)
+        code = report_write(&r, a.text ? a.text : "", a.len);
     if (!code && r.json)
         run_json(&r, a.text ? a.text : "", a.len);
     if (!code && people) {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "src/cli/input.h"
+#include "src/cli/report.h"
 #include "src/cli/run.h"
 #include "src/cli/say.h"
 #include "src/cli/view.h"
@@ -40,6 +41,8 @@ static int run(const struct cmd *self, int argc, char **argv)
     struct run r;
     int        code = run_open(&r, self, argc, argv, gkv_select);
 
+    if (!code)
+        code = report_write(&r, NULL, 0);
     if (!code && r.json)
         run_json(&r, NULL, 0);
     if (!code && !r.json) {

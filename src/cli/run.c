@@ -10,6 +10,7 @@
 #include "src/cli/input.h"
 #include "src/cli/json.h"
 #include "src/cli/progress.h"
+#include "src/cli/report.h"
 #include "src/cli/run.h"
 #include "src/cli/say.h"
 
@@ -17,7 +18,7 @@
 
 enum {
     CHUNK = 1, CONTEXT, CPU, DEVICE, FILE_, JSON, KEEP, KEEP_FIRST, KEEP_LAST, KV_TYPE,
-    LAYER, MAX_TOKENS, MEMORY, METHOD, MIN_P, MODEL, QUIET, RAW, SCHEDULE, SEED,
+    LAYER, MAX_TOKENS, MEMORY, METHOD, MIN_P, MODEL, QUIET, RAW, REPORT, SCHEDULE, SEED,
     TEMPERATURE, TEMPLATE, THREADS, TOP_P, TTY, VERBOSE
 };
 
@@ -52,6 +53,8 @@ const struct opt run_opts[] = {
     { CPU, 0, "cpu", "LEVEL", "$GEMKV_CPU, else the best",
       "cap the instruction sets used" },
     { KV_TYPE, 0, "kv-type", "f32|f16|bf16|q8_0", "f16", "type of cached keys and values" },
+    { REPORT, 0, "report", "FILE", "none",
+      "write the documents with the kept passages marked, as HTML" },
     { JSON, 0, "json", NULL, NULL, "write one JSON object to standard output" },
     { QUIET, 'q', "quiet", NULL, NULL, "only the result, and errors" },
     { VERBOSE, 'v', "verbose", NULL, NULL, "show every kept passage" },
@@ -132,6 +135,7 @@ static void parse(struct run *r, const struct cmd *cmd, int argc, char **argv)
         case MODEL:       r->model_path = a.value; break;
         case QUIET:       r->quiet = true; break;
         case RAW:         o->raw = 1; break;
+        case REPORT:      r->report_path = a.value; break;
         case SCHEDULE:    o->schedule = args_choice(&a); break;
         case SEED:        o->seed = args_uint(&a, 0, UINT64_MAX); break;
         case TEMPERATURE: o->temperature = (float)args_real(&a, 0, 100); break;
@@ -261,6 +265,9 @@ int run_open(struct run *r, const struct cmd *cmd, int argc, char **argv, run_as
     if (r->quiet)
         say_quiet();
     run_cap_cpu(r->cpu);
+    code = report_open(r);
+    if (code)
+        return code;
     path = run_model_path(cmd, r->model_path);
     status = gkv_model_open(&r->model, path, 0, &err);
     free(path);
@@ -288,6 +295,7 @@ int run_open(struct run *r, const struct cmd *cmd, int argc, char **argv, run_as
 
 void run_close(struct run *r)
 {
+    report_close(r);
     progress_erase();
     progress_watch(NULL);
     gkv_session_close(r->session);
