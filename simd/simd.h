@@ -11,7 +11,7 @@
 
 /* Levels: bundles of features that people can say.  Each includes those before it. */
 enum {
-    GKV__CPU_AVX2 = 1,          /* + FMA, F16C, BMI2: Haswell, Zen                           */
+    GKV__CPU_AVX2 = 1,          /* + FMA, BMI2: Haswell, Zen                                 */
     GKV__CPU_AVX512 = 2,        /* F BW DQ VL VNNI: Cascade Lake, Ice Lake, Zen 4            */
 };
 
@@ -60,8 +60,6 @@ struct gkv__simd {
     gkv__rmsnorm_fn *rmsnorm;
     gkv__swiglu_fn  *swiglu;
 };
-
-#define GKV__MAX_LANES 64               /* >= lanes and nr of every level                    */
 
 unsigned gkv__cpu_detect(void);
 void     gkv__simd_init(struct gkv__simd *k, unsigned cpu);     /* pure: tests call it per level */

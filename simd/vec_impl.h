@@ -90,7 +90,6 @@ INLINE float half(uint16_t h)
 
 /* ---- formats ---------------------------------------------------------------------------- */
 
-/* VEC(i): elements i .. i+VW-1 of the row as floats. */
 static void FN(unpack_f16)(const void *src, float *dst, size_t n)
 {
     const uint16_t *p = src;

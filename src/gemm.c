@@ -48,12 +48,12 @@ uint64_t gkv__gemm_scratch(const struct gkv__simd *simd)
 #endif
 }
 
-const char *gkv__gemm_name(void)
+const char *gkv__gemm_external(void)
 {
 #if HAVE_OPENBLAS
-    return "openblas";
+    return "gemm: openblas";
 #else
-    return "own";
+    return NULL;
 #endif
 }
 

@@ -13,7 +13,8 @@ void gkv__gemm(struct gkv__exec *e, float *y, const float *x, size_t n, const st
 
 uint64_t gkv__gemm_scratch(const struct gkv__simd *simd);       /* bytes per thread          */
 
-/* "own" or "openblas": what this build multiplies blocks of rows with. */
-const char *gkv__gemm_name(void);
+/* A line for gemkv info --cpu when blocks of rows are multiplied by another library than our
+ * kernel table, else NULL. */
+const char *gkv__gemm_external(void);
 
 #endif

@@ -26,7 +26,6 @@ struct gkv_session {
     gkv_options                 opt;
     struct gkv__plan            plan;
     double                      param[GKV__MAX_PARAMS];
-    uint64_t                    context_limit;
     atomic_bool                 cancel;
     enum { FEEDING, ASKED, ENDED, FAILED } state;
     char                        warning[256];

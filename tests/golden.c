@@ -10,6 +10,7 @@
 #include "src/layer.h"
 #include "src/pass.h"
 #include "src/select.h"
+#include "tests/file.h"
 #include "tests/tap.h"
 
 enum { MAX_TOKENS = 1024, N_VOCAB = 256, MAX_NEW = 16, MAX_PROMPTS = 16 };
@@ -28,30 +29,6 @@ struct golden {
 static struct prompt { char model[32], name[8]; uint32_t id[MAX_TOKENS]; size_t n; } prompts[MAX_PROMPTS];
 static size_t n_prompts;
 static uint8_t *blob;
-
-static void *slurp(const char *name, size_t *len)
-{
-    char path[512];
-    FILE *f;
-    char *p;
-
-    snprintf(path, sizeof path, "%s/tests/files/golden/%s", getenv("srcdir") ? getenv("srcdir") : ".",
-             name);
-    f = fopen(path, "rb");
-    if (!f) {
-        printf("Bail out! %s: cannot be read\n", path);
-        exit(1);
-    }
-    fseek(f, 0, SEEK_END);
-    *len = (size_t)ftell(f);
-    rewind(f);
-    p = malloc(*len + 1);
-    if (!p || fread(p, 1, *len, f) != *len)
-        exit(1);
-    p[*len] = 0;
-    fclose(f);
-    return p;
-}
 
 static const char *value(const char *line, const char *key)
 {
@@ -260,10 +237,10 @@ int main(void)
 {
     static struct golden g;
     size_t len, off, n;
-    char *text = slurp("cases.txt", &len), *line, *save = NULL;
+    char *text = slurp("tests/files/golden/cases.txt", &len), *line, *save = NULL;
     unsigned layer, grp;
 
-    blob = slurp("cases.bin", &len);
+    blob = slurp("tests/files/golden/cases.bin", &len);
     for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         if (!strncmp(line, "prompt ", 7)) {
             parse_prompt(line);

@@ -8,7 +8,7 @@ AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)' builddir='$(builddir)' MANDOC='$(MANDO
 # The oracle's golden vectors, end to end below the command line.
 TESTS += tests/golden.test
 check_PROGRAMS += tests/golden.test
-tests_golden_test_SOURCES = tests/golden.c tests/tap.h
+tests_golden_test_SOURCES = tests/golden.c tests/file.h tests/tap.h
 tests_golden_test_LDADD   = src/libcore.la
 EXTRA_DIST += build-aux/golden.py \
 	tests/files/golden/cases.txt tests/files/golden/cases.bin \
@@ -36,7 +36,7 @@ EXTRA_DIST += build-aux/unicode-data.py tests/files/token/README tests/files/tok
 
 TESTS += tests/unit-prompt.test
 check_PROGRAMS += tests/unit-prompt.test
-tests_unit_prompt_test_SOURCES = tests/unit-prompt.c tests/tap.h
+tests_unit_prompt_test_SOURCES = tests/unit-prompt.c tests/file.h tests/tap.h
 tests_unit_prompt_test_LDADD   = src/libcore.la
 
 TESTS += tests/unit-gguf.test tests/unit-quant.test

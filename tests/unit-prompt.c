@@ -6,6 +6,7 @@
 #include <string.h>
 #include "src/model.h"
 #include "src/prompt.h"
+#include "tests/file.h"
 #include "tests/tap.h"
 
 enum { WHOLE = 1 << 30 };
@@ -13,27 +14,6 @@ enum { WHOLE = 1 << 30 };
 static const struct gkv__vocab *vocab;
 static const struct gkv__template *chatml;
 static gkv_error err;
-
-static char *slurp(const char *name, size_t *len)
-{
-    char path[512], *p;
-    FILE *f;
-
-    snprintf(path, sizeof path, "%s/%s", getenv("srcdir") ? getenv("srcdir") : ".", name);
-    f = fopen(path, "rb");
-    if (!f) {
-        printf("Bail out! %s: cannot be read\n", path);
-        exit(1);
-    }
-    fseek(f, 0, SEEK_END);
-    *len = (size_t)ftell(f);
-    rewind(f);
-    p = malloc(*len + 1);
-    if (!p || fread(p, 1, *len, f) != *len)
-        exit(1);
-    fclose(f);
-    return p;
-}
 
 /* One document, fed `step` bytes at a time, and a question. */
 static struct gkv__prompt prompt_of(const struct gkv__template *t, const char *text, size_t len,
