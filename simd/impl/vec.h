@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * vec.h - vectors of the width at hand, and the few functions everything else is made of. */
+
+#include <math.h>
+#include <string.h>
+
+#define PASTE_(a, b) a##_##b
+#define PASTE(a, b) PASTE_(a, b)
+#define FN(name) PASTE(name, SUFFIX)
+#define INLINE static inline __attribute__((always_inline))
+
+enum { NR = NV * VW, LANES = ANV * VW };
+
+typedef float   vf __attribute__((vector_size(VW * 4)));
+typedef int32_t vi __attribute__((vector_size(VW * 4)));
+typedef float   vfu __attribute__((vector_size(VW * 4), aligned(4), may_alias));
+typedef int8_t  vb __attribute__((vector_size(VW)));
+typedef uint8_t vub __attribute__((vector_size(VW)));
+typedef int8_t  vbu __attribute__((vector_size(VW), aligned(1), may_alias));
+typedef uint16_t vh __attribute__((vector_size(VW * 2)));
+typedef uint16_t vhu __attribute__((vector_size(VW * 2), aligned(2), may_alias));
+typedef uint32_t vu __attribute__((vector_size(VW * 4)));
+
+INLINE vf load(const float *p) { return *(const vfu *)p; }
+INLINE void store(float *p, vf v) { *(vfu *)p = v; }
+INLINE vf splat(float x) { return x - (vf){ 0 }; }
+INLINE vf pick(vi mask, vf a, vf b) { return (vf)(((vi)a & mask) | ((vi)b & ~mask)); }
+INLINE vf vmax(vf a, vf b) { return pick(a > b, a, b); }
+
+INLINE float vsum(vf v)
+{
+    float lane[VW], sum = 0;
+
+    store(lane, v);
+    for (int w = VW / 2; w > 0; w /= 2)         /* pairwise: smaller error than in order */
+        for (int i = 0; i < w; i++)
+            lane[i] += lane[i + w];
+    sum = lane[0];
+    return sum;
+}
+
+/* 2^x to 1.5 ulp for x in [-126, 126]; 0 below, 2^126 above.  Cody-Waite split at the nearest
+ * integer, polynomial of degree 6 by interpolation at Chebyshev points of [-1/2, 1/2]. */
+INLINE vf vexp2(vf x)
+{
+    const vf magic = splat(12582912.0f);        /* 1.5 * 2^23: adding it rounds to integer */
+    vi ok = x >= -126.0f;
+    vf y, r, f, p;
+
+    y = pick(x > 126.0f, splat(126.0f), x);
+    y = pick(ok, y, splat(-126.0f));
+    r = y + magic;
+    f = y - (r - magic);
+    p = splat(0.00015337577497120947f);
+    p = p * f + 0.0013399859890341759f;
+    p = p * f + 0.009618519805371761f;
+    p = p * f + 0.05550329014658928f;
+    p = p * f + 0.24022646248340607f;
+    p = p * f + 0.6931471824645996f;
+    p = p * f + 1.0f;
+    return (vf)(((vi)p + ((vi)r << 23)) & ok);
+}
+
+/* binary16 to binary32 by shifting the exponent into place and scaling: exact, subnormals
+ * included; only infinity and NaN need their exponent mended. */
+INLINE vf from_f16(vh h)
+{
+    vu w = __builtin_convertvector(h, vu);
+    vu m = (w & 0x7fff) << 13, sign = (w & 0x8000) << 16;
+    vf f = (vf)m * 0x1p112f;
+    vu inf = (vu)(m >= (0x7c00u << 13));
+
+    return (vf)((vu)f | (inf & 0x7f800000u) | sign);
+}
+
+INLINE float half(uint16_t h)
+{
+    return from_f16((vh){ h })[0];
+}
