@@ -7,31 +7,6 @@
 
 enum { NR = 8, LANES = 8 };
 
-static void unpack_f32_ref(const void *src, float *dst, size_t n)
-{
-    gkv__quant_of(GKV__TYPE_F32)->to_f32(src, dst, n);
-}
-
-static void unpack_f16_ref(const void *src, float *dst, size_t n)
-{
-    gkv__quant_of(GKV__TYPE_F16)->to_f32(src, dst, n);
-}
-
-static void unpack_bf16_ref(const void *src, float *dst, size_t n)
-{
-    gkv__quant_of(GKV__TYPE_BF16)->to_f32(src, dst, n);
-}
-
-static void unpack_q8_0_ref(const void *src, float *dst, size_t n)
-{
-    gkv__quant_of(GKV__TYPE_Q8_0)->to_f32(src, dst, n);
-}
-
-static void unpack_q4_0_ref(const void *src, float *dst, size_t n)
-{
-    gkv__quant_of(GKV__TYPE_Q4_0)->to_f32(src, dst, n);
-}
-
 /* All dot products unpack a block and sum in order. */
 static float dot_ref(enum gkv__type type, const void *w, const float *x, size_t n)
 {
@@ -47,30 +22,17 @@ static float dot_ref(enum gkv__type type, const void *w, const float *x, size_t 
     return sum;
 }
 
-static float dot_f32_ref(const void *w, const float *x, size_t n)
-{
-    return dot_ref(GKV__TYPE_F32, w, x, n);
-}
+#define TYPES(X)                                                                            \
+    X(F32, f32) X(F16, f16) X(BF16, bf16) X(Q8_0, q8_0) X(Q4_0, q4_0) X(Q4_1, q4_1)         \
+    X(Q5_0, q5_0) X(Q5_1, q5_1) X(Q2_K, q2_k) X(Q3_K, q3_k) X(Q4_K, q4_k) X(Q5_K, q5_k)     \
+    X(Q6_K, q6_k) X(IQ4_NL, iq4_nl) X(IQ4_XS, iq4_xs)
 
-static float dot_f16_ref(const void *w, const float *x, size_t n)
-{
-    return dot_ref(GKV__TYPE_F16, w, x, n);
-}
-
-static float dot_bf16_ref(const void *w, const float *x, size_t n)
-{
-    return dot_ref(GKV__TYPE_BF16, w, x, n);
-}
-
-static float dot_q8_0_ref(const void *w, const float *x, size_t n)
-{
-    return dot_ref(GKV__TYPE_Q8_0, w, x, n);
-}
-
-static float dot_q4_0_ref(const void *w, const float *x, size_t n)
-{
-    return dot_ref(GKV__TYPE_Q4_0, w, x, n);
-}
+#define DOT(TYPE, type)                                                                     \
+    static float dot_##type##_ref(const void *w, const float *x, size_t n)                  \
+    {                                                                                       \
+        return dot_ref(GKV__TYPE_##TYPE, w, x, n);                                          \
+    }
+TYPES(DOT)
 
 static void pack_ref(float *panel, const float *w, size_t ldw, size_t n, size_t k)
 {
@@ -140,16 +102,10 @@ static void swiglu_ref(float *g, const float *u, size_t n)
 
 void gkv__simd_ref(struct gkv__simd *k)
 {
-    k->unpack[GKV__TYPE_F32] = unpack_f32_ref;
-    k->unpack[GKV__TYPE_F16] = unpack_f16_ref;
-    k->unpack[GKV__TYPE_BF16] = unpack_bf16_ref;
-    k->unpack[GKV__TYPE_Q8_0] = unpack_q8_0_ref;
-    k->unpack[GKV__TYPE_Q4_0] = unpack_q4_0_ref;
-    k->dot[GKV__TYPE_F32] = dot_f32_ref;
-    k->dot[GKV__TYPE_F16] = dot_f16_ref;
-    k->dot[GKV__TYPE_BF16] = dot_bf16_ref;
-    k->dot[GKV__TYPE_Q8_0] = dot_q8_0_ref;
-    k->dot[GKV__TYPE_Q4_0] = dot_q4_0_ref;
+    for (int t = 0; t < GKV__N_TYPES; t++)
+        k->unpack[t] = gkv__quant_of((enum gkv__type)t)->to_f32;
+#define SLOT(TYPE, type) k->dot[GKV__TYPE_##TYPE] = dot_##type##_ref;
+    TYPES(SLOT)
     k->pack = pack_ref;
     k->gemm = gemm_ref;
     k->nr = NR;

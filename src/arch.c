@@ -160,7 +160,7 @@ static gkv_status find_tensor(const struct gkv_model *m, const char *name, uint3
     if (!*format || (*format)->type == GKV__TYPE_NONE)
         return gkv__fail(err, GKV_UNSUPPORTED,
                          "%s: tensor %s has type %s, which is not supported yet; convert the model "
-                         "to q8_0, q4_0, f16, bf16 or f32", path, name,
+                         "to q8_0, q4_k or another of the usual types", path, name,
                          *format ? (*format)->name : "unknown");
     *out = t;
     return GKV_OK;

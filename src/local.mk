@@ -18,7 +18,11 @@ src_libcore_la_SOURCES = \
 	src/layer.c src/layer.h \
 	src/mem.c src/mem.h \
 	src/model.c src/model.h \
-	src/quant.c src/quant.h src/quant-bf16.c src/quant-f16.c src/quant-q4_0.c src/quant-q8_0.c \
+	src/quant.c src/quant.h src/quant-scale.c src/quant-scale.h \
+	src/quant-f16.c src/quant-bf16.c \
+	src/quant-q8_0.c src/quant-q4_0.c src/quant-q4_1.c src/quant-q5_0.c src/quant-q5_1.c \
+	src/quant-q2_k.c src/quant-q3_k.c src/quant-q4_k.c src/quant-q5_k.c src/quant-q6_k.c \
+	src/quant-iq4_nl.c src/quant-iq4_xs.c \
 	src/plan.c src/plan.h \
 	src/prompt.c src/prompt.h \
 	src/sample.c src/sample.h \
@@ -32,7 +36,8 @@ src_libcore_la_SOURCES = \
 	src/token-bpe.c src/token-pre.c src/token-pre.h \
 	src/top.c src/top.h \
 	src/unicode.c src/unicode.h src/unicode-data.h
-src_libcore_la_CFLAGS = $(AM_CFLAGS) $(OPENBLAS_CFLAGS)
+# No FMA contraction, even where $CFLAGS has the instruction: the same bytes on any machine.
+src_libcore_la_CFLAGS = $(AM_CFLAGS) $(OPENBLAS_CFLAGS) -ffp-contract=off
 src_libcore_la_LIBADD = simd/libsimd.la $(OPENBLAS_LIBS)
 
 lib_LTLIBRARIES     = libgemkv.la

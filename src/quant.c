@@ -4,8 +4,11 @@
 #include <string.h>
 #include "src/quant.h"
 
-_Static_assert(sizeof(struct gkv__block_q8_0) == 34, "blocks have no padding");
-_Static_assert(sizeof(struct gkv__block_q4_0) == 18, "blocks have no padding");
+#define SIZE(name, bytes) \
+    _Static_assert(sizeof(struct gkv__block_##name) == bytes, "blocks have no padding")
+SIZE(q8_0, 34);   SIZE(q4_0, 18);   SIZE(q4_1, 20);   SIZE(q5_0, 22);   SIZE(q5_1, 24);
+SIZE(q2_k, 84);   SIZE(q3_k, 110);  SIZE(q4_k, 144);  SIZE(q5_k, 176);  SIZE(q6_k, 210);
+SIZE(iq4_nl, 18); SIZE(iq4_xs, 136);
 
 static void to_f32(const void *src, float *dst, size_t n)
 {
@@ -20,14 +23,28 @@ static void from_f32(const float *src, void *dst, size_t n)
 static const struct gkv__quant f32 = { "f32", 0, 1, 4, GKV__TYPE_F32, to_f32, from_f32 };
 
 extern const struct gkv__quant gkv__quant_f16, gkv__quant_bf16;
-extern const struct gkv__quant gkv__quant_q8_0, gkv__quant_q4_0;
+extern const struct gkv__quant gkv__quant_q8_0, gkv__quant_q4_0, gkv__quant_q4_1;
+extern const struct gkv__quant gkv__quant_q5_0, gkv__quant_q5_1;
+extern const struct gkv__quant gkv__quant_q2_k, gkv__quant_q3_k, gkv__quant_q4_k;
+extern const struct gkv__quant gkv__quant_q5_k, gkv__quant_q6_k;
+extern const struct gkv__quant gkv__quant_iq4_nl, gkv__quant_iq4_xs;
 
 static const struct gkv__quant *const computed[GKV__N_TYPES] = {
-    [GKV__TYPE_F32]  = &f32,
-    [GKV__TYPE_F16]  = &gkv__quant_f16,
-    [GKV__TYPE_BF16] = &gkv__quant_bf16,
-    [GKV__TYPE_Q8_0] = &gkv__quant_q8_0,
-    [GKV__TYPE_Q4_0] = &gkv__quant_q4_0,
+    [GKV__TYPE_F32]    = &f32,
+    [GKV__TYPE_F16]    = &gkv__quant_f16,
+    [GKV__TYPE_BF16]   = &gkv__quant_bf16,
+    [GKV__TYPE_Q8_0]   = &gkv__quant_q8_0,
+    [GKV__TYPE_Q4_0]   = &gkv__quant_q4_0,
+    [GKV__TYPE_Q4_1]   = &gkv__quant_q4_1,
+    [GKV__TYPE_Q5_0]   = &gkv__quant_q5_0,
+    [GKV__TYPE_Q5_1]   = &gkv__quant_q5_1,
+    [GKV__TYPE_Q2_K]   = &gkv__quant_q2_k,
+    [GKV__TYPE_Q3_K]   = &gkv__quant_q3_k,
+    [GKV__TYPE_Q4_K]   = &gkv__quant_q4_k,
+    [GKV__TYPE_Q5_K]   = &gkv__quant_q5_k,
+    [GKV__TYPE_Q6_K]   = &gkv__quant_q6_k,
+    [GKV__TYPE_IQ4_NL] = &gkv__quant_iq4_nl,
+    [GKV__TYPE_IQ4_XS] = &gkv__quant_iq4_xs,
 };
 
 /* The rest of ggml's list, so that a file can be checked and the type called by its name.
@@ -36,24 +53,14 @@ static const struct gkv__quant *const computed[GKV__N_TYPES] = {
     { name, ggml, block, bytes, GKV__TYPE_NONE, NULL, NULL }
 
 static const struct gkv__quant known[] = {
-    KNOWN("q4_1",     3,  32,  20),
-    KNOWN("q5_0",     6,  32,  22),
-    KNOWN("q5_1",     7,  32,  24),
     KNOWN("q8_1",     9,  32,  36),
-    KNOWN("q2_k",    10, 256,  84),
-    KNOWN("q3_k",    11, 256, 110),
-    KNOWN("q4_k",    12, 256, 144),
-    KNOWN("q5_k",    13, 256, 176),
-    KNOWN("q6_k",    14, 256, 210),
     KNOWN("q8_k",    15, 256, 292),
     KNOWN("iq2_xxs", 16, 256,  66),
     KNOWN("iq2_xs",  17, 256,  74),
     KNOWN("iq3_xxs", 18, 256,  98),
     KNOWN("iq1_s",   19, 256,  50),
-    KNOWN("iq4_nl",  20,  32,  18),
     KNOWN("iq3_s",   21, 256, 110),
     KNOWN("iq2_s",   22, 256,  82),
-    KNOWN("iq4_xs",  23, 256, 136),
     KNOWN("i8",      24,   1,   1),
     KNOWN("i16",     25,   1,   2),
     KNOWN("i32",     26,   1,   4),

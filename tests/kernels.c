@@ -61,17 +61,32 @@ static float *floats(size_t n, int before)
     return p;
 }
 
-/* Random blocks of a format: random bits with a sane scale. */
+/* Where a block has its f16 scale, and its minimum or scale of minima. */
+static const struct { size_t d, m; } scales_at[GKV__N_TYPES] = {
+#define AT(TYPE, type, d, m)                                                                \
+    [GKV__TYPE_##TYPE] = { offsetof(struct gkv__block_##type, d),                           \
+                           offsetof(struct gkv__block_##type, m) }
+    AT(Q8_0, q8_0, d, d), AT(Q4_0, q4_0, d, d), AT(Q4_1, q4_1, d, m), AT(Q5_0, q5_0, d, d),
+    AT(Q5_1, q5_1, d, m), AT(Q2_K, q2_k, d, dmin), AT(Q3_K, q3_k, d, d),
+    AT(Q4_K, q4_k, d, dmin), AT(Q5_K, q5_k, d, dmin), AT(Q6_K, q6_k, d, d),
+    AT(IQ4_NL, iq4_nl, d, d), AT(IQ4_XS, iq4_xs, d, d),
+};
+
+/* Random blocks of a format: random bits with sane scales of either sign, now and then zero
+ * or subnormal. */
 static uint8_t *blocks(const struct gkv__quant *q, size_t n, int before)
 {
     size_t bytes = n / q->block * q->bytes;
     uint8_t *p = guard(bytes, before);
 
     for (size_t i = 0; i < bytes; i++)
-        p[i] = (uint8_t)(uniform() * 127);
+        p[i] = (uint8_t)((uniform() + 1) * 128);
     for (size_t i = 0; i < n / q->block; i++) {
+        static const double unit[8] = { 0, 0x1p-20, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125 };
         uint8_t *b = p + i * q->bytes;
-        uint16_t d = gkv__f32_to_f16((float)uniform() / 8);
+        double range = unit[(int)((uniform() + 1) * 4)];
+        uint16_t d = gkv__f32_to_f16((float)(uniform() * range));
+        uint16_t m = gkv__f32_to_f16((float)(uniform() * range));
         float f = (float)uniform();
         uint32_t u;
 
@@ -80,7 +95,9 @@ static uint8_t *blocks(const struct gkv__quant *q, size_t n, int before)
         case GKV__TYPE_F32: memcpy(b, &f, sizeof f); break;
         case GKV__TYPE_F16: d = gkv__f32_to_f16(f); memcpy(b, &d, sizeof d); break;
         case GKV__TYPE_BF16: d = (uint16_t)(u >> 16); memcpy(b, &d, sizeof d); break;
-        default: memcpy(b, &d, sizeof d);
+        default:
+            memcpy(b + scales_at[q->type].m, &m, sizeof m);
+            memcpy(b + scales_at[q->type].d, &d, sizeof d);
         }
     }
     return p;
@@ -89,12 +106,13 @@ static uint8_t *blocks(const struct gkv__quant *q, size_t n, int before)
 /* ---- one test per slot ------------------------------------------------------------------ */
 
 static const double EPS = FLT_EPSILON / 2;
+enum { N_MAX = 1300 };          /* some blocks of the largest format */
 
 static void test_unpack(const struct gkv__simd *k, const struct gkv__quant *q)
 {
     int bad = 0;
 
-    for (size_t n = 0; n <= 40 * q->block && n <= 1300; n += q->block)
+    for (size_t n = 0; n <= 40 * q->block && n <= N_MAX; n += q->block)
         for (int before = 0; before < 2; before++) {
             uint8_t *src = blocks(q, n, before);
             float *out = floats(n, before), *want = malloc((n + 1) * sizeof *want);
@@ -130,7 +148,7 @@ static void test_dot(const struct gkv__simd *k, const struct gkv__quant *q)
 {
     int bad = 0;
 
-    for (size_t n = 0; n <= 40 * q->block && n <= 1300; n += q->block)
+    for (size_t n = 0; n <= 40 * q->block && n <= N_MAX; n += q->block)
         for (int before = 0; before < 2; before++) {
             uint8_t *w = blocks(q, n, before);
             float *x = floats(n, before), *f = malloc((n + 1) * sizeof *f);

@@ -10,8 +10,8 @@
 #include "tests/mkmodel.h"
 
 /* Weights repeat after this many, which makes big models as fast to write as the disk is.
- * Whole blocks of every type; coprime to row lengths, so that rows differ. */
-#define PERIOD (32u * 32771u)
+ * Whole blocks of every type; a prime number of them, so that rows differ. */
+#define PERIOD (256u * 4099u)
 
 /* ---- rows ---------------------------------------------------------------------------- */
 static void *grow(void *p, size_t n, size_t size)
@@ -146,31 +146,6 @@ static float normal(uint64_t *state)
     return (float)(sum - 2 * 65535) * (1.0f / 37837.0f);
 }
 
-/* As ggml does: the value of largest magnitude becomes -8.  Products of floats are exact in
- * double, so here and below a compiler that fuses them with the sum changes nothing. */
-static void q4_0_from_f32(const float *src, uint8_t *dst, size_t n)
-{
-    for (size_t i = 0; i < n; i += 32, src += 32) {
-        struct gkv__block_q4_0 b;
-        float                  max = 0, d, inverse;
-
-        for (size_t j = 0; j < 32; j++)
-            if ((src[j] < 0 ? -src[j] : src[j]) > (max < 0 ? -max : max))
-                max = src[j];
-        d = max / -8;
-        inverse = d < 0 || d > 0 ? 1 / d : 0;
-        b.d = gkv__f32_to_f16(d);
-        for (size_t j = 0; j < 16; j++) {
-            int lo = (int)((double)src[j] * (double)inverse + 8.5);
-            int hi = (int)((double)src[j + 16] * (double)inverse + 8.5);
-
-            b.q[j] = (uint8_t)((lo < 15 ? lo : 15) | (hi < 15 ? hi : 15) << 4);
-        }
-        memcpy(dst, &b, sizeof b);
-        dst += sizeof b;
-    }
-}
-
 /* The seed is the name's, so weights do not depend on the order of tensors. */
 static void make_weights(const struct tensor *t, uint64_t seed, float *x, size_t n)
 {
@@ -203,10 +178,7 @@ static void put_data(FILE *out, const struct tensor *t, uint64_t seed)
     uint8_t *encoded = grow(NULL, bytes, 1);
 
     make_weights(t, seed, x, n);
-    if (t->format->from_f32)
-        t->format->from_f32(x, encoded, n);
-    else
-        q4_0_from_f32(x, encoded, n);
+    t->format->from_f32(x, encoded, n);
     for (uint64_t left = data_bytes(t); left; left -= bytes) {
         if (left < bytes)
             bytes = (size_t)left;
