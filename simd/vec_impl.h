@@ -12,6 +12,7 @@
  * are stored, and nothing is ever transposed but Q once. */
 
 #include "simd/impl/vec.h"
+#include "simd/impl/bytes.h"
 #include "simd/impl/formats.h"
 #include "simd/impl/gemm.h"
 #include "simd/impl/attend.h"
@@ -21,13 +22,13 @@ static void FN(fill)(struct gkv__simd *k)
 {
     k->unpack[GKV__TYPE_F16] = FN(unpack_f16);
     k->unpack[GKV__TYPE_BF16] = FN(unpack_bf16);
-    k->unpack[GKV__TYPE_Q8_0] = FN(unpack_q8_0);
-    k->unpack[GKV__TYPE_Q4_0] = FN(unpack_q4_0);
     k->dot[GKV__TYPE_F32] = FN(dot_f32);
     k->dot[GKV__TYPE_F16] = FN(dot_f16);
     k->dot[GKV__TYPE_BF16] = FN(dot_bf16);
-    k->dot[GKV__TYPE_Q8_0] = FN(dot_q8_0);
-    k->dot[GKV__TYPE_Q4_0] = FN(dot_q4_0);
+#define SLOTS(TYPE, name)                                                                   \
+    k->unpack[GKV__TYPE_##TYPE] = FN(unpack_##name);                                        \
+    k->dot[GKV__TYPE_##TYPE] = FN(dot_##name);
+    INTEGER_FORMATS(SLOTS)
     k->pack = FN(pack);
     k->gemm = FN(gemm);
     k->nr = NR;

@@ -14,7 +14,9 @@ static void FN(unpack_f16)(const void *src, float *dst, size_t n)
 
 INLINE vf from_bf16(vh h)
 {
-    return (vf)(__builtin_convertvector(h, vu) << 16);
+    vu x = { EACH(h) };
+
+    return (vf)(x << 16);
 }
 
 static void FN(unpack_bf16)(const void *src, float *dst, size_t n)
@@ -28,45 +30,40 @@ static void FN(unpack_bf16)(const void *src, float *dst, size_t n)
         dst[i] = from_bf16((vh){ p[i] })[0];
 }
 
-INLINE vf from_i8(const int8_t *p)
+INLINE vf from_i8(const int8_t *q)
 {
-    return __builtin_convertvector(*(const vbu *)p, vf);
+    vb t = *(const vbu *)q;
+    vi x = { EACH(t) };
+
+    return __builtin_convertvector(x, vf);
 }
 
-static void FN(unpack_q8_0)(const void *src, float *dst, size_t n)
+INLINE void unpack_group(float *dst, v32 u, const float d[2], const float m[2], int min)
 {
-    const struct gkv__block_q8_0 *b = src;
-
-    for (size_t i = 0; i < n; i += 32, b++) {
-        float d = half(b->d);
-        for (int j = 0; j < 32; j += VW)
-            store(dst + i + j, from_i8(b->q + j) * d);
-    }
-}
-
-/* Sixteen bytes of nibbles as 32 signed bytes in element order. */
-INLINE void nibbles(const struct gkv__block_q4_0 *b, int8_t q[32])
-{
-    typedef uint8_t b16 __attribute__((vector_size(16)));
-    typedef uint8_t b16u __attribute__((vector_size(16), aligned(1), may_alias));
-    b16 x = *(const b16u *)b->q;
-
-    *(b16u *)q = (x & 15) - 8;
-    *(b16u *)(q + 16) = (x >> 4) - 8;
-}
-
-static void FN(unpack_q4_0)(const void *src, float *dst, size_t n)
-{
-    const struct gkv__block_q4_0 *b = src;
     int8_t q[32];
 
-    for (size_t i = 0; i < n; i += 32, b++) {
-        float d = half(b->d);
-        nibbles(b, q);
-        for (int j = 0; j < 32; j += VW)
-            store(dst + i + j, from_i8(q + j) * d);
+    *(v32u *)q = u;
+#pragma GCC unroll 4
+    for (size_t j = 0; j < 32; j += VW) {
+        vf w = from_i8(q + j) * d[j / 16];
+        store(dst + j, min ? w + m[j / 16] : w);
     }
 }
+
+#define UNPACK(TYPE, name)                                                                  \
+    static void FN(unpack_##name)(const void *restrict src, float *restrict dst, size_t n)  \
+    {                                                                                       \
+        const struct gkv__block_##name *b = src;                                            \
+                                                                                            \
+        for (size_t k = 0; k < n; k += BLOCK_##name, b++)                                   \
+            _Pragma("GCC unroll 8")                                                         \
+            for (size_t i = 0; i < BLOCK_##name / 32; i++) {                                \
+                float d[2], m[2];                                                           \
+                v32 u = bytes_##name(b, i, d, m);                                           \
+                unpack_group(dst + k + 32 * i, u - OFF_##name, d, m, MIN_##name);           \
+            }                                                                               \
+    }
+INTEGER_FORMATS(UNPACK)
 
 static float FN(dot_f32)(const void *w, const float *x, size_t n)
 {
@@ -76,6 +73,7 @@ static float FN(dot_f32)(const void *w, const float *x, size_t n)
     float tail = 0;
 
     for (; i + 4 * VW <= n; i += 4 * VW)
+#pragma GCC unroll 4
         for (int j = 0; j < 4; j++)
             s[j] += load(p + i + j * VW) * load(x + i + j * VW);
     for (; i + VW <= n; i += VW)
@@ -94,6 +92,7 @@ static float FN(dot_f32)(const void *w, const float *x, size_t n)
         float tail = 0;                                                                     \
                                                                                             \
         for (; i + 4 * VW <= n; i += 4 * VW)                                                \
+            _Pragma("GCC unroll 4")                                                         \
             for (int j = 0; j < 4; j++)                                                     \
                 s[j] += conv(*(const vhu *)(p + i + j * VW)) * load(x + i + j * VW);        \
         for (; i + VW <= n; i += VW)                                                        \
@@ -105,36 +104,43 @@ static float FN(dot_f32)(const void *w, const float *x, size_t n)
 DOT16(dot_f16, from_f16)
 DOT16(dot_bf16, from_bf16)
 
-static float FN(dot_q8_0)(const void *w, const float *x, size_t n)
+/* With minima every weight is worked out, since the sums of d * u * x and m * x may be large
+ * where their difference is not; without, the scale waits for the sum of its group. */
+INLINE void dot_group(vf s[2], v32 u, const float *x, const float d[2], const float m[2],
+                      int min, int halves, size_t odd)
 {
-    const struct gkv__block_q8_0 *b = w;
-    vf s[2] = { { 0 } };
-
-    for (size_t i = 0; i < n; i += 32, b++) {
-        vf t[2] = { { 0 } };
-        for (int j = 0; j < 32; j += 2 * VW) {
-            t[0] += from_i8(b->q + j) * load(x + i + j);
-            t[1] += from_i8(b->q + j + VW) * load(x + i + j + VW);
-        }
-        s[i / 32 % 2] += (t[0] + t[1]) * half(b->d);
-    }
-    return vsum(s[0] + s[1]);
-}
-
-static float FN(dot_q4_0)(const void *w, const float *x, size_t n)
-{
-    const struct gkv__block_q4_0 *b = w;
-    vf s[2] = { { 0 } };
+    vf t[2] = { { 0 } };
     int8_t q[32];
 
-    for (size_t i = 0; i < n; i += 32, b++) {
-        vf t[2] = { { 0 } };
-        nibbles(b, q);
-        for (int j = 0; j < 32; j += 2 * VW) {
-            t[0] += from_i8(q + j) * load(x + i + j);
-            t[1] += from_i8(q + j + VW) * load(x + i + j + VW);
-        }
-        s[i / 32 % 2] += (t[0] + t[1]) * half(b->d);
+    *(v32u *)q = u;
+#pragma GCC unroll 4
+    for (size_t j = 0; j < 32; j += VW)
+        if (min)
+            s[j / VW % 2] += (from_i8(q + j) * d[j / 16] + m[j / 16]) * load(x + j);
+        else
+            t[j / 16] += from_i8(q + j) * load(x + j);
+    if (!min && halves) {
+        s[0] += t[0] * d[0];
+        s[1] += t[1] * d[1];
+    } else if (!min) {
+        s[odd] += (t[0] + t[1]) * d[0];
     }
-    return vsum(s[0] + s[1]);
 }
+
+#define DOT(TYPE, name)                                                                     \
+    static float FN(dot_##name)(const void *w, const float *x, size_t n)                    \
+    {                                                                                       \
+        const struct gkv__block_##name *b = w;                                              \
+        vf s[2] = { { 0 } };                                                                \
+                                                                                            \
+        for (size_t k = 0; k < n; k += BLOCK_##name, b++)                                   \
+            _Pragma("GCC unroll 8")                                                         \
+            for (size_t i = 0; i < BLOCK_##name / 32; i++) {                                \
+                float d[2], m[2];                                                           \
+                v32 u = bytes_##name(b, i, d, m);                                           \
+                dot_group(s, u - OFF_##name, x + k + 32 * i, d, m, MIN_##name,              \
+                          HALVES_##name, i % 2);                                            \
+            }                                                                               \
+        return vsum(s[0] + s[1]);                                                           \
+    }
+INTEGER_FORMATS(DOT)
