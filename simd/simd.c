@@ -7,6 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include "simd/simd.h"
 
 static const struct {
@@ -25,6 +28,16 @@ static const struct {
 
 enum { N_LEVELS = sizeof levels / sizeof *levels };
 
+#if defined(__x86_64__)
+/* clang 14's __builtin_cpu_supports does not know its name. */
+static bool has_f16c(void)
+{
+    unsigned a, b, c, d;
+
+    return __get_cpuid(1, &a, &b, &c, &d) && c >> 29 & 1;
+}
+#endif
+
 unsigned gkv__cpu_detect(void)
 {
     unsigned f = 0;
@@ -33,7 +46,7 @@ unsigned gkv__cpu_detect(void)
     /* GCC's and Clang's run-time checks the operating system's state saving too. */
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-        __builtin_cpu_supports("bmi2"))
+        __builtin_cpu_supports("bmi2") && has_f16c())
         f |= GKV__CPU_AVX2;
     if (f && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&

@@ -11,7 +11,7 @@
 
 /* Levels: bundles of features that people can say.  Each includes those before it. */
 enum {
-    GKV__CPU_AVX2 = 1,          /* + FMA, BMI2: Haswell, Zen                                 */
+    GKV__CPU_AVX2 = 1,          /* + FMA, F16C, BMI2: Haswell, Zen                           */
     GKV__CPU_AVX512 = 2,        /* F BW DQ VL VNNI: Cascade Lake, Ice Lake, Zen 4            */
 };
 

@@ -3,6 +3,9 @@
 
 #include <math.h>
 #include <string.h>
+#if defined(__F16C__) || defined(__AVX512F__)
+#include <immintrin.h>
+#endif
 
 #define PASTE_(a, b) a##_##b
 #define PASTE(a, b) PASTE_(a, b)
@@ -71,16 +74,23 @@ INLINE vf vexp2(vf x)
     return (vf)(((vi)p + ((vi)r << 23)) & ok);
 }
 
-/* binary16 to binary32 by shifting the exponent into place (the sign falls into its own) and
- * scaling: exact, subnormals included; only infinity and NaN need their exponent mended. */
+/* binary16 to binary32, where no instruction does it, by shifting the exponent into place (the
+ * sign falls into its own) and scaling: exact, subnormals included; only infinity and NaN need
+ * their exponent mended. */
 INLINE vf from_f16(vh h)
 {
+#if VW == 16 && defined(__AVX512F__)
+    return (vf)_mm512_cvtph_ps((__m256i)h);
+#elif VW == 8 && defined(__F16C__)
+    return (vf)_mm256_cvtph_ps((__m128i)h);
+#else
     vs t = (vs)h;
     vi w = { EACH(t) };
     vi bits = w << 13 & (int32_t)0x8fffe000, inf = (bits & 0x0f800000) == 0x0f800000;
     vf f = (vf)bits * 0x1p112f;
 
     return (vf)((vi)f | (inf & 0x7f800000));
+#endif
 }
 
 INLINE float half(uint16_t h)
