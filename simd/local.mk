@@ -3,7 +3,8 @@
 # above the baseline.  FMA contraction is what the kernels are written for.
 noinst_LTLIBRARIES += simd/libsimd.la
 simd_libsimd_la_SOURCES = simd/simd.h simd/simd.c simd/ref.c simd/vec_impl.h \
-	simd/impl/vec.h simd/impl/bytes.h simd/impl/formats.h simd/impl/gemm.h simd/impl/attend.h simd/impl/rows.h
+	simd/impl/vec.h simd/impl/bytes.h simd/impl/formats.h simd/impl/gemm.h \
+	simd/impl/gemm_int.h simd/impl/attend.h simd/impl/rows.h
 simd_libsimd_la_LIBADD  =
 if ISA_AVX2
 noinst_LTLIBRARIES += simd/libavx2.la

@@ -30,6 +30,26 @@ typedef void gkv__pack_fn(float *panel, const float *w, size_t ldw, size_t n, si
 typedef void gkv__gemm_fn(float *c, size_t ldc, const float *a, size_t lda, const float *panels,
                           size_t m, size_t n, size_t k, int add);
 
+/* Products with one tensor type in another arithmetic than f32, cut in units along the inputs.
+ * Activations are brought into form once, a unit to x_bytes; weights go to panels of nr outputs,
+ * a unit of each to w_bytes.  What is lost by the form is written where it is defined. */
+struct gkv__mul {
+    const char *form;                   /* "i8", "i16", "bf16"; NULL: only f32               */
+    uint16_t    unit, x_bytes, w_bytes, nr;
+    /* One row of activations; n is a multiple of unit. */
+    void      (*prepare)(void *to, const float *x, size_t n);
+    /* k weights of n <= nr rows, stride bytes apart; the other outputs get zeros.  k is a
+     * multiple of the type's block and of unit. */
+    void      (*pack)(void *panel, const void *w, size_t stride, size_t n, size_t k);
+    /* c[m, n] (+)= x[m, k] W^T; rows of x ldx bytes apart, of c ldc floats; ceil(n / nr)
+     * panels. */
+    void      (*gemm)(float *c, size_t ldc, const void *x, size_t ldx, const void *panels,
+                      size_t m, size_t n, size_t k, int add);
+    /* y[n_out] = W x, rows of W stride bytes apart. */
+    void      (*gemv)(float *y, const void *w, size_t stride, size_t n_out, const void *x,
+                      size_t n);
+};
+
 /* One tile of `lanes` queries against nk keys, online softmax in base 2 (Milakov and
  * Gimelshein 2018; Dao et al. 2022, Algorithm 1).  A lane is one query row.
  *   ot[d][lanes] += P^T V, unnormalised     m[lanes] running maximum    l[lanes] running sum
@@ -55,6 +75,7 @@ struct gkv__simd {
     gkv__pack_fn    *pack;
     gkv__gemm_fn    *gemm;              /* pack and gemm share nr                            */
     size_t           nr;                /* columns of a panel                                */
+    struct gkv__mul  mul[GKV__N_TYPES];
     gkv__attend_fn  *attend;
     size_t           lanes;             /* of attend                                         */
     gkv__rmsnorm_fn *rmsnorm;

@@ -6,6 +6,7 @@
  *     VW         floats in a vector register
  *     MR, NV     GEMM tile: MR rows of NV vectors of accumulators; MR * NV + NV + 1 registers
  *     AMR, ANV   the same for attention, where the vectors hold query rows
+ *     IMR, INV   the same for integers, and what gemm_int.h asks for, if there is such a kernel
  *
  * Both tiles broadcast one scalar of A against NV vectors of B.  In attention the vectors run
  * over queries, so that maximum, exponential and sum are vertical, K and V are read as they
@@ -15,6 +16,9 @@
 #include "simd/impl/bytes.h"
 #include "simd/impl/formats.h"
 #include "simd/impl/gemm.h"
+#if INV
+#include "simd/impl/gemm_int.h"
+#endif
 #include "simd/impl/attend.h"
 #include "simd/impl/rows.h"
 
@@ -32,6 +36,9 @@ static void FN(fill)(struct gkv__simd *k)
     k->pack = FN(pack);
     k->gemm = FN(gemm);
     k->nr = NR;
+#if INV
+    FN(fill_int)(k);
+#endif
     k->attend = FN(attend);
     k->lanes = LANES;
     k->rmsnorm = FN(rmsnorm);

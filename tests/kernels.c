@@ -207,6 +207,82 @@ static void test_gemm(const struct gkv__simd *k)
     ok(!bad && !poison, "gemm: %s", k->level);
 }
 
+/* Products in integers.  First with activations that the form holds exactly: integers of which
+ * the largest of each 32 is the largest there is, times a power of two; all that is left is the
+ * rounding of a few sums per block.  Then with any, which adds half a step per activation. */
+static void test_mul(const struct gkv__simd *k, const struct gkv__quant *q)
+{
+    static const size_t ms[] = { 1, 3, 4, 6, 13 };
+    const struct gkv__mul *mul = &k->mul[q->type];
+    const size_t block = q->block > mul->unit ? q->block : mul->unit;
+    const int top = strcmp(mul->form, "i8") ? 32767 : 127;
+    double worst = 0, worst_gemv = 0;
+    int poison = 0;
+
+    for (size_t im = 0; im < sizeof ms / sizeof *ms; im++)
+        for (size_t kk = block; kk <= 3 * block; kk += block)
+            for (size_t n = 1; n <= 2 * mul->nr + 3; n += n < 3 ? 1 : 7)
+                for (int any = 0; any < 2; any++) {
+                    const size_t m = ms[im], ldc = n + 2, stride = kk / q->block * q->bytes;
+                    const size_t n_panels = (n + mul->nr - 1) / mul->nr, units = kk / mul->unit;
+                    const size_t ldx = units * mul->x_bytes;
+                    float *x = floats(m * kk, any), *c = floats((m - 1) * ldc + n, any);
+                    uint8_t *w = blocks(q, n * kk, any), *form = guard(m * ldx, any);
+                    uint8_t *panels = guard(n_panels * mul->nr * units * mul->w_bytes, any);
+                    float *y = floats(n, any), *old = malloc(((m - 1) * ldc + n) * sizeof *old);
+                    float *f = malloc(n * kk * sizeof *f);
+
+                    q->to_f32(w, f, n * kk);
+                    memcpy(old, c, ((m - 1) * ldc + n) * sizeof *old);
+                    for (size_t i = 0; !any && i < m * kk; i++) {
+                        x[i] = i % 32 == 7 ? (float)top : (float)(int)((float)top * x[i]);
+                        x[i] *= i / 32 % 2 ? 0x1p-9f : -0x1p-7f;
+                    }
+                    for (size_t r = 0; r < m; r++)
+                        mul->prepare(form + r * ldx, x + r * kk, kk);
+                    for (size_t j = 0; j < n; j += mul->nr)
+                        mul->pack(panels + j * units * mul->w_bytes, w + j * stride, stride,
+                                  n - j < mul->nr ? n - j : mul->nr, kk);
+                    mul->gemm(c, ldc, form, ldx, panels, m, n, kk, any);
+                    mul->gemv(y, w, stride, n, form, kk);
+                    for (size_t r = 0; r < m; r++)
+                        for (size_t j = 0; j < ldc && r * ldc + j < (m - 1) * ldc + n; j++) {
+                            double want = 0, bound = 0, before = (double)old[r * ldc + j];
+                            if (j >= n) {
+                                poison += c[r * ldc + j] != old[r * ldc + j];
+                                continue;
+                            }
+                            for (size_t g = 0; g < kk; g += 32) {
+                                double largest = 0, sum = 0, abs_w = 0, abs_x = 0;
+                                for (size_t i = g; i < g + 32; i++) {
+                                    double a = (double)x[r * kk + i], b = (double)f[j * kk + i];
+                                    want += a * b;
+                                    largest = fmax(largest, fabs(b));
+                                    sum += fabs(a);
+                                    abs_w += fabs(b);
+                                    abs_x = fmax(abs_x, fabs(a));
+                                }
+                                /* scale and minimum are at most some times the largest weight */
+                                bound += 8 * (double)(kk / 32 + 8) * EPS * largest * sum;
+                                if (any)
+                                    bound += abs_w * abs_x / top * (0.5 + 4 * top * EPS);
+                            }
+                            if (r == 0)
+                                worst_gemv = fmax(worst_gemv, fabs((double)y[j] - want) / (bound + 1e-30));
+                            bound += EPS * (fabs(before) + fabs(want));
+                            want += any ? before : 0;
+                            worst = fmax(worst, fabs((double)c[r * ldc + j] - want) / (bound + 1e-30));
+                        }
+                    free(old);
+                    free(f);
+                    release();
+                }
+    ok(worst <= 1 && !poison, "gemm %s in %s: %s (%.2f of the bound)", q->name, mul->form,
+       k->level, worst);
+    ok(worst_gemv <= 1, "gemv %s in %s: %s (%.2f of the bound)", q->name, mul->form, k->level,
+       worst_gemv);
+}
+
 /* Two blocks of keys one after the other, so that the running maximum moves; masked and not. */
 static void test_attend(const struct gkv__simd *k)
 {
@@ -303,6 +379,8 @@ static void test_level(const struct gkv__simd *k)
     for (int t = 0; t < GKV__N_TYPES; t++) {
         test_unpack(k, gkv__quant_of((enum gkv__type)t));
         test_dot(k, gkv__quant_of((enum gkv__type)t));
+        if (k->mul[t].form)
+            test_mul(k, gkv__quant_of((enum gkv__type)t));
     }
     test_all_f16(k);
     test_gemm(k);

@@ -12,6 +12,37 @@
 #define NV 2
 #define AMR 8
 #define ANV 3
+#define IMR 6
+#define INV 2
+#define I16 0
+#include "simd/impl/vec.h"
+
+/* What VNNI's instruction does, said slowly. */
+INLINE int32_t i8_start(int32_t a, int32_t b) { return a + b; }
+INLINE vi i8_finish(vi s) { return s; }
+#define i8_pauses(top) 0
+
+static void products(int32_t *s, const void *u, const void *q, int lanes)
+{
+    for (int i = 0; i < 4 * lanes; i++)
+        s[i / 4] += ((const uint8_t *)u)[i] * ((const int8_t *)q)[i];
+}
+
+static vi i8_step(vi s, vi u, vi q)
+{
+    products((int32_t *)&s, &u, &q, 16);
+    return s;
+}
+
+typedef int32_t eight __attribute__((vector_size(32)));
+#define i8_dot32(u, q) dot32((eight)(u), (eight)(q))
+static eight dot32(eight u, eight q)
+{
+    eight s = { 0 };
+    products((int32_t *)&s, &u, &q, 8);
+    return s;
+}
+
 #include "simd/vec_impl.h"
 
 void fill_wide_table(struct gkv__simd *k)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * vec.h - vectors of the width at hand, and the few functions everything else is made of. */
 
+#ifndef GKV__VEC_H
+#define GKV__VEC_H
+
 #include <math.h>
 #include <string.h>
 #if defined(__F16C__) || defined(__AVX512F__)
@@ -95,6 +98,9 @@ INLINE vf from_f16(vh h)
 
 INLINE float half(uint16_t h)
 {
+#ifdef __F16C__
+    return _cvtsh_ss(h);
+#else
     uint32_t bits = (uint32_t)(int16_t)h << 13 & 0x8fffe000;
     float f;
 
@@ -106,4 +112,7 @@ INLINE float half(uint16_t h)
         memcpy(&f, &bits, sizeof f);
     }
     return f;
+#endif
 }
+
+#endif

@@ -9,12 +9,53 @@
 #include "config.h"
 #include "simd/simd.h"
 
+#include <immintrin.h>
 #define SUFFIX avx2
 #define VW 8
 #define MR 6
 #define NV 2
 #define AMR 4
 #define ANV 3
+#define IMR 4
+#define INV 2
+#define I16 1
+#include "simd/impl/vec.h"
+
+/* Sums of bytes are kept in pairs of 16-bit lanes.  They may wrap on the way: with the start
+ * that makes u - OFF of u, the result fits (|u - 16| * 127 * 16 < 2^15, |u - 32| * 127 * 8). */
+INLINE int32_t i8_start(int32_t a, int32_t b)
+{
+    return (int32_t)((uint32_t)a & 0xffff) | (int32_t)((uint32_t)b << 16);
+}
+
+INLINE vi i8_step(vi s, vi u, vi q)
+{
+    return (vi)_mm256_add_epi16((__m256i)s, _mm256_maddubs_epi16((__m256i)u, (__m256i)q));
+}
+
+INLINE vi i8_finish(vi s)
+{
+    return (vi)_mm256_madd_epi16((__m256i)s, _mm256_set1_epi16(1));
+}
+
+/* Without a start, 16 * 127 * u must fit. */
+#define i8_pauses(top) ((top) > 16)
+
+#define i8_dot32(u, q) i8_finish(i8_step((vi){ 0 }, (vi)(u), (vi)(q)))
+
+INLINE vi i16_step(vi s, vi w, vi q)
+{
+    return (vi)_mm256_add_epi32((__m256i)s, _mm256_madd_epi16((__m256i)w, (__m256i)q));
+}
+
+INLINE vi i16_dot32(const vi w[2], const int16_t *q)
+{
+    vi a = *(const vi __attribute__((aligned(2), may_alias)) *)(const void *)q;
+    vi b = *(const vi __attribute__((aligned(2), may_alias)) *)(const void *)(q + 16);
+
+    return i16_step(i16_step((vi){ 0 }, w[0], a), w[1], b);
+}
+
 #include "simd/vec_impl.h"
 
 void gkv__simd_avx2(struct gkv__simd *k)

@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * gemm_int.h - products of integer formats in integer arithmetic.
+ *
+ * Activations are rounded to integers in blocks of 32 with one scale each, weights are what the
+ * file has: w = d (u - OFF) + m, u an unsigned byte.  For a block of 32
+ *
+ *     sum_i w_i x_i  =  s (d sum_i (u_i - OFF) q_i  +  m sum_i q_i),     x_i ~ s q_i
+ *
+ * and the sums are exact.  Nothing but the rounding of x is lost: half a step of s, which is
+ * max|x| / 127 (i8) or max|x| / 32767 (i16).
+ *
+ * The OFF costs nothing: the sum starts from -OFF sum_i q_i, known since the activations were
+ * prepared, where it would have started from zero.
+ *
+ * The including file defines, for vectors vi of 32-bit lanes, each lane an output:
+ *
+ *     IMR, INV         tile
+ *     i8_start(a, b)   what a sum begins with that should come out a + b larger; a, b: for the
+ *                      activations whose index is 0 or 1, 2 or 3 modulo 4
+ *     i8_step(s, u, q) s plus, in each lane, four products of unsigned u and signed q
+ *     i8_finish(s)     the sum as a 32-bit integer
+ *     i8_dot32(u, q)   32 products in eight lanes
+ *     i8_pauses(top)   1 if a sum of 32 products with u <= top and no start would not fit what
+ *                      i8_step sums in, so that it must be finished half-way
+ *     I16              1: formats of eight bits go with activations of 16, as without VNNI
+ *                      there is no exact product of u > 127 and q that is as fast
+ */
+
+/* ---- activations ------------------------------------------------------------------------- */
+
+enum { INR = INV * VW };
+
+/* s: scale; sum: s times the sum of q; start: what a sum of products begins with.  Where the
+ * halves of a block of weights have different scales, both are per half. */
+struct FN(i8) { float s, sum; int32_t start; int8_t q[32]; };
+struct FN(i8h) { float s, sum[2]; int32_t start[2]; int8_t q[32]; };
+struct FN(i16) { float s; int16_t q[32]; };
+
+/* Round 32 floats to integers of at most max; returns the scale. */
+INLINE float round32(const float *x, float max, int32_t q[32])
+{
+    const vf magic = splat(12582912.0f);        /* 1.5 * 2^23: adding it rounds to even */
+    vf top = splat(0), inv;
+    float lane[VW], most = 0;
+
+    for (int i = 0; i < 32; i += VW) {
+        vf v = load(x + i);
+        top = vmax((vf)((vi)v & 0x7fffffff), top);
+    }
+    store(lane, top);
+    for (int i = 0; i < VW; i++)
+        most = lane[i] > most ? lane[i] : most;
+    inv = splat(most > 0x1p-120f ? max / most : 0);     /* smaller ones have no inverse */
+    for (int i = 0; i < 32; i += VW) {
+        vi v = (vi)(load(x + i) * inv + magic) - (vi)magic;
+        memcpy(q + i, &v, sizeof v);
+    }
+    return most > 0x1p-120f ? most / max : 0;
+}
+
+INLINE void prepare_i8(void *to, const float *x, size_t n, int off, int halves)
+{
+    struct FN(i8) *p = to;
+    struct FN(i8h) *ph = to;
+
+    for (size_t i = 0; i < n; i += 32, p++, ph++) {
+        int32_t q[32], a[2] = { 0 }, b[2] = { 0 };
+        float s = round32(x + i, 127, q);
+
+        for (int h = 0; h < 2; h++)
+            for (int j = 16 * h; j < 16 * h + 16; j += 4) {
+                a[h] += q[j] + q[j + 1];
+                b[h] += q[j + 2] + q[j + 3];
+            }
+        for (int j = 0; j < 32; j++)
+            (halves ? ph->q : p->q)[j] = (int8_t)q[j];
+        if (halves) {
+            ph->s = s;
+            for (int h = 0; h < 2; h++) {
+                ph->sum[h] = s * (float)(a[h] + b[h]);
+                ph->start[h] = i8_start(-off * a[h], -off * b[h]);
+            }
+        } else {
+            p->s = s;
+            p->sum = s * (float)(a[0] + b[0] + a[1] + b[1]);
+            p->start = i8_start(-off * (a[0] + a[1]), -off * (b[0] + b[1]));
+        }
+    }
+}
+
+/* ---- weights ------------------------------------------------------------------------------ */
+
+typedef int32_t v8i __attribute__((vector_size(32)));
+typedef v8i v8iu __attribute__((aligned(4), may_alias));
+typedef float v8f __attribute__((vector_size(32)));
+typedef int8_t v16b __attribute__((vector_size(16)));
+typedef int16_t v16s __attribute__((vector_size(32)));
+typedef v16s v16su __attribute__((aligned(2), may_alias));
+
+INLINE void transpose8(v8i r[8])
+{
+    v8i a[8], b[8];
+
+    for (int i = 0; i < 8; i += 2) {
+        a[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+        a[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    }
+    for (int i = 0; i < 8; i += 4)
+        for (int j = 0; j < 2; j++) {
+            b[i + j] = __builtin_shufflevector(a[i + j], a[i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+            b[i + j + 2] = __builtin_shufflevector(a[i + j], a[i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    for (int i = 0; i < 4; i++) {
+        r[i] = __builtin_shufflevector(b[i], b[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        r[i + 4] = __builtin_shufflevector(b[i], b[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+}
+
+_Static_assert(INR % 8 == 0, "weights are transposed eight outputs at a time");
+
+typedef v32 FN(bytes_fn)(const void *row, size_t i, float d[2], float m[2]);
+
+/* A block of a panel: u[8][INR][4], d[halves][INR], and m[halves][INR] if there is one. */
+INLINE size_t i8_block(int halves, int min)
+{
+    return (size_t)INR * (32 + 4 * (size_t)(halves + 1) * (size_t)(min + 1));
+}
+
+INLINE void pack_i8(FN(bytes_fn) *bytes, int halves, int min, void *panel, const void *w,
+                    size_t stride, size_t n, size_t k)
+{
+    for (size_t j = 0; j < INR; j += 8)
+        for (size_t i = 0; i < k / 32; i++) {
+            uint8_t *to = (uint8_t *)panel + i * i8_block(halves, min);
+            float *d = (float *)(void *)(to + 32 * INR), *m = d + (halves + 1) * INR;
+            v8i r[8];
+
+            for (size_t x = 0; x < 8; x++) {
+                float dd[2] = { 0 }, mm[2] = { 0 };
+                r[x] = (v8i){ 0 };
+                if (j + x < n)
+                    r[x] = (v8i)bytes((const uint8_t *)w + (j + x) * stride, i, dd, mm);
+                for (int h = 0; h <= halves; h++) {
+                    d[(size_t)h * INR + j + x] = dd[h];
+                    if (min)
+                        m[(size_t)h * INR + j + x] = mm[h];
+                }
+            }
+            transpose8(r);
+            for (size_t x = 0; x < 8; x++)
+                *(v8iu *)(void *)(to + (x * INR + j) * 4) = r[x];
+        }
+}
+
+/* ---- products ----------------------------------------------------------------------------- */
+
+INLINE vi isplat(int32_t x)
+{
+    return x - (vi){ 0 };
+}
+
+INLINE int32_t four(const uint8_t *p)
+{
+    int32_t x;
+
+    memcpy(&x, p, sizeof x);
+    return x;
+}
+
+INLINE vi load_i(const void *p)
+{
+    vi v;
+
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+INLINE void int_store(int mr, float *c, size_t ldc, vf acc[8][4], size_t n, int add)
+{
+    if (n == INR) {
+#pragma GCC unroll 8
+        for (int r = 0; r < mr; r++)
+#pragma GCC unroll 4
+            for (int j = 0; j < INV; j++) {
+                float *p = c + (size_t)r * ldc + (size_t)j * VW;
+                store(p, add ? load(p) + acc[r][j] : acc[r][j]);
+            }
+    } else {
+        float buf[8 * INR];
+#pragma GCC unroll 8
+        for (int r = 0; r < mr; r++)
+#pragma GCC unroll 4
+            for (int j = 0; j < INV; j++)
+                store(buf + r * INR + j * VW, acc[r][j]);
+        for (int r = 0; r < mr; r++)
+            for (size_t j = 0; j < n; j++) {
+                float *p = c + (size_t)r * ldc + j;
+                *p = add ? *p + buf[(size_t)r * INR + j] : buf[(size_t)r * INR + j];
+            }
+    }
+}
+
+INLINE void i8_tile(int mr, int halves, int min, int seg, float *c, size_t ldc, const uint8_t *x,
+                    size_t ldx, const uint8_t *w, size_t n, size_t k, int add)
+{
+    const size_t xb = halves ? sizeof(struct FN(i8h)) : sizeof(struct FN(i8));
+    const size_t xq = halves ? offsetof(struct FN(i8h), q) : offsetof(struct FN(i8), q);
+    const size_t xs = halves ? offsetof(struct FN(i8h), start) : offsetof(struct FN(i8), start);
+    const int parts = halves ? 2 : seg;
+    vf acc[8][4];
+
+#pragma GCC unroll 8
+    for (int r = 0; r < mr; r++)
+#pragma GCC unroll 4
+        for (int j = 0; j < INV; j++)
+            acc[r][j] = splat(0);
+    for (size_t i = 0; i < k / 32; i++, x += xb, w += i8_block(halves, min)) {
+        const float *d = (const float *)(const void *)(w + 32 * INR);
+        const float *m = d + (halves + 1) * INR;
+        vi whole[8][4];
+        vf part[8][4];
+
+#pragma GCC unroll 2
+        for (int h = 0; h < parts; h++) {
+            vi s[8][4];
+
+#pragma GCC unroll 8
+            for (int r = 0; r < mr; r++) {
+                int32_t first = 0;
+                if (h == 0 || halves)
+                    memcpy(&first, x + (size_t)r * ldx + xs + 4 * (size_t)h, sizeof first);
+#pragma GCC unroll 4
+                for (int j = 0; j < INV; j++)
+                    s[r][j] = isplat(first);
+            }
+#pragma GCC unroll 8
+            for (int t = h * (8 / parts); t < (h + 1) * (8 / parts); t++) {
+                vi u[4];
+#pragma GCC unroll 4
+                for (int j = 0; j < INV; j++)
+                    u[j] = load_i(w + ((size_t)t * INR + (size_t)j * VW) * 4);
+#pragma GCC unroll 8
+                for (int r = 0; r < mr; r++) {
+                    vi q = isplat(four(x + (size_t)r * ldx + xq + 4 * (size_t)t));
+#pragma GCC unroll 4
+                    for (int j = 0; j < INV; j++)
+                        s[r][j] = i8_step(s[r][j], u[j], q);
+                }
+            }
+#pragma GCC unroll 8
+            for (int r = 0; r < mr; r++)
+#pragma GCC unroll 4
+                for (int j = 0; j < INV; j++) {
+                    if (halves) {
+                        vf p = __builtin_convertvector(i8_finish(s[r][j]), vf) *
+                               load(d + (size_t)h * INR + (size_t)j * VW);
+                        part[r][j] = h ? part[r][j] + p : p;
+                    } else {
+                        vi p = i8_finish(s[r][j]);
+                        whole[r][j] = h ? whole[r][j] + p : p;
+                    }
+                }
+        }
+#pragma GCC unroll 8
+        for (int r = 0; r < mr; r++) {
+            const float *f = (const float *)(const void *)(x + (size_t)r * ldx);   /* s, sum */
+#pragma GCC unroll 4
+            for (int j = 0; j < INV; j++) {
+                if (halves)
+                    acc[r][j] += part[r][j] * f[0];
+                else
+                    acc[r][j] += __builtin_convertvector(whole[r][j], vf) *
+                                 (load(d + (size_t)j * VW) * f[0]);
+                if (min)
+                    acc[r][j] += load(m + (size_t)j * VW) * f[1];
+                if (min && halves)
+                    acc[r][j] += load(m + INR + (size_t)j * VW) * f[2];
+            }
+        }
+    }
+    int_store(mr, c, ldc, acc, n, add);
+}
+
+INLINE void gemm_i8(int halves, int min, int seg, float *c, size_t ldc, const void *x, size_t ldx,
+                    const void *panels, size_t m, size_t n, size_t k, int add)
+{
+    const uint8_t *w = panels, *rows = x;
+
+    for (size_t j = 0; j < n; j += INR, w += k / 32 * i8_block(halves, min)) {
+        size_t nj = n - j < INR ? n - j : INR, r = 0;
+
+        for (; r + IMR <= m; r += IMR)
+            i8_tile(IMR, halves, min, seg, c + r * ldc + j, ldc, rows + r * ldx, ldx, w, nj, k, add);
+        for (; r < m; r++)
+            i8_tile(1, halves, min, seg, c + r * ldc + j, ldc, rows + r * ldx, ldx, w, nj, k, add);
+    }
+}
+
+INLINE float sum8(v8f v)
+{
+    float a[8];
+
+    memcpy(a, &v, sizeof a);
+    return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
+}
+
+/* y[o] = sum of row o of w times x: weights are read once and never stored. */
+INLINE void gemv_i8(FN(bytes_fn) *bytes, int off, int halves, int min, float *y, const void *w,
+                    size_t stride, size_t n_out, const void *x, size_t n)
+{
+    const uint8_t *row = w;
+
+    for (size_t o = 0; o < n_out; o++, row += stride) {
+        const struct FN(i8) *p = x;
+        const struct FN(i8h) *ph = x;
+        v8f acc[2] = { { 0 } };
+        float rest[2] = { 0 };
+
+        for (size_t b = 0; b < n / 32; ) {
+            /* eight blocks at a time let the compiler read the scales of a super-block once */
+#pragma GCC unroll 8
+            for (int u = 0; u < 8; u++, b++) {
+                float d[2], m[2];
+                v32 q;
+                v8i s;
+
+                if (b == n / 32)
+                    break;
+                q = bytes(row, b, d, m);
+                if (halves) {
+                    s = i8_dot32(q, *(const v32u *)ph[b].q);
+                    /* lanes 0..3 are the first half */
+                    const v8f dd = { d[0], d[0], d[0], d[0], d[1], d[1], d[1], d[1] };
+                    acc[u & 1] += __builtin_convertvector(s, v8f) * (dd * ph[b].s);
+                    rest[u & 1] += ((min ? m[0] : 0) - d[0] * (float)off) * ph[b].sum[0] +
+                                   ((min ? m[1] : 0) - d[1] * (float)off) * ph[b].sum[1];
+                } else {
+                    s = i8_dot32(q, *(const v32u *)p[b].q);
+                    acc[u & 1] += __builtin_convertvector(s, v8f) * (d[0] * p[b].s);
+                    rest[u & 1] += ((min ? m[0] : 0) - d[0] * (float)off) * p[b].sum;
+                }
+            }
+        }
+        y[o] = sum8(acc[0] + acc[1]) + (rest[0] + rest[1]);
+    }
+}
+
+/* ---- sixteen bits ------------------------------------------------------------------------- */
+
+#if I16
+INLINE void prepare_i16(void *to, const float *x, size_t n)
+{
+    struct FN(i16) *p = to;
+
+    for (size_t i = 0; i < n; i += 32, p++) {
+        int32_t q[32];
+
+        p->s = round32(x + i, 32767, q);
+        for (int j = 0; j < 32; j++)
+            p->q[j] = (int16_t)q[j];
+    }
+}
+
+/* 32 weights as two vectors of signed 16 bits. */
+INLINE void wide16(v32 u, int off, v8i out[2])
+{
+    const v32 s = u - (uint8_t)off;
+    const v16b lo = (v16b)__builtin_shufflevector(s, s, UPTO16(0));
+    const v16b hi = (v16b)__builtin_shufflevector(s, s, UPTO16(16));
+
+    out[0] = (v8i)(v16s){ EACH8(lo, 0), EACH8(lo, 8) };
+    out[1] = (v8i)(v16s){ EACH8(hi, 0), EACH8(hi, 8) };
+}
+
+/* A block of a panel: w[16][INR][2], d[INR]. */
+enum { I16_BLOCK = INR * (64 + 4) };
+
+INLINE void pack_i16(FN(bytes_fn) *bytes, int off, void *panel, const void *w, size_t stride,
+                     size_t n, size_t k)
+{
+    for (size_t j = 0; j < INR; j += 8)
+        for (size_t i = 0; i < k / 32; i++) {
+            uint8_t *to = (uint8_t *)panel + i * I16_BLOCK;
+            float *d = (float *)(void *)(to + 64 * INR);
+            v8i r[8], s[8];
+
+            for (size_t x = 0; x < 8; x++) {
+                float dd[2] = { 0 }, mm[2];
+                v8i pair[2] = { { 0 } };
+                if (j + x < n)
+                    wide16(bytes((const uint8_t *)w + (j + x) * stride, i, dd, mm), off, pair);
+                d[j + x] = dd[0];
+                r[x] = pair[0];
+                s[x] = pair[1];
+            }
+            transpose8(r);
+            transpose8(s);
+            for (size_t x = 0; x < 8; x++) {
+                *(v8iu *)(void *)(to + (x * INR + j) * 4) = r[x];
+                *(v8iu *)(void *)(to + ((x + 8) * INR + j) * 4) = s[x];
+            }
+        }
+}
+
+INLINE void i16_tile(int mr, float *c, size_t ldc, const uint8_t *x, size_t ldx, const uint8_t *w,
+                     size_t n, size_t k, int add)
+{
+    vf acc[8][4];
+
+#pragma GCC unroll 8
+    for (int r = 0; r < mr; r++)
+#pragma GCC unroll 4
+        for (int j = 0; j < INV; j++)
+            acc[r][j] = splat(0);
+    for (size_t i = 0; i < k / 32; i++, x += sizeof(struct FN(i16)), w += I16_BLOCK) {
+        const float *d = (const float *)(const void *)(w + 64 * INR);
+        vi s[8][4];
+
+#pragma GCC unroll 8
+        for (int r = 0; r < mr; r++)
+#pragma GCC unroll 4
+            for (int j = 0; j < INV; j++)
+                s[r][j] = isplat(0);
+#pragma GCC unroll 16
+        for (int t = 0; t < 16; t++) {
+            vi u[4];
+#pragma GCC unroll 4
+            for (int j = 0; j < INV; j++)
+                u[j] = load_i(w + ((size_t)t * INR + (size_t)j * VW) * 4);
+#pragma GCC unroll 8
+            for (int r = 0; r < mr; r++) {
+                vi q = isplat(four(x + (size_t)r * ldx + 4 + 4 * (size_t)t));
+#pragma GCC unroll 4
+                for (int j = 0; j < INV; j++)
+                    s[r][j] = i16_step(s[r][j], u[j], q);
+            }
+        }
+#pragma GCC unroll 8
+        for (int r = 0; r < mr; r++) {
+            float f;
+            memcpy(&f, x + (size_t)r * ldx, sizeof f);
+#pragma GCC unroll 4
+            for (int j = 0; j < INV; j++)
+                acc[r][j] += __builtin_convertvector(s[r][j], vf) * (load(d + (size_t)j * VW) * f);
+        }
+    }
+    int_store(mr, c, ldc, acc, n, add);
+}
+
+INLINE void gemm_i16(float *c, size_t ldc, const void *x, size_t ldx, const void *panels, size_t m,
+                     size_t n, size_t k, int add)
+{
+    const uint8_t *w = panels, *rows = x;
+
+    for (size_t j = 0; j < n; j += INR, w += k / 32 * I16_BLOCK) {
+        size_t nj = n - j < INR ? n - j : INR, r = 0;
+
+        for (; r + IMR <= m; r += IMR)
+            i16_tile(IMR, c + r * ldc + j, ldc, rows + r * ldx, ldx, w, nj, k, add);
+        for (; r < m; r++)
+            i16_tile(1, c + r * ldc + j, ldc, rows + r * ldx, ldx, w, nj, k, add);
+    }
+}
+
+INLINE void gemv_i16(FN(bytes_fn) *bytes, int off, float *y, const void *w, size_t stride,
+                     size_t n_out, const void *x, size_t n)
+{
+    const uint8_t *row = w;
+
+    for (size_t o = 0; o < n_out; o++, row += stride) {
+        const struct FN(i16) *p = x;
+        v8f acc[2] = { { 0 } };
+
+        for (size_t b = 0; b < n / 32; ) {
+#pragma GCC unroll 8
+            for (int u = 0; u < 8; u++, b++) {
+                float d[2], m[2];
+                v8i q[2];
+
+                if (b == n / 32)
+                    break;
+                wide16(bytes(row, b, d, m), off, q);
+                acc[u & 1] += __builtin_convertvector(i16_dot32(q, p[b].q), v8f) * (d[0] * p[b].s);
+            }
+        }
+        y[o] = sum8(acc[0] + acc[1]);
+    }
+}
+#endif
+
+/* ---- the slots of each format ------------------------------------------------------------- */
+
+#define GEMM_I8(name)                                                                       \
+    static void FN(prepare_##name##_i8)(void *to, const float *x, size_t n)                 \
+    {                                                                                       \
+        prepare_i8(to, x, n, OFF_##name, HALVES_##name);                                    \
+    }                                                                                       \
+    static void FN(pack_##name##_i8)(void *panel, const void *w, size_t stride, size_t n,   \
+                                     size_t k)                                              \
+    {                                                                                       \
+        pack_i8(bytes_##name, HALVES_##name, MIN_##name, panel, w, stride, n, k);           \
+    }                                                                                       \
+    static void FN(gemv_##name##_i8)(float *y, const void *w, size_t stride, size_t n_out,  \
+                                     const void *x, size_t n)                               \
+    {                                                                                       \
+        gemv_i8(bytes_##name, OFF_##name, HALVES_##name, MIN_##name, y, w, stride, n_out,   \
+                x, n);                                                                      \
+    }
+
+/* What the products themselves look like depends on little, so the formats share them. */
+#define TILE_I8(name, halves, min, seg)                                                     \
+    static void FN(gemm_##name)(float *c, size_t ldc, const void *x, size_t ldx,            \
+                                const void *panels, size_t m, size_t n, size_t k, int add)  \
+    {                                                                                       \
+        gemm_i8(halves, min, seg, c, ldc, x, ldx, panels, m, n, k, add);                    \
+    }
+TILE_I8(i8, 0, 0, 1)
+TILE_I8(i8_min, 0, 1, 1)
+TILE_I8(i8_min_pause, 0, 1, 1 + i8_pauses(31))
+TILE_I8(i8_halves, 1, 0, 1)
+TILE_I8(i8_halves_min, 1, 1, 1)
+
+#define GEMM_I16(name)                                                                      \
+    static void FN(pack_##name##_i16)(void *panel, const void *w, size_t stride, size_t n,  \
+                                      size_t k)                                             \
+    {                                                                                       \
+        pack_i16(bytes_##name, OFF_##name, panel, w, stride, n, k);                         \
+    }                                                                                       \
+    static void FN(gemv_##name##_i16)(float *y, const void *w, size_t stride, size_t n_out, \
+                                      const void *x, size_t n)                              \
+    {                                                                                       \
+        gemv_i16(bytes_##name, OFF_##name, y, w, stride, n_out, x, n);                      \
+    }
+
+GEMM_I8(q4_0) GEMM_I8(q4_1) GEMM_I8(q5_0) GEMM_I8(q5_1) GEMM_I8(q2_k) GEMM_I8(q3_k)
+GEMM_I8(q4_k) GEMM_I8(q5_k) GEMM_I8(q6_k)
+#if I16
+static void FN(prepare_i16)(void *to, const float *x, size_t n)
+{
+    prepare_i16(to, x, n);
+}
+static void FN(gemm_i16)(float *c, size_t ldc, const void *x, size_t ldx, const void *panels,
+                         size_t m, size_t n, size_t k, int add)
+{
+    gemm_i16(c, ldc, x, ldx, panels, m, n, k, add);
+}
+GEMM_I16(q8_0) GEMM_I16(iq4_nl) GEMM_I16(iq4_xs)
+#else
+GEMM_I8(q8_0) GEMM_I8(iq4_nl) GEMM_I8(iq4_xs)
+#endif
+
+static void FN(fill_int)(struct gkv__simd *k)
+{
+#define SLOT_I8(TYPE, name, tile)                                                           \
+    k->mul[GKV__TYPE_##TYPE] = (struct gkv__mul){                                           \
+        "i8", 32, HALVES_##name ? sizeof(struct FN(i8h)) : sizeof(struct FN(i8)),           \
+        (uint16_t)(i8_block(HALVES_##name, MIN_##name) / INR), INR,                         \
+        FN(prepare_##name##_i8), FN(pack_##name##_i8), FN(gemm_##tile), FN(gemv_##name##_i8) };
+#define SLOT_I16(TYPE, name)                                                                \
+    k->mul[GKV__TYPE_##TYPE] = (struct gkv__mul){                                           \
+        "i16", 32, sizeof(struct FN(i16)), I16_BLOCK / INR, INR,                            \
+        FN(prepare_i16), FN(pack_##name##_i16), FN(gemm_i16), FN(gemv_##name##_i16) };
+    SLOT_I8(Q4_0, q4_0, i8)
+    SLOT_I8(Q4_1, q4_1, i8_min)
+    SLOT_I8(Q5_0, q5_0, i8)
+    SLOT_I8(Q5_1, q5_1, i8_min_pause)
+    SLOT_I8(Q2_K, q2_k, i8_halves_min)
+    SLOT_I8(Q3_K, q3_k, i8_halves)
+    SLOT_I8(Q4_K, q4_k, i8_min)
+    SLOT_I8(Q5_K, q5_k, i8_min_pause)
+    SLOT_I8(Q6_K, q6_k, i8_halves)
+#if I16
+    SLOT_I16(Q8_0, q8_0)
+    SLOT_I16(IQ4_NL, iq4_nl)
+    SLOT_I16(IQ4_XS, iq4_xs)
+#else
+    SLOT_I8(Q8_0, q8_0, i8)
+    SLOT_I8(IQ4_NL, iq4_nl, i8)
+    SLOT_I8(IQ4_XS, iq4_xs, i8)
+#endif
+}
