@@ -186,6 +186,43 @@ GKV_API const char     *gkv_session_document(const gkv_session *s, size_t i, siz
 GKV_API const gkv_kept *gkv_session_kept(const gkv_session *s, size_t *count);
 GKV_API void            gkv_session_stats(const gkv_session *s, gkv_stats *out);
 
+/* ---- the model itself, for measuring ---------------------------------------------------- */
+/* Token ids through all layers, in one context that grows and can be cut back.  No documents,
+ * no template, no selection; nothing ends the text.  One thread at a time.                  */
+typedef struct gkv_eval gkv_eval;
+
+/* Reserve all that n_ctx tokens need.  Of *opt count device, kv_type (NULL: f16), threads,
+ * chunk, memory_limit and progress.  GKV_LIMIT when it would exceed the limit even with small
+ * chunks; the error says how much it needs.  The model must outlive *out.                   */
+GKV_API gkv_status gkv_eval_open(gkv_eval **out, gkv_model *model, const gkv_options *opt,
+                                 uint64_t n_ctx, gkv_error *err);
+/* Append the tokens ids[n].  logprob, unless NULL, is an array of n: logprob[i] becomes the
+ * natural logarithm of the probability that the model gives to ids[i] after all before it.
+ * logprob[0] is NaN when that is not known: in an empty context, and after a cut.  NULL
+ * computes the logits of the last token only, as generation does.  An id outside of the
+ * vocabulary is GKV_INVALID, more tokens than fit GKV_LIMIT; then nothing has changed.  After
+ * GKV_CANCELLED the tokens are those before the call, and what follows them is not known.   */
+GKV_API gkv_status gkv_eval_tokens(gkv_eval *e, const uint32_t *ids, size_t n, float *logprob,
+                                   gkv_error *err);
+/* The likeliest token after those appended.  It is not appended.  GKV_INVALID when it is not
+ * known: in an empty context, and after a cut.                                              */
+GKV_API gkv_status gkv_eval_next(gkv_eval *e, uint32_t *id, gkv_error *err);
+/* Cut: forget all but the first n tokens.                                                   */
+GKV_API gkv_status gkv_eval_truncate(gkv_eval *e, uint64_t n, gkv_error *err);
+/* gkv_eval_tokens gives up soon, with GKV_CANCELLED, now or when it is called next.         */
+GKV_API void       gkv_eval_cancel(gkv_eval *e);        /* any thread, any signal handler    */
+GKV_API void       gkv_eval_close(gkv_eval *e);
+
+typedef struct {
+    uint64_t    n, n_ctx;                       /* tokens appended, tokens that fit          */
+    uint64_t    memory_predicted, memory_peak, memory_limit;        /* bytes                 */
+    uint64_t    bytes_weights;                  /* that each single token reads              */
+    uint64_t    bytes_position;                 /* of keys and values, per earlier token     */
+    uint32_t    threads, chunk;                 /* chosen                                    */
+    const char *cpu, *kv_type;
+} gkv_eval_info;
+GKV_API void gkv_eval_describe(const gkv_eval *e, gkv_eval_info *out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -193,8 +193,8 @@ void gkv__layer(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *x, 
     gkv__gemm(e, x, e->gate, n, &w->down, true);
 }
 
-void gkv__logits(struct gkv__exec *e, const gkv_model *m, const float *x, float *logits)
+void gkv__logits(struct gkv__exec *e, const gkv_model *m, const float *x, size_t n, float *logits)
 {
-    norm(e, m, e->h, x, m->output_norm, 1);
-    gkv__gemm(e, logits, e->h, 1, &m->output, false);
+    norm(e, m, e->h, x, m->output_norm, n);
+    gkv__gemm(e, logits, e->h, n, &m->output, false);
 }

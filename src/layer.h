@@ -21,7 +21,8 @@ void gkv__layer(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *x, 
 void gkv__layer_qk(struct gkv__exec *e, const gkv_model *m, uint32_t il, const float *x, size_t n,
                    uint64_t pos, size_t first_q);
 
-/* logits[n_vocab] of one row x[n_embd] that has gone through all layers. */
-void gkv__logits(struct gkv__exec *e, const gkv_model *m, const float *x, float *logits);
+/* logits[n][n_vocab] of n <= e->chunk rows x[n][n_embd] that have gone through all layers. */
+void gkv__logits(struct gkv__exec *e, const gkv_model *m, const float *x, size_t n,
+                 float *logits);
 
 #endif

@@ -10,6 +10,7 @@ src_libcore_la_SOURCES = \
 	src/arch.c src/arch.h \
 	src/arch-llama.c \
 	src/attend.c src/attend.h \
+	src/eval.c \
 	src/exec.c src/exec.h \
 	src/first.c src/pass.h src/second.c \
 	src/gemm.c src/gemm.h \

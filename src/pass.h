@@ -23,4 +23,8 @@ uint64_t gkv__first_weights(const gkv_model *m, uint32_t il);
 gkv_status gkv__forward(struct gkv__exec *e, const gkv_model *m, const uint32_t *id, size_t n,
                         uint64_t pos, struct gkv__cache *c, float *x, gkv_error *err);
 
+/* The same for n <= e->chunk tokens, whose rows all come back: x[n][n_embd]. */
+gkv_status gkv__block(struct gkv__exec *e, const gkv_model *m, const uint32_t *id, size_t n,
+                      uint64_t pos, struct gkv__cache *c, float *x, gkv_error *err);
+
 #endif

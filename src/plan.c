@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * plan.c - see plan.h.  The two passes do not overlap, so the peak is the larger of theirs. */
+ * plan.c - see plan.h. */
 #include "config.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include "src/exec.h"
 #include "src/kv.h"
+#include "src/mem.h"
 #include "src/pass.h"
 #include "src/plan.h"
 #include "src/sample.h"
+#include "src/thread.h"
 
 enum { MIN_CHUNK = 64 };
 
@@ -39,30 +43,120 @@ static uint64_t times(uint64_t a, uint64_t b)
     return gkv__mul(a, b, &c) ? c : UINT64_MAX;
 }
 
-static uint64_t peak(const struct gkv__plan *p, const gkv_model *m, uint64_t base, uint64_t n,
-                     uint64_t n_kept, uint32_t chunk)
+/* ---- options ---------------------------------------------------------------------------- */
+
+gkv_status gkv__plan_name(const char *what, const char *given, const char *const *known,
+                          gkv_error *err)
+{
+    char list[128] = "";
+    size_t at = 0;
+
+    for (size_t i = 0; given && known[i]; i++) {
+        if (!strcmp(given, known[i]))
+            return GKV_OK;
+        at += (size_t)snprintf(list + at, sizeof list - at, " %s", known[i]);
+    }
+    return given ? gkv__fail(err, GKV_INVALID, "no %s \"%s\"; there are:%s", what, given, list)
+                 : GKV_OK;
+}
+
+static gkv_status kv_types(const gkv_model *m, const gkv_options *o, struct gkv__plan *p,
+                           gkv_error *err)
+{
+    static const char *const known[] = { "f32", "f16", "bf16", "q8_0", NULL };
+
+    GKV__TRY(gkv__plan_name("KV type", o->kv_type, known, err));
+    /* One layer's cache is small beside the hidden states, so the first pass need not round. */
+    p->kv_first = gkv__quant_named(o->kv_type ? o->kv_type : "f32");
+    p->kv_second = gkv__quant_named(o->kv_type ? o->kv_type : "f16");
+    if (m->shape.head_dim % p->kv_first->block)
+        return gkv__fail(err, GKV_INVALID, "KV type %s needs heads of a multiple of %u, they are %u",
+                         o->kv_type, p->kv_first->block, m->shape.head_dim);
+    return GKV_OK;
+}
+
+gkv_status gkv__plan_options(struct gkv__plan *p, const gkv_model *m, const gkv_options *o,
+                             gkv_error *err)
+{
+    static const char *const devices[] = { "auto", "cpu", NULL };
+
+    if (!m->arch)
+        return gkv__fail(err, GKV_INVALID, "the model was opened for its vocabulary only");
+    p->simd = gkv__simd();
+    if (!p->simd)
+        return gkv__fail(err, GKV_INVALID, "GEMKV_CPU=%s: no such level", getenv("GEMKV_CPU"));
+    GKV__TRY(gkv__plan_name("device", o->device, devices, err));
+    if (o->threads > 4096)
+        return gkv__fail(err, GKV_INVALID, "%u threads: at most 4096", o->threads);
+    if (o->chunk && (o->chunk < 16 || o->chunk > 65536))
+        return gkv__fail(err, GKV_INVALID, "chunk %u: not in 16 .. 65536", o->chunk);
+    GKV__TRY(kv_types(m, o, p, err));
+    p->n_threads = o->threads ? o->threads : gkv__physical_cores();
+    p->max_chunk = o->chunk ? o->chunk : 1024;
+    p->limit = o->memory_limit ? o->memory_limit : gkv__mem_available() / 5 * 4;
+    return GKV_OK;
+}
+
+/* ---- memory ----------------------------------------------------------------------------- */
+
+/* All layers over n positions of a cache. */
+static uint64_t whole_model(const struct gkv__plan *p, const gkv_model *m, uint64_t n,
+                            uint64_t rows)
 {
     const struct gkv__shape *s = &m->shape;
-    const uint64_t exec = gkv__exec_bytes(p->simd, s, p->n_threads, chunk);
-    uint64_t first = 0, second = 0;
+    uint64_t sum = gkv__cache_bytes(p->kv_second, s->n_layer, s->n_head_kv, s->head_dim, n);
 
-    base = plus(base, SLACK + (uint64_t)p->n_threads * STACK);
-    base = plus(base, times(n_kept, sizeof(uint32_t)));                /* indices */
+    sum = plus(sum, gkv__model_weight_bytes(m));
+    return plus(sum, rows * s->n_embd * sizeof(float));
+}
+
+/* n tokens, n_kept of them in the second pass.  The two passes do not overlap, so the peak is
+ * the larger of theirs. */
+static uint64_t session_peak(const struct gkv__plan *p, const gkv_model *m, uint64_t n,
+                             uint64_t n_kept)
+{
+    const struct gkv__shape *s = &m->shape;
+    const uint64_t exec = gkv__exec_bytes(p->simd, s, p->n_threads, p->chunk);
+    uint64_t both = times(n_kept, sizeof(uint32_t)), first = 0, second = 0;     /* indices */
+
     if (p->two_passes || !p->select_only)
-        base = plus(base, exec);
+        both = plus(both, exec);
     if (p->two_passes) {
-        base = plus(base, times(n, 2 * sizeof(float)));         /* scores, their spare */
+        both = plus(both, times(n, 2 * sizeof(float)));         /* scores, their spare */
         first = plus(gkv__first_bytes(m, p->kv_first, n), gkv__first_weights(m, p->filter_layer));
     }
     if (!p->select_only) {
-        second = gkv__cache_bytes(p->kv_second, s->n_layer, s->n_head_kv, s->head_dim,
-                                  plus(n_kept, p->max_tokens));
+        second = whole_model(p, m, plus(n_kept, p->max_tokens), min64(p->chunk, n_kept));
         second = plus(second, times(n_kept, sizeof(uint32_t)));        /* ids */
-        second = plus(second, gkv__model_weight_bytes(m));
-        second = plus(second, min64(chunk, n_kept) * s->n_embd * sizeof(float));
         second = plus(second, s->n_vocab * (sizeof(float) + sizeof(struct gkv__candidate)));
     }
-    return plus(base, max64(first, second));
+    return plus(both, max64(first, second));
+}
+
+/* n positions, n_logits rows of logits. */
+static uint64_t eval_peak(const struct gkv__plan *p, const gkv_model *m, uint64_t n,
+                          uint64_t n_logits)
+{
+    const struct gkv__shape *s = &m->shape;
+    uint64_t sum = whole_model(p, m, n, p->chunk);
+
+    sum = plus(sum, gkv__exec_bytes(p->simd, s, p->n_threads, p->chunk));
+    return plus(sum, n_logits * s->n_vocab * sizeof(float));
+}
+
+/* Halve the chunk until the peak is below the limit.  False: it never is. */
+static bool fit(struct gkv__plan *p, const gkv_model *m, uint64_t base,
+                uint64_t (*peak)(const struct gkv__plan *, const gkv_model *, uint64_t, uint64_t),
+                uint64_t a, uint64_t b)
+{
+    base = plus(base, SLACK + (uint64_t)p->n_threads * STACK);
+    for (;; p->chunk /= 2) {
+        p->predicted = plus(base, peak(p, m, a, b));
+        if (!p->limit || p->predicted <= p->limit)
+            return true;
+        if (p->chunk / 2 < MIN_CHUNK)
+            return false;
+    }
 }
 
 gkv_status gkv__plan_make(struct gkv__plan *p, const gkv_model *m, uint64_t base, uint64_t n,
@@ -70,15 +164,22 @@ gkv_status gkv__plan_make(struct gkv__plan *p, const gkv_model *m, uint64_t base
 {
     p->two_passes = p->method->needs != GKV__NEEDS_NOTHING && n_kept < n;
     p->chunk = (uint32_t)max64(1, min64(p->max_chunk, p->two_passes ? n : n_kept));
-    for (;; p->chunk /= 2) {
-        p->predicted = peak(p, m, base, n, n_kept, p->chunk);
-        if (!p->limit || p->predicted <= p->limit)
-            return GKV_OK;
-        if (p->chunk / 2 < MIN_CHUNK)
-            break;
-    }
+    if (fit(p, m, base, session_peak, n, n_kept))
+        return GKV_OK;
     return gkv__fail(err, GKV_LIMIT,
                      "method %s needs %" PRIu64 " bytes (%.1f GiB) of memory for %" PRIu64 " tokens, "
                      "the limit is %" PRIu64 "; raise --memory, or give a shorter document",
                      p->method->name, p->predicted, (double)p->predicted / (1u << 30), n, p->limit);
+}
+
+gkv_status gkv__plan_eval(struct gkv__plan *p, const gkv_model *m, uint64_t base, uint64_t n,
+                          uint64_t n_logits, gkv_error *err)
+{
+    p->chunk = (uint32_t)min64(p->max_chunk, n);
+    if (fit(p, m, base, eval_peak, n, n_logits))
+        return GKV_OK;
+    return gkv__fail(err, GKV_LIMIT,
+                     "the model needs %" PRIu64 " bytes (%.1f GiB) of memory for a context of %" PRIu64
+                     " tokens, the limit is %" PRIu64 "; raise --memory, or take a smaller context",
+                     p->predicted, (double)p->predicted / (1u << 30), n, p->limit);
 }

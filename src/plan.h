@@ -23,10 +23,21 @@ struct gkv__plan {
     uint64_t                  predicted;        /* peak resident bytes of the process        */
 };
 
+/* The options that concern any computation (kernels, threads, KV types, chunk, memory limit)
+ * into *p, or GKV_INVALID. */
+gkv_status gkv__plan_options(struct gkv__plan *p, const gkv_model *m, const gkv_options *o,
+                             gkv_error *err);
+/* GKV_INVALID with the list, which NULL ends, unless given is NULL or in it. */
+gkv_status gkv__plan_name(const char *what, const char *given, const char *const *known,
+                          gkv_error *err);
+
 /* n prompt tokens, n_kept of them in the second pass.  base: resident bytes now, text and
  * tokens included.  Takes the largest chunk that fits; when even the smallest does not,
  * GKV_LIMIT with the number of bytes that it would need (also in plan->predicted). */
 gkv_status gkv__plan_make(struct gkv__plan *p, const gkv_model *m, uint64_t base, uint64_t n,
                           uint64_t n_kept, gkv_error *err);
+/* The same for the whole model over n positions, with n_logits rows of logits (eval.c). */
+gkv_status gkv__plan_eval(struct gkv__plan *p, const gkv_model *m, uint64_t base, uint64_t n,
+                          uint64_t n_logits, gkv_error *err);
 
 #endif

@@ -37,12 +37,13 @@ static int descending(const void *a, const void *b)
 uint32_t gkv__sample(struct gkv__sampler *s, const float *logits, struct gkv__candidate *scratch,
                      size_t n)
 {
-    const float max = logits[largest(logits, n)];
+    const uint32_t best = largest(logits, n);
+    const float max = logits[best];
     double sum = 0, kept = 0, draw;
     size_t count = 0, i;
 
     if (!(s->temperature > 0))
-        return largest(logits, n);
+        return best;
     for (i = 0; i < n; i++) {
         float p = expf((logits[i] - max) / s->temperature);     /* of the best: 1 */
         if (p >= s->min_p) {
@@ -51,7 +52,7 @@ uint32_t gkv__sample(struct gkv__sampler *s, const float *logits, struct gkv__ca
         }
     }
     if (!count)                 /* logits that are not numbers */
-        return largest(logits, n);
+        return best;
     qsort(scratch, count, sizeof *scratch, descending);
     for (i = 0; i < count && kept < (double)s->top_p * sum; i++)
         kept += (double)scratch[i].p;

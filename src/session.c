@@ -66,21 +66,6 @@ void gkv_options_init(gkv_options *opt)
     };
 }
 
-static gkv_status check_name(const char *what, const char *given, const char *const *known,
-                             gkv_error *err)
-{
-    char list[128] = "";
-    size_t at = 0;
-
-    for (size_t i = 0; given && known[i]; i++) {
-        if (!strcmp(given, known[i]))
-            return GKV_OK;
-        at += (size_t)snprintf(list + at, sizeof list - at, " %s", known[i]);
-    }
-    return given ? gkv__fail(err, GKV_INVALID, "no %s \"%s\"; there are:%s", what, given, list)
-                 : GKV_OK;
-}
-
 static gkv_status check_numbers(const gkv_model *m, const gkv_options *o, gkv_error *err)
 {
     if (!o->keep && !(o->keep_percent > 0))
@@ -95,25 +80,6 @@ static gkv_status check_numbers(const gkv_model *m, const gkv_options *o, gkv_er
                          "0 <= min-p <= 1");
     if (!o->max_tokens)
         return gkv__fail(err, GKV_INVALID, "an answer of 0 tokens; at least 1");
-    if (o->threads > 4096)
-        return gkv__fail(err, GKV_INVALID, "%u threads: at most 4096", o->threads);
-    if (o->chunk && (o->chunk < 16 || o->chunk > 65536))
-        return gkv__fail(err, GKV_INVALID, "chunk %u: not in 16 .. 65536", o->chunk);
-    return GKV_OK;
-}
-
-static gkv_status kv_types(const gkv_model *m, const gkv_options *o, struct gkv__plan *p,
-                           gkv_error *err)
-{
-    static const char *const known[] = { "f32", "f16", "bf16", "q8_0", NULL };
-
-    GKV__TRY(check_name("KV type", o->kv_type, known, err));
-    /* One layer's cache is small beside the hidden states, so the first pass need not round. */
-    p->kv_first = gkv__quant_named(o->kv_type ? o->kv_type : "f32");
-    p->kv_second = gkv__quant_named(o->kv_type ? o->kv_type : "f16");
-    if (m->shape.head_dim % p->kv_first->block)
-        return gkv__fail(err, GKV_INVALID, "KV type %s needs heads of a multiple of %u, they are %u",
-                         o->kv_type, p->kv_first->block, m->shape.head_dim);
     return GKV_OK;
 }
 
@@ -122,23 +88,13 @@ static gkv_status resolve(const gkv_model *m, const gkv_options *o, struct gkv__
                           double param[GKV__MAX_PARAMS], gkv_error *err)
 {
     static const char *const schedules[] = { "auto", "layer", NULL };
-    static const char *const devices[] = { "auto", "cpu", NULL };
 
-    if (!m->arch)
-        return gkv__fail(err, GKV_INVALID, "the model was opened for its vocabulary only");
-    p->simd = gkv__simd();
-    if (!p->simd)
-        return gkv__fail(err, GKV_INVALID, "GEMKV_CPU=%s: no such level", getenv("GEMKV_CPU"));
+    GKV__TRY(gkv__plan_options(p, m, o, err));
     GKV__TRY(gkv__select_parse(o->method ? o->method : "gemfilter", &p->method, param, err));
-    GKV__TRY(check_name("schedule", o->schedule, schedules, err));
-    GKV__TRY(check_name("device", o->device, devices, err));
+    GKV__TRY(gkv__plan_name("schedule", o->schedule, schedules, err));
     GKV__TRY(check_numbers(m, o, err));
-    GKV__TRY(kv_types(m, o, p, err));
     p->filter_layer = o->layer >= 0 ? (uint32_t)o->layer : m->filter_layer;
-    p->n_threads = o->threads ? o->threads : gkv__physical_cores();
-    p->max_chunk = o->chunk ? o->chunk : 1024;
     p->max_tokens = o->max_tokens;
-    p->limit = o->memory_limit ? o->memory_limit : gkv__mem_available() / 5 * 4;
     return GKV_OK;
 }
 
@@ -429,7 +385,7 @@ static gkv_status second_pass(gkv_session *s, gkv_error *err)
         status = gkv__forward(&s->exec, s->model, id, s->n_kept, 0, &s->cache, s->x, err);
     }
     if (status == GKV_OK)
-        gkv__logits(&s->exec, s->model, s->x, s->logits);
+        gkv__logits(&s->exec, s->model, s->x, 1, s->logits);
     free(id);
     s->stats.second = gkv__seconds() - start;
     s->stats.ttft = s->model->load_seconds + gkv__seconds() - s->t_open;
@@ -461,7 +417,7 @@ static gkv_status step(gkv_session *s, gkv_error *err)
     if (s->have_last) {
         GKV__TRY(gkv__forward(&s->exec, s->model, &s->last, 1, s->n_kept + s->n_answer - 1, &s->cache,
                               s->x, err));
-        gkv__logits(&s->exec, s->model, s->x, s->logits);
+        gkv__logits(&s->exec, s->model, s->x, 1, s->logits);
     }
     id = gkv__sample(&s->sampler, s->logits, s->candidates, s->model->shape.n_vocab);
     if (gkv__vocab_is_end(v, id)) {

@@ -127,11 +127,11 @@ static void run(const gkv_model *m, const struct golden *g, const struct prompt 
                         r->n_kept + g->n_new, NULL) != GKV_OK ||
         gkv__forward(&e, m, id, r->n_kept, 0, &c, x, NULL) != GKV_OK)
         exit(1);
-    gkv__logits(&e, m, x, r->logits);
+    gkv__logits(&e, m, x, 1, r->logits);
     for (unsigned t = 0; t < g->n_new; t++) {
         float logits[N_VOCAB];
 
-        gkv__logits(&e, m, x, logits);
+        gkv__logits(&e, m, x, 1, logits);
         r->token[t] = (uint32_t)largest(logits, N_VOCAB);
         if (t + 1 < g->n_new &&
             gkv__forward(&e, m, &r->token[t], 1, r->n_kept + t, &c, x, NULL) != GKV_OK)

@@ -34,6 +34,11 @@ EXTRA_DIST += build-aux/unicode-data.py tests/files/token/README tests/files/tok
 	tests/files/token/gpt-2.vec tests/files/token/llama-bpe.vec \
 	tests/files/token/qwen2.vec tests/files/token/mini.vec
 
+TESTS += tests/unit-eval.test
+check_PROGRAMS += tests/unit-eval.test
+tests_unit_eval_test_SOURCES = tests/unit-eval.c tests/tap.h
+tests_unit_eval_test_LDADD   = src/libcore.la
+
 TESTS += tests/unit-prompt.test
 check_PROGRAMS += tests/unit-prompt.test
 tests_unit_prompt_test_SOURCES = tests/unit-prompt.c tests/file.h tests/tap.h

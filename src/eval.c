@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * eval.c - the model itself over token ids, for measuring: no documents, no selection. */
+#include "config.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include "src/exec.h"
+#include "src/kv.h"
+#include "src/layer.h"
+#include "src/mem.h"
+#include "src/pass.h"
+#include "src/plan.h"
+#include "src/sample.h"
+#include "src/thread.h"
+
+/* Rows of logits at a time: enough that the output matrix is not unpacked for each, few enough
+ * that 128,000 of them are 33 MB. */
+enum { LOGIT_ROWS = 64 };
+
+struct gkv_eval {
+    gkv_model         *model;
+    struct gkv__plan   plan;
+    atomic_bool        cancel;
+    struct gkv__exec   exec;
+    struct gkv__cache  cache;
+    uint64_t           n, n_ctx;        /* tokens in the cache, and how many fit             */
+    uint32_t           n_logits;        /* rows of the buffer                                */
+    float             *x, *logits;      /* [chunk][n_embd], [n_logits][n_vocab]              */
+    const float       *last;            /* the last token's row of logits; NULL: not known   */
+};
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+gkv_status gkv_eval_open(gkv_eval **out, gkv_model *model, const gkv_options *opt, uint64_t n_ctx,
+                         gkv_error *err)
+{
+    const struct gkv__shape *s = &model->shape;
+    gkv_eval *e;
+    gkv_status status;
+
+    *out = NULL;
+    if (!n_ctx)
+        return gkv__fail(err, GKV_INVALID, "a context of 0 tokens; at least 1");
+    e = calloc(1, sizeof *e);
+    if (!e)
+        return gkv__fail(err, GKV_NOMEM, "out of memory");
+    e->model = model;
+    e->n_ctx = n_ctx;
+    status = gkv__plan_options(&e->plan, model, opt, err);
+    e->n_logits = (uint32_t)least(LOGIT_ROWS, least(n_ctx, e->plan.max_chunk));
+    if (status == GKV_OK)
+        status = gkv__plan_eval(&e->plan, model, gkv__mem_resident(), n_ctx, e->n_logits, err);
+    if (status == GKV_OK)
+        status = gkv__exec_open(&e->exec, e->plan.simd, s, e->plan.n_threads, e->plan.chunk, err);
+    if (status == GKV_OK)
+        status = gkv__cache_open(&e->cache, e->plan.kv_second, s->n_layer, s->n_head_kv, s->head_dim,
+                                 n_ctx, err);
+    if (status == GKV_OK) {
+        e->x = gkv__pages(e->plan.chunk, s->n_embd * sizeof *e->x);
+        e->logits = gkv__pages(e->n_logits, s->n_vocab * sizeof *e->logits);
+        if (!e->x || !e->logits)
+            status = gkv__fail(err, GKV_NOMEM, "out of memory");
+    }
+    if (status != GKV_OK) {
+        gkv_eval_close(e);
+        return status;
+    }
+    e->exec.cancel = &e->cancel;
+    e->exec.progress = opt->progress;
+    e->exec.progress_arg = opt->progress_arg;
+    *out = e;
+    return GKV_OK;
+}
+
+void gkv_eval_close(gkv_eval *e)
+{
+    if (!e)
+        return;
+    gkv__exec_close(&e->exec);
+    gkv__cache_close(&e->cache);
+    gkv__pages_free(e->x, e->plan.chunk, e->model->shape.n_embd * sizeof *e->x);
+    gkv__pages_free(e->logits, e->n_logits, e->model->shape.n_vocab * sizeof *e->logits);
+    free(e);
+}
+
+void gkv_eval_cancel(gkv_eval *e)
+{
+    atomic_store(&e->cancel, true);
+}
+
+/* ---- log-probabilities ------------------------------------------------------------------ */
+
+/* log softmax(logits)[id].  Terms are relative to the largest, so none overflows and the sum
+ * is at least 1. */
+static float log_probability(const float *logits, size_t n, uint32_t id)
+{
+    float max = logits[0];
+    double sum = 0;
+
+    for (size_t i = 1; i < n; i++)
+        max = logits[i] > max ? logits[i] : max;
+    for (size_t i = 0; i < n; i++)
+        sum += (double)expf(logits[i] - max);
+    return (float)((double)logits[id] - (double)max - log(sum));
+}
+
+struct scoring {
+    const float    *logits;
+    const uint32_t *id;                 /* what came after each row                          */
+    float          *logprob;
+    size_t          n_vocab;
+};
+
+static void score_item(void *arg, size_t i, unsigned thread)
+{
+    const struct scoring *s = arg;
+
+    (void)thread;
+    s->logprob[i] = log_probability(s->logits + i * s->n_vocab, s->n_vocab, s->id[i]);
+}
+
+/* The n rows of x, each but the last of all followed by id[row + 1]. */
+static gkv_status score(gkv_eval *e, const float *x, const uint32_t *id, float *logprob, size_t n,
+                        bool to_the_end, gkv_error *err)
+{
+    const struct gkv__shape *s = &e->model->shape;
+
+    for (size_t at = 0; at < n; at += e->n_logits) {
+        const size_t nr = n - at < e->n_logits ? n - at : e->n_logits;
+        struct scoring job = { e->logits, id + at + 1, logprob + at + 1, s->n_vocab };
+
+        gkv__logits(&e->exec, e->model, x + at * s->n_embd, nr, e->logits);
+        e->last = e->logits + (nr - 1) * s->n_vocab;
+        gkv__for(e->exec.n_threads, nr - (to_the_end && at + nr == n), score_item, &job);
+        gkv__progress(&e->exec, (double)nr * s->n_vocab * s->n_embd);
+        if (gkv__cancelled(&e->exec))
+            return gkv__fail(err, GKV_CANCELLED, "cancelled at token %" PRIu64, e->n);
+    }
+    return GKV_OK;
+}
+
+/* ---- tokens ----------------------------------------------------------------------------- */
+
+static gkv_status append(gkv_eval *e, const uint32_t *id, size_t n, float *logprob, gkv_error *err)
+{
+    const struct gkv__shape *s = &e->model->shape;
+    const size_t chunk = e->plan.chunk;
+
+    for (size_t at = 0; at < n; at += chunk) {
+        const size_t nc = n - at < chunk ? n - at : chunk;
+
+        GKV__TRY(gkv__block(&e->exec, e->model, id + at, nc, e->n + at, &e->cache, e->x, err));
+        if (logprob)
+            GKV__TRY(score(e, e->x, id + at, logprob + at, nc, at + nc == n, err));
+        else if (at + nc == n)
+            gkv__logits(&e->exec, e->model, e->x + (nc - 1) * s->n_embd, 1, e->logits);
+    }
+    return GKV_OK;
+}
+
+gkv_status gkv_eval_tokens(gkv_eval *e, const uint32_t *ids, size_t n, float *logprob,
+                           gkv_error *err)
+{
+    const struct gkv__shape *s = &e->model->shape;
+    gkv_status status;
+
+    if (n > e->n_ctx - e->n)
+        return gkv__fail(err, GKV_LIMIT, "%zu more tokens after %" PRIu64 ": the context has %" PRIu64,
+                         n, e->n, e->n_ctx);
+    for (size_t i = 0; i < n; i++)
+        if (ids[i] >= s->n_vocab)
+            return gkv__fail(err, GKV_INVALID, "token %u is not in the vocabulary of %u", ids[i],
+                             s->n_vocab);
+    if (!n)
+        return GKV_OK;
+    if (logprob)
+        *logprob = e->last ? log_probability(e->last, s->n_vocab, *ids) : NAN;
+    if (n > 1)
+        gkv__stage(&e->exec, "prefill", n, s->n_layer * gkv__layer_work(s, e->n, n) +
+                   (logprob ? (double)n * s->n_vocab * s->n_embd : 0));
+    e->last = NULL;
+    status = append(e, ids, n, logprob, err);
+    if (status != GKV_OK) {
+        e->last = NULL;
+        return status;
+    }
+    if (!logprob)
+        e->last = e->logits;
+    e->n += n;
+    return GKV_OK;
+}
+
+gkv_status gkv_eval_next(gkv_eval *e, uint32_t *id, gkv_error *err)
+{
+    struct gkv__sampler greedy = { 0 };
+
+    if (!e->last)
+        return gkv__fail(err, GKV_INVALID, "no token was appended since the context was opened or "
+                         "cut off");
+    *id = gkv__sample(&greedy, e->last, NULL, e->model->shape.n_vocab);
+    return GKV_OK;
+}
+
+gkv_status gkv_eval_truncate(gkv_eval *e, uint64_t n, gkv_error *err)
+{
+    if (n > e->n)
+        return gkv__fail(err, GKV_INVALID, "the first %" PRIu64 " of %" PRIu64 " tokens", n, e->n);
+    if (n < e->n)
+        e->last = NULL;
+    e->n = n;
+    return GKV_OK;
+}
+
+void gkv_eval_describe(const gkv_eval *e, gkv_eval_info *out)
+{
+    const struct gkv__shape *s = &e->model->shape;
+    const struct gkv__mat *embed = &e->model->embed;
+
+    *out = (gkv_eval_info){
+        .n = e->n,
+        .n_ctx = e->n_ctx,
+        .memory_predicted = e->plan.predicted,
+        .memory_peak = gkv__mem_peak(),
+        .memory_limit = e->plan.limit,
+        .bytes_weights = gkv__model_weight_bytes(e->model),
+        .bytes_position = gkv__cache_bytes(e->cache.type, s->n_layer, s->n_head_kv, s->head_dim, 1),
+        .threads = e->plan.n_threads,
+        .chunk = e->plan.chunk,
+        .cpu = e->plan.simd->level,
+        .kv_type = e->cache.type->name,
+    };
+    /* Of an embedding that is not the output matrix too, a step reads one row. */
+    if (embed->data != e->model->output.data)
+        out->bytes_weights -= gkv__mat_bytes(embed) - gkv__mat_row_bytes(embed);
+}
