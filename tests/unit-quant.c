@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * unit-quant.c - tensor types: the table, and conversions against arithmetic in double */
 #include "config.h"
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "src/quant.h"
+#include "tests/file.h"
 #include "tests/tap.h"
 
 static uint64_t rng_state = 1;
@@ -277,6 +279,133 @@ static void test_q4_0(void)
     ok(good == 192000, "q4_0: %u elements exact", good);
 }
 
+/* ---- all formats of integers --------------------------------------------------------- */
+static uint32_t fnv(const void *data, size_t n)         /* FNV-1a */
+{
+    const uint8_t *p = data;
+    uint32_t       h = 0x811c9dc5;
+
+    while (n--)
+        h = (h ^ *p++) * 0x01000193;
+    return h;
+}
+
+/* To the bit what gguf-py makes of the same blocks, from an odd address. */
+static void test_vectors(const struct gkv__quant *q)
+{
+    const size_t groups = q->block / 32, row = q->bytes + 4 * groups;
+    size_t       n, bad = 0;
+    char         name[64];
+    uint8_t     *file, raw[256];
+    float        x[256];
+
+    snprintf(name, sizeof name, "tests/files/quant/%s.bin", q->name);
+    file = slurp(name, &n);
+    for (size_t i = 0; i < n / row; i++) {
+        const uint8_t *p = file + i * row;
+
+        memcpy(raw + 1, p, q->bytes);
+        q->to_f32(raw + 1, x, q->block);
+        for (size_t s = 0; s < groups; s++) {
+            uint32_t want;
+
+            memcpy(&want, p + q->bytes + 4 * s, sizeof want);
+            if (fnv(x + 32 * s, 32 * sizeof *x) != want) {
+                printf("# block %zu, weights %zu to %zu\n", i, 32 * s, 32 * s + 31);
+                bad++;
+            }
+        }
+    }
+    ok(n && n % row == 0 && !bad, "%s: %zu blocks as gguf-py reads them", q->name, n / row);
+    free(file);
+}
+
+enum { N_ENCODED = 32 * 256 };
+
+static float *uniform_blocks(void)      /* as quant-vectors.py has them */
+{
+    float *x = malloc(N_ENCODED * sizeof *x);
+
+    rng_state = 1;
+    for (int i = 0; i < N_ENCODED; i++)
+        x[i] = ldexpf((float)(rng() >> 8) * 0x1p-23f - 1, i / 32 % 24 - 12);
+    return x;
+}
+
+/* Byte by byte what gguf-py writes, where it can. */
+static void test_encode(void)
+{
+    size_t   n;
+    char    *text = slurp("tests/files/quant/encode.txt", &n), name[16];
+    float   *x = uniform_blocks();
+    uint8_t *raw = malloc(N_ENCODED * sizeof *x);
+    unsigned want;
+    int      used;
+
+    for (const char *p = text; sscanf(p, "%15s %x%n", name, &want, &used) == 2; p += used) {
+        const struct gkv__quant *q = gkv__quant_named(name);
+
+        q->from_f32(x, raw, N_ENCODED);
+        ok(fnv(raw, N_ENCODED / q->block * q->bytes) == want, "%s: as gguf-py writes it", name);
+    }
+    free(raw);
+    free(x);
+    free(text);
+}
+
+/* What a format loses of uniform numbers (a step of 2 / 15 is 6.7 %), and what it makes of
+ * unusual ones. */
+static void test_quality(const struct gkv__quant *q, double worst)
+{
+    static const float odd[] = { NAN, INFINITY, -INFINITY, FLT_MAX, -FLT_MAX, 0x1p-149f, 1 };
+    float  *x = malloc(256 * 64 * sizeof *x), *y = malloc(256 * 64 * sizeof *x);
+    uint8_t raw[64 * 512], again[64 * 512];
+    double  error = 0, power = 0;
+    bool    zeros = true;
+    size_t  bytes = 64 * 256 / q->block * q->bytes;
+
+    rng_state = 2;
+    for (int i = 0; i < 256 * 64; i++)
+        x[i] = (float)(rng() >> 8) * 0x1p-23f - 1;
+    q->from_f32(x, raw, 256 * 64);
+    q->to_f32(raw, y, 256 * 64);
+    for (int i = 0; i < 256 * 64; i++) {
+        error += ((double)y[i] - (double)x[i]) * ((double)y[i] - (double)x[i]);
+        power += (double)x[i] * (double)x[i];
+    }
+    ok(sqrt(error / power) < worst, "%s: loses %.2g %%", q->name, 100 * sqrt(error / power));
+    memset(x, 0, 256 * sizeof *x);
+    q->from_f32(x, raw, 256);
+    q->to_f32(raw, y, 256);
+    for (int i = 0; i < 256; i++)
+        zeros = zeros && y[i] == 0;
+    ok(zeros, "%s: zeros", q->name);
+    for (int i = 0; i < 256 * 64; i++)          /* sanitizers watch the conversions */
+        x[i] = rng() % 8 ? (float)(rng() >> 8) * 0x1p-23f - 1 : odd[rng() % 7];
+    q->from_f32(x, raw, 256 * 64);
+    q->from_f32(x, again, 256 * 64);
+    ok(!memcmp(raw, again, bytes), "%s: the same bytes again, whatever they mean", q->name);
+    free(x);
+    free(y);
+}
+
+static void test_integers(void)
+{
+    static const struct { const char *name; double worst; } row[] = {
+        { "q8_0", 0.005 }, { "q4_0", 0.07 }, { "q4_1", 0.07 }, { "q5_0", 0.035 },
+        { "q5_1", 0.035 }, { "q2_k", 0.3 }, { "q3_k", 0.15 }, { "q4_k", 0.07 },
+        { "q5_k", 0.035 }, { "q6_k", 0.02 }, { "iq4_nl", 0.075 }, { "iq4_xs", 0.075 },
+    };
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const struct gkv__quant *q = gkv__quant_named(row[i].name);
+
+        test_vectors(q);
+        test_quality(q, row[i].worst);
+    }
+    test_encode();
+}
+
 /* ---- the table ----------------------------------------------------------------------- */
 static void test_table(void)
 {
@@ -327,5 +456,6 @@ int main(void)
     test_rows("bf16", bf16_value);
     test_q8_0();
     test_q4_0();
+    test_integers();
     return done();
 }

@@ -52,9 +52,10 @@ INLINE v32 left(v32 x, size_t bits) { return (v32)((v16h)x << (int)bits); }
 /* Low nibbles of sixteen bytes, then the high ones. */
 INLINE v32 nibbles(const uint8_t q[16])
 {
+    typedef uint16_t v8h __attribute__((vector_size(16)));
     v16 x = *(const v16u *)q;
 
-    return join(x, x >> 4) & 15;
+    return join(x, (v16)((v8h)x >> 4)) & 15;
 }
 
 #define BITS 1, 2, 4, 8, 16, 32, 64, 128
@@ -69,6 +70,7 @@ INLINE v32 fifth_bits(const uint8_t h[4])
                                 18, 18, 18, 18, 18, 19, 19, 19, 19, 19, 19, 19, 19);
     return (v32)((x & bit) == bit) & 16;
 }
+#undef BITS
 
 INLINE void same(float d[2], float x) { d[0] = d[1] = x; }
 

@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Write the vectors of tests/unit-quant.c with gguf-py, an independent implementation.
+
+    pip install gguf
+    build-aux/quant-vectors.py tests/files/quant
+
+TYPE.bin holds blocks of random bits with one scale each out of SCALES: the block, then for
+each 32 of its weights the FNV-1a of their binary32 values, little-endian as the file is.
+encode.txt has the FNV-1a of what gguf-py makes of N floats of unit-quant.c's generator, for
+the types that it can write."""
+import sys
+
+import gguf
+import numpy as np
+from gguf.quants import dequantize, quantize
+
+# Where a block has its f16 numbers.
+TYPES = {"q8_0": [0], "q4_0": [0], "q4_1": [0, 2], "q5_0": [0], "q5_1": [0, 2],
+         "q2_k": [80, 82], "q3_k": [108], "q4_k": [0, 2], "q5_k": [0, 2], "q6_k": [208],
+         "iq4_nl": [0], "iq4_xs": [0]}
+# Ordinary, negative, largest, subnormal (two of them), zeros of either sign.
+SCALES = [0x2345, 0xa123, 0x7bff, 0xfbff, 0x0001, 0x83ff, 0x0000, 0x8000]
+ENCODED = ["q8_0", "q4_0", "q4_1", "q5_0", "q5_1"]
+N = 32 * 256
+
+
+def fnv(data):
+    h = 0x811c9dc5
+    for byte in data:
+        h = (h ^ byte) * 0x01000193 & 0xffffffff
+    return h
+
+
+def splitmix(n):                # the upper halves, as unit-quant.c takes them
+    state, out = 1, []
+    for _ in range(n):
+        state = state + 0x9e3779b97f4a7c15 & 0xffffffffffffffff
+        x = (state ^ state >> 30) * 0xbf58476d1ce4e5b9 & 0xffffffffffffffff
+        x = (x ^ x >> 27) * 0x94d049bb133111eb & 0xffffffffffffffff
+        out.append(x >> 32)
+    return np.array(out, dtype=np.uint32)
+
+
+def main():
+    rng = np.random.default_rng(1)
+    for name, at in TYPES.items():
+        kind = gguf.GGMLQuantizationType[name.upper()]
+        _, size = gguf.GGML_QUANT_SIZES[kind]
+        blocks = rng.integers(0, 256, (len(SCALES), size), dtype=np.uint8)
+        for j, offset in enumerate(at):         # the second number takes another scale
+            for i, block in enumerate(blocks):
+                d = np.array([SCALES[(i + 3 * j) % len(SCALES)]], dtype="<u2")
+                block[offset:offset + 2] = d.view(np.uint8)
+        values = dequantize(blocks, kind).astype("<f4")
+        assert np.isfinite(values).all()
+        with open("%s/%s.bin" % (sys.argv[1], name), "wb") as f:
+            for block, row in zip(blocks, values):
+                f.write(block.tobytes())
+                for group in row.reshape(-1, 32):
+                    f.write(fnv(group.tobytes()).to_bytes(4, "little"))
+    # Uniform in [-1, 1), blocks of 32 times powers of two.
+    x = (splitmix(N) >> 8).astype(np.float32) * np.float32(2**-23) - np.float32(1)
+    x = x.reshape(-1, 32) * np.exp2(np.arange(N // 32) % 24 - 12).astype(np.float32)[:, None]
+    with open(sys.argv[1] + "/encode.txt", "w") as f:
+        for name in ENCODED:
+            made = quantize(x.reshape(-1), gguf.GGMLQuantizationType[name.upper()])
+            f.write("%s %08x\n" % (name, fnv(made.tobytes())))
+
+
+if __name__ == "__main__":
+    main()
