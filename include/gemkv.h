@@ -120,6 +120,9 @@ typedef struct {
     const char *device;         /* "auto", "cpu"                                             */
     const char *chat_template;  /* name; NULL: the model's own                               */
     const char *kv_type;        /* "f32", "f16", "bf16", "q8_0"; NULL: f16, first pass f32   */
+    const char *gemm;           /* matrix products: "own" (NULL): integer formats with activations
+                                   rounded to 8 or 16 bits in blocks of 32; "exact": all in f32;
+                                   "openblas", if built with it: the same                    */
     uint32_t    keep;           /* budget in tokens, ...                                     */
     float       keep_percent;   /* ... or, when > 0, in percent of the prompt                */
     int32_t     layer;          /* filter layer; -1: the model's                             */

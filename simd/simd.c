@@ -82,18 +82,13 @@ static const char      *cap;
 static bool             bad;
 static struct gkv__simd table;
 
-/* Slots in the order of the struct, for gemkv info --cpu. */
+/* For gemkv info --cpu: fixed slots, then products with each tensor type. */
 #define SLOT(name, field) { name, offsetof(struct gkv__simd, field) }
 static const struct { const char *name; size_t at; } slots[] = {
-    SLOT("gemm", gemm), SLOT("attend", attend),
-    SLOT("unpack f16", unpack[GKV__TYPE_F16]), SLOT("unpack bf16", unpack[GKV__TYPE_BF16]),
-    SLOT("unpack q8_0", unpack[GKV__TYPE_Q8_0]), SLOT("unpack q4_0", unpack[GKV__TYPE_Q4_0]),
-    SLOT("dot f32", dot[GKV__TYPE_F32]), SLOT("dot f16", dot[GKV__TYPE_F16]),
-    SLOT("dot bf16", dot[GKV__TYPE_BF16]), SLOT("dot q8_0", dot[GKV__TYPE_Q8_0]),
-    SLOT("dot q4_0", dot[GKV__TYPE_Q4_0]), SLOT("rmsnorm", rmsnorm), SLOT("swiglu", swiglu),
+    SLOT("gemm", gemm), SLOT("attend", attend), SLOT("rmsnorm", rmsnorm), SLOT("swiglu", swiglu),
 };
-enum { N_SLOTS = sizeof slots / sizeof *slots };
-static char lines[N_SLOTS][32];
+enum { N_SLOTS = sizeof slots / sizeof *slots, N_LINES = N_SLOTS + GKV__N_TYPES };
+static char lines[N_LINES][32];
 
 static int find_level(const char *name, unsigned *mask)
 {
@@ -105,22 +100,32 @@ static int find_level(const char *name, unsigned *mask)
     return -1;
 }
 
-/* A slot belongs to the lowest level that already has the function in use. */
-static void describe(void)
+/* The lowest level that already has the function in use, which lies at `at` in the table. */
+static const char *level_of(size_t at)
 {
     struct gkv__simd k;
     const char *level;
     unsigned mask;
 
+    for (size_t i = 0; (level = gkv__simd_level(i, &mask)); i++) {
+        gkv__simd_init(&k, mask);
+        if (!memcmp((char *)&k + at, (char *)&table + at, sizeof(gkv__gemm_fn *)))
+            break;
+    }
+    return level;
+}
+
+static void describe(void)
+{
     for (size_t s = 0; s < N_SLOTS; s++)
-        for (size_t i = 0; (level = gkv__simd_level(i, &mask)); i++) {
-            gkv__simd_init(&k, mask);
-            if (!memcmp((char *)&k + slots[s].at, (char *)&table + slots[s].at,
-                        sizeof(gkv__gemm_fn *))) {
-                snprintf(lines[s], sizeof lines[s], "%s: %s", slots[s].name, level);
-                break;
-            }
-        }
+        snprintf(lines[s], sizeof lines[s], "%s: %s", slots[s].name, level_of(slots[s].at));
+    for (size_t t = 0; t < GKV__N_TYPES; t++) {
+        const char *form = table.mul[t].form;
+        size_t at = form ? offsetof(struct gkv__simd, mul[t].gemv) : offsetof(struct gkv__simd, dot[t]);
+
+        snprintf(lines[N_SLOTS + t], sizeof *lines, "%s: %s, %s", gkv__quant_of((enum gkv__type)t)->name,
+                 form ? form : "f32", level_of(at));
+    }
 }
 
 static void choose(void)
@@ -154,5 +159,5 @@ int gkv__simd_cap(const char *level)
 
 const char *gkv__simd_describe(size_t i)
 {
-    return gkv__simd() && i < N_SLOTS ? lines[i] : NULL;
+    return gkv__simd() && i < N_LINES ? lines[i] : NULL;
 }

@@ -3,7 +3,6 @@
 #include "config.h"
 #include <stdio.h>
 #include "simd/simd.h"
-#include "src/gemm.h"
 #include "src/status.h"
 
 const char *gkv_version(void)
@@ -35,6 +34,5 @@ gkv_status gkv_cpu_cap(const char *level, gkv_error *err)
 
 const char *gkv_cpu_describe(size_t i)
 {
-    /* Slot 0 is the matrix product. */
-    return i == 0 && gkv__gemm_external() ? gkv__gemm_external() : gkv__simd_describe(i);
+    return gkv__simd_describe(i);
 }

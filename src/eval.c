@@ -56,7 +56,8 @@ gkv_status gkv_eval_open(gkv_eval **out, gkv_model *model, const gkv_options *op
     if (status == GKV_OK)
         status = gkv__plan_eval(&e->plan, model, gkv__mem_resident(), n_ctx, e->n_logits, err);
     if (status == GKV_OK)
-        status = gkv__exec_open(&e->exec, e->plan.simd, s, e->plan.n_threads, e->plan.chunk, err);
+        status = gkv__exec_open(&e->exec, e->plan.simd, e->plan.gemm, s, e->plan.n_threads,
+                                 e->plan.chunk, err);
     if (status == GKV_OK)
         status = gkv__cache_open(&e->cache, e->plan.kv_second, s->n_layer, s->n_head_kv, s->head_dim,
                                  n_ctx, err);

@@ -14,18 +14,23 @@ static uint64_t round_up(uint64_t n, uint64_t to)
     return (n + to - 1) / to * to;
 }
 
+static uint64_t most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 static uint64_t scratch_bytes(const struct gkv__simd *simd, const struct gkv__shape *s)
 {
-    uint64_t gemm = gkv__gemm_scratch(simd), attend = gkv__attend_scratch(simd, s);
-
-    return round_up(gemm > attend ? gemm : attend, 4096);
+    return round_up(most(gkv__gemm_scratch(simd), gkv__attend_scratch(simd, s)), 4096);
 }
 
 /* Floats per row of each buffer, in the order of the struct. */
 static size_t widths(const struct gkv__shape *s, uint64_t w[8])
 {
     const uint64_t q = (uint64_t)s->n_head * s->head_dim, kv = (uint64_t)s->n_head_kv * s->head_dim;
-    const uint64_t all[8] = { s->n_embd, q, q, kv, kv, s->n_ff, s->n_ff, s->n_rot };
+    const uint64_t fe = gkv__gemm_form(s->n_embd), fq = gkv__gemm_form(q), ff = gkv__gemm_form(s->n_ff);
+    const uint64_t all[8] = { s->n_embd, q, most(q, fe), kv, kv, most(s->n_ff, most(fe, fq)),
+                              most(s->n_ff, ff), s->n_rot };
 
     for (size_t i = 0; i < 8; i++)
         w[i] = all[i];
@@ -43,14 +48,15 @@ uint64_t gkv__exec_bytes(const struct gkv__simd *simd, const struct gkv__shape *
 }
 
 gkv_status gkv__exec_open(struct gkv__exec *e, const struct gkv__simd *simd,
-                          const struct gkv__shape *s, unsigned n_threads, uint32_t chunk,
-                          gkv_error *err)
+                          const struct gkv__gemm *gemm, const struct gkv__shape *s,
+                          unsigned n_threads, uint32_t chunk, gkv_error *err)
 {
     uint64_t bytes = gkv__exec_bytes(simd, s, n_threads, chunk), w[8];
     float **const to[8] = { &e->h, &e->q, &e->att, &e->k, &e->v, &e->gate, &e->up, &e->turn };
     uint8_t *p;
 
     e->simd = simd;
+    e->gemm = gemm;
     e->shape = s;
     e->n_threads = n_threads;
     e->chunk = chunk;

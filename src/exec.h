@@ -8,8 +8,11 @@
 #include "simd/simd.h"
 #include "src/model.h"
 
+struct gkv__gemm;
+
 struct gkv__exec {
     const struct gkv__simd  *simd;
+    const struct gkv__gemm  *gemm;              /* who multiplies                            */
     const struct gkv__shape *shape;
     unsigned                 n_threads;
     uint32_t                 chunk;             /* rows at a time                            */
@@ -20,6 +23,8 @@ struct gkv__exec {
     float *q, *att;                             /* n_head * head_dim                         */
     float *k, *v;                               /* n_head_kv * head_dim                      */
     float *gate, *up;                           /* n_ff                                      */
+    /* att, gate and up have room for the form (gemm.h) of what is multiplied while they are
+     * idle, so that it needs none of its own. */
     float *turn;                                /* n_rot: cos, sin of each pair              */
 
     atomic_bool *cancel;                        /* set from outside: stop soon               */
@@ -34,8 +39,8 @@ struct gkv__exec {
 uint64_t   gkv__exec_bytes(const struct gkv__simd *simd, const struct gkv__shape *s,
                            unsigned n_threads, uint32_t chunk);
 gkv_status gkv__exec_open(struct gkv__exec *e, const struct gkv__simd *simd,
-                          const struct gkv__shape *s, unsigned n_threads, uint32_t chunk,
-                          gkv_error *err);
+                          const struct gkv__gemm *gemm, const struct gkv__shape *s,
+                          unsigned n_threads, uint32_t chunk, gkv_error *err);
 void       gkv__exec_close(struct gkv__exec *e);
 
 static inline void *gkv__scratch(const struct gkv__exec *e, unsigned thread)

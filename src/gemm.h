@@ -6,15 +6,30 @@
 
 #include "src/exec.h"
 
-/* y[n, w.n_out] (+)= x[n, w.n_in] W^T, rows of x and y packed.  Products are of f32 activations
- * with exactly dequantised weights, sums in f32.  add: accumulate into y. */
-void gkv__gemm(struct gkv__exec *e, float *y, const float *x, size_t n, const struct gkv__mat *w,
+/* Who multiplies blocks of rows, and in what arithmetic.
+ *   own        integer formats in integers (simd.h: gkv__mul): the weights are exact, activations
+ *              are rounded to 8 or 16 bits in blocks of 32; the rest in f32
+ *   exact      f32 activations with exactly dequantised weights, sums in f32
+ *   openblas   the same, by a library */
+struct gkv__gemm;
+const struct gkv__gemm *gkv__gemm_named(const char *name);      /* NULL: there is none       */
+const char             *gkv__gemm_at(size_t i);                 /* names; NULL after the last */
+
+/* Rows of activations that products read: x[n, n_in], packed.  form: room for them in the form
+ * some products want (gkv__gemm_form floats per row), so that those that want the same share it;
+ * `have` says what is in it, NULL nothing. */
+struct gkv__rows {
+    const float *x;
+    size_t       n;
+    void        *form;
+    void       (*have)(void *to, const float *x, size_t n);
+};
+size_t gkv__gemm_form(size_t n_in);
+
+/* y[n, w.n_out] (+)= x[n, w.n_in] W^T, rows of y packed.  add: accumulate into y. */
+void gkv__gemm(struct gkv__exec *e, float *y, struct gkv__rows *x, const struct gkv__mat *w,
                bool add);
 
 uint64_t gkv__gemm_scratch(const struct gkv__simd *simd);       /* bytes per thread          */
-
-/* A line for gemkv info --cpu when blocks of rows are multiplied by another library than our
- * kernel table, else NULL. */
-const char *gkv__gemm_external(void);
 
 #endif

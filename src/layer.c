@@ -158,21 +158,32 @@ void gkv__embed(struct gkv__exec *e, const gkv_model *m, const uint32_t *id, flo
     gkv__for(e->n_threads, items(n), embed_item, &r);
 }
 
-void gkv__layer_qk(struct gkv__exec *e, const gkv_model *m, uint32_t il, const float *x, size_t n,
-                   uint64_t pos, size_t first_q)
+/* h: where the normalised rows go, and their form. */
+static void qk(struct gkv__exec *e, const gkv_model *m, uint32_t il, const float *x,
+               struct gkv__rows *h, uint64_t pos, size_t first_q)
 {
     const struct gkv__layer_weights *w = &m->layer[il];
     const struct gkv__shape *s = &m->shape;
+    const size_t n = h->n;
 
     norm(e, m, e->h, x, w->attn_norm, n);
     turn(e, m, n, pos);
-    gkv__gemm(e, e->k, e->h, n, &w->k, false);
+    gkv__gemm(e, e->k, h, &w->k, false);
     rope(e, m, e->k, n, s->n_head_kv, 0);
     if (first_q < n) {
+        struct gkv__rows last = { e->h + first_q * s->n_embd, n - first_q, e->gate, NULL };
         float *q = e->q + first_q * w->q.n_out;
-        gkv__gemm(e, q, e->h + first_q * s->n_embd, n - first_q, &w->q, false);
+        gkv__gemm(e, q, first_q ? &last : h, &w->q, false);
         rope(e, m, q, n - first_q, s->n_head, first_q);
     }
+}
+
+void gkv__layer_qk(struct gkv__exec *e, const gkv_model *m, uint32_t il, const float *x, size_t n,
+                   uint64_t pos, size_t first_q)
+{
+    struct gkv__rows h = { e->h, n, e->gate, NULL };
+
+    qk(e, m, il, x, &h, pos, first_q);
 }
 
 void gkv__layer(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *x, size_t n,
@@ -180,21 +191,26 @@ void gkv__layer(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *x, 
 {
     const struct gkv__layer_weights *w = &m->layer[il];
 
-    gkv__layer_qk(e, m, il, x, n, pos, 0);
-    gkv__gemm(e, e->v, e->h, n, &w->v, false);
+    struct gkv__rows h = { e->h, n, e->gate, NULL }, att = { e->att, n, e->gate, NULL };
+    struct gkv__rows h2 = { e->h, n, e->att, NULL }, gate = { e->gate, n, e->up, NULL };
+
+    qk(e, m, il, x, &h, pos, 0);
+    gkv__gemm(e, e->v, &h, &w->v, false);
     gkv__cache_put(c, ic, pos, e->k, e->v, n);
     gkv__attend(e, c, ic, e->att, e->q, n, pos);
-    gkv__gemm(e, x, e->att, n, &w->o, true);
+    gkv__gemm(e, x, &att, &w->o, true);
 
     norm(e, m, e->h, x, w->ffn_norm, n);
-    gkv__gemm(e, e->gate, e->h, n, &w->gate, false);
-    gkv__gemm(e, e->up, e->h, n, &w->up, false);
+    gkv__gemm(e, e->gate, &h2, &w->gate, false);
+    gkv__gemm(e, e->up, &h2, &w->up, false);
     swiglu(e, m, e->gate, e->up, n);
-    gkv__gemm(e, x, e->gate, n, &w->down, true);
+    gkv__gemm(e, x, &gate, &w->down, true);
 }
 
 void gkv__logits(struct gkv__exec *e, const gkv_model *m, const float *x, size_t n, float *logits)
 {
+    struct gkv__rows h = { e->h, n, e->gate, NULL };
+
     norm(e, m, e->h, x, m->output_norm, n);
-    gkv__gemm(e, logits, e->h, n, &m->output, false);
+    gkv__gemm(e, logits, &h, &m->output, false);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "src/exec.h"
+#include "src/gemm.h"
 #include "src/kv.h"
 #include "src/mem.h"
 #include "src/pass.h"
@@ -75,6 +76,17 @@ static gkv_status kv_types(const gkv_model *m, const gkv_options *o, struct gkv_
     return GKV_OK;
 }
 
+static gkv_status products(const gkv_options *o, struct gkv__plan *p, gkv_error *err)
+{
+    const char *known[8] = { NULL };
+
+    for (size_t i = 0; i < 7 && gkv__gemm_at(i); i++)
+        known[i] = gkv__gemm_at(i);
+    GKV__TRY(gkv__plan_name("gemm in this build", o->gemm, known, err));
+    p->gemm = gkv__gemm_named(o->gemm ? o->gemm : "own");
+    return GKV_OK;
+}
+
 gkv_status gkv__plan_options(struct gkv__plan *p, const gkv_model *m, const gkv_options *o,
                              gkv_error *err)
 {
@@ -91,6 +103,7 @@ gkv_status gkv__plan_options(struct gkv__plan *p, const gkv_model *m, const gkv_
     if (o->chunk && (o->chunk < 16 || o->chunk > 65536))
         return gkv__fail(err, GKV_INVALID, "chunk %u: not in 16 .. 65536", o->chunk);
     GKV__TRY(kv_types(m, o, p, err));
+    GKV__TRY(products(o, p, err));
     p->n_threads = o->threads ? o->threads : gkv__physical_cores();
     p->max_chunk = o->chunk ? o->chunk : 1024;
     p->limit = o->memory_limit ? o->memory_limit : gkv__mem_available() / 5 * 4;

@@ -11,6 +11,7 @@ struct gkv__plan {
     /* Chosen by the caller: */
     const struct gkv__select *method;
     const struct gkv__simd   *simd;
+    const struct gkv__gemm   *gemm;
     unsigned                  n_threads;
     uint32_t                  filter_layer;
     const struct gkv__quant  *kv_first, *kv_second;

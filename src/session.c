@@ -345,7 +345,7 @@ static gkv_status prepare(gkv_session *s, const char *question, size_t len, gkv_
         snprintf(s->warning, sizeof s->warning, "the prompt has %zu tokens, the model was trained for "
                  "%u: answers may suffer", s->prompt.tokens.n, trained);
     if (s->plan.two_passes || !s->plan.select_only)
-        GKV__TRY(gkv__exec_open(&s->exec, s->plan.simd, &s->model->shape, s->plan.n_threads,
+        GKV__TRY(gkv__exec_open(&s->exec, s->plan.simd, s->plan.gemm, &s->model->shape, s->plan.n_threads,
                                 s->plan.chunk, err));
     GKV__TRY(choose_tokens(s, err));
     return gkv__prompt_passages(&s->prompt, s->kept, s->n_kept, s->score, &s->span, &s->n_spans,

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "src/gemm.h"
 #include "src/kv.h"
 #include "src/layer.h"
 #include "src/pass.h"
@@ -111,7 +112,7 @@ static void run(const gkv_model *m, const struct golden *g, const struct prompt 
     if (g->k)
         snprintf(spec, sizeof spec, "gemfilter:pool=%s,kernel=%u", g->pool, g->kernel);
     if (gkv__select_parse(spec, &method, param, NULL) != GKV_OK ||
-        gkv__exec_open(&e, simd, &m->shape, threads, chunk, NULL) != GKV_OK)
+        gkv__exec_open(&e, simd, gkv__gemm_named("own"), &m->shape, threads, chunk, NULL) != GKV_OK)
         exit(1);
     if (method->needs == GKV__NEEDS_LAST_ROW &&
         gkv__first_pass(&e, m, p->id, p->n, g->layer, f32, r->score, NULL) != GKV_OK)

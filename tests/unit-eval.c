@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "src/gemm.h"
 #include "src/layer.h"
 #include "src/pass.h"
 #include "tests/tap.h"
@@ -58,7 +59,7 @@ static void test_reference(void)
         struct gkv__cache c;
         double sum = 0;
 
-        if (gkv__exec_open(&e, gkv__simd(), &model->shape, 1, N, NULL) != GKV_OK ||
+        if (gkv__exec_open(&e, gkv__simd(), gkv__gemm_named("own"), &model->shape, 1, N, NULL) != GKV_OK ||
             gkv__cache_open(&c, gkv__quant_named("f32"), model->shape.n_layer,
                             model->shape.n_head_kv, model->shape.head_dim, N, NULL) != GKV_OK ||
             gkv__forward(&e, model, id, at[i], 0, &c, x, NULL) != GKV_OK)

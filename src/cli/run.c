@@ -17,7 +17,7 @@
 #define BUNDLED "/gemkv-mini-q8_0.gguf"
 
 enum {
-    CHUNK = 1, CONTEXT, CPU, DEVICE, FILE_, JSON, KEEP, KEEP_FIRST, KEEP_LAST, KV_TYPE,
+    CHUNK = 1, CONTEXT, CPU, DEVICE, FILE_, GEMM, JSON, KEEP, KEEP_FIRST, KEEP_LAST, KV_TYPE,
     LAYER, MAX_TOKENS, MEMORY, METHOD, MIN_P, MODEL, QUIET, RAW, REPORT, SCHEDULE, SEED,
     TEMPERATURE, TEMPLATE, THREADS, TOP_P, TTY, VERBOSE
 };
@@ -52,6 +52,7 @@ const struct opt run_opts[] = {
     { DEVICE, 0, "device", "auto|cpu", "auto", "where to compute" },
     { CPU, 0, "cpu", "LEVEL", "$GEMKV_CPU, else the best",
       "cap the instruction sets used" },
+    { GEMM, 0, "gemm", "own|exact|openblas", "own", "who multiplies matrices" },
     { KV_TYPE, 0, "kv-type", "f32|f16|bf16|q8_0", "f16", "type of cached keys and values" },
     { REPORT, 0, "report", "FILE", "none",
       "write the documents with the kept passages marked, as HTML" },
@@ -126,6 +127,7 @@ static void parse(struct run *r, const struct cmd *cmd, int argc, char **argv)
             o->keep_last = strcmp(a.value, "prompt")
                          ? (uint32_t)args_uint(&a, 0, UINT32_MAX - 1) : GKV_KEEP_PROMPT;
             break;
+        case GEMM:        o->gemm = args_choice(&a); break;
         case KV_TYPE:     o->kv_type = args_choice(&a); break;
         case LAYER:       o->layer = (int32_t)args_uint(&a, 0, INT32_MAX); break;
         case MAX_TOKENS:  o->max_tokens = (uint32_t)args_uint(&a, 1, INT32_MAX); break;
