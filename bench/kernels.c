@@ -16,7 +16,8 @@
 enum { RUNS = 9, M = 1024, N = 1536, K = 512, NC = 96, D = 64, KEYS = 128, TILES = 16, BLOCKS = 8 };
 
 static const struct gkv__simd *simd;
-static float *a, *b, *c, *panels, *qt, *ot, *kv, *score, *row;
+static float *a, *b, *c, *panels, *qt, *ot, *kv, *score, *row, *form;
+static uint8_t *weights[GKV__N_TYPES];
 
 static float *numbers(size_t n)
 {
@@ -55,6 +56,35 @@ static double run_attend(void)
     return 4.0 * BLOCKS * 4 * TILES * (double)lanes * KEYS * D;
 }
 
+/* The same with weights of a type in its own form, activations prepared once. */
+static double run_mul(enum gkv__type type)
+{
+    const struct gkv__mul *mul = &simd->mul[type];
+    const size_t stride = K / gkv__quant_of(type)->block * gkv__quant_of(type)->bytes;
+    const size_t units = K / mul->unit, ldx = units * mul->x_bytes;
+
+    for (size_t r = 0; r < M; r++)
+        mul->prepare((uint8_t *)form + r * ldx, a + r * K, K);
+    for (size_t j = 0; j < N; j += NC) {
+        for (size_t i = 0; i < NC; i += mul->nr)
+            mul->pack((uint8_t *)panels + i * units * mul->w_bytes, weights[type] + (j + i) * stride,
+                      stride, mul->nr, K);
+        mul->gemm(c + j, N, form, ldx, panels, M, NC, K, 0);
+    }
+    return 2.0 * M * N * K;
+}
+
+/* Decode: bytes of weights read. */
+static double run_gemv(enum gkv__type type)
+{
+    const size_t stride = K / gkv__quant_of(type)->block * gkv__quant_of(type)->bytes;
+
+    simd->mul[type].prepare(form, a, K);
+    for (int i = 0; i < 100; i++)
+        simd->mul[type].gemv(c, weights[type], stride, N, form, K);
+    return 100.0 * (double)(N * stride);
+}
+
 #if HAVE_OPENBLAS
 static double run_openblas(void)
 {
@@ -81,6 +111,42 @@ static int ascending(const void *x, const void *y)
     return (p > q) - (p < q);
 }
 
+/* Beside each other in one run: every type that has a form of its own. */
+static void formats(void)
+{
+    static double gemm[GKV__N_TYPES][RUNS], gemv[GKV__N_TYPES][RUNS];
+
+    for (int r = -1; r < RUNS; r++)
+        for (size_t t = 0; t < GKV__N_TYPES; t++) {
+            double start = gkv__seconds(), mid, work, bytes;
+
+            if (!simd->mul[t].form)
+                continue;
+            if (!weights[t]) {
+                weights[t] = (uint8_t *)numbers((size_t)N * K);
+                gkv__quant_of((enum gkv__type)t)->from_f32(b, weights[t], (size_t)N * K);
+            }
+            start = gkv__seconds();
+            work = run_mul((enum gkv__type)t);
+            mid = gkv__seconds();
+            bytes = run_gemv((enum gkv__type)t);
+            if (r < 0)
+                continue;
+            gemm[t][r] = work / (mid - start) * 1e-9;
+            gemv[t][r] = bytes / (gkv__seconds() - mid) * 1e-9;
+        }
+    printf("\nproducts in integers: GOP/s with packing included; GB/s of weights from cache\n");
+    for (size_t t = 0; t < GKV__N_TYPES; t++) {
+        if (!simd->mul[t].form)
+            continue;
+        qsort(gemm[t], RUNS, sizeof **gemm, ascending);
+        qsort(gemv[t], RUNS, sizeof **gemv, ascending);
+        printf("%-8s %-5s %7.1f  (%.1f - %.1f)   %6.1f  (%.1f - %.1f)\n",
+               gkv__quant_of((enum gkv__type)t)->name, simd->mul[t].form, gemm[t][RUNS / 2], gemm[t][0],
+               gemm[t][RUNS - 1], gemv[t][RUNS / 2], gemv[t][0], gemv[t][RUNS - 1]);
+    }
+}
+
 int main(void)
 {
     static double rate[N_CASES][RUNS];
@@ -91,12 +157,13 @@ int main(void)
     a = numbers((size_t)M * K);
     b = numbers((size_t)N * K);
     c = numbers((size_t)M * N);
-    panels = numbers((size_t)NC * K);
+    panels = numbers((size_t)NC * K * 2);
     qt = numbers(TILES * D * simd->lanes);
     ot = numbers(TILES * D * simd->lanes);
     kv = numbers((size_t)BLOCKS * 2 * KEYS * D);
     score = numbers(KEYS * simd->lanes);
     row = numbers(2 * simd->lanes);
+    form = numbers((size_t)M * K);
 #if HAVE_OPENBLAS
     openblas_set_num_threads(1);
 #endif
@@ -112,5 +179,6 @@ int main(void)
         printf("%-24s %7.1f  (%.1f - %.1f)  %3.0f %% of peak\n", cases[i].name, rate[i][RUNS / 2],
                rate[i][0], rate[i][RUNS - 1], 100 * rate[i][RUNS / 2] / rate[0][RUNS / 2]);
     }
+    formats();
     return 0;
 }

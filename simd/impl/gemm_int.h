@@ -90,9 +90,7 @@ INLINE void prepare_i8(void *to, const float *x, size_t n, int off, int halves)
 
 /* ---- weights ------------------------------------------------------------------------------ */
 
-typedef int32_t v8i __attribute__((vector_size(32)));
 typedef v8i v8iu __attribute__((aligned(4), may_alias));
-typedef float v8f __attribute__((vector_size(32)));
 typedef int8_t v16b __attribute__((vector_size(16)));
 typedef int16_t v16s __attribute__((vector_size(32)));
 typedef v16s v16su __attribute__((aligned(2), may_alias));
@@ -304,45 +302,94 @@ INLINE float sum8(v8f v)
     return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
 }
 
-/* y[o] = sum of row o of w times x: weights are read once and never stored. */
-INLINE void gemv_i8(FN(bytes_fn) *bytes, int off, int halves, int min, float *y, const void *w,
-                    size_t stride, size_t n_out, const void *x, size_t n)
+typedef v8f v8fu __attribute__((aligned(4), may_alias));
+typedef void FN(scales_fn)(const void *row, v8f d[2], v8f m[2]);
+
+INLINE v8f splat8(float x)
 {
-    const uint8_t *row = w;
+    return x - (v8f){ 0 };
+}
 
-    for (size_t o = 0; o < n_out; o++, row += stride) {
-        const struct FN(i8) *p = x;
-        const struct FN(i8h) *ph = x;
-        v8f acc[2] = { { 0 } };
-        float rest[2] = { 0 };
+/* What a group of 32 adds to eight partial sums: d[h] are the scales of weights times
+ * activations. */
+INLINE v8f group(v8i sum, const float *d0, const float *d1, int halves)
+{
+    v8f d = splat8(*d0);
 
-        for (size_t b = 0; b < n / 32; ) {
-            /* eight blocks at a time let the compiler read the scales of a super-block once */
+    if (halves)
+        d = __builtin_shufflevector(d, splat8(*d1), 0, 1, 2, 3, 12, 13, 14, 15);
+    return __builtin_convertvector(sum, v8f) * d;
+}
+
+enum { SEGMENT = 4096 };        /* activations whose scales are gathered on the stack */
+
+/* Where a form keeps what: bytes of a unit, offsets of the sums (0: none, s is there) and q. */
+struct layout { size_t bytes, sum, q; };
+
+typedef v8i FN(product_fn)(v32 u, int off, const uint8_t *q);
+
+/* y[o] = row o of w times x, from 256 weights, per_256 bytes, at a time; what is left of a row,
+ * one by one.  Weights are read once and never stored. */
+INLINE void gemv(FN(bytes_fn) *bytes, FN(scales_fn) *scales, FN(product_fn) *product, int off,
+                 int halves, int min, size_t per_256, struct layout f, float *y, const uint8_t *w,
+                 size_t stride, size_t n_out, const uint8_t *x, size_t n)
+{
+    for (size_t at = 0; at < n; at += SEGMENT, w += SEGMENT / 256 * per_256) {
+        const size_t n_units = (n - at < SEGMENT ? n - at : SEGMENT) / 32;
+        const uint8_t *p = x + at / 32 * f.bytes + f.q, *row = w;
+        float s[SEGMENT / 32], sum[2][SEGMENT / 32];
+
+        for (size_t i = 0; i < n_units; i++) {
+            memcpy(&s[i], p - f.q + i * f.bytes, sizeof *s);
+            for (size_t h = 0; h <= (size_t)halves; h++)
+                memcpy(&sum[h][i], p - f.q + i * f.bytes + f.sum + 4 * h, sizeof *s);
+        }
+        for (size_t o = 0; o < n_out; o++, row += stride) {
+            v8f acc[2] = { { 0 } }, rest = { 0 };
+            const uint8_t *r = row, *q = p;
+            float tail = 0;
+            size_t i = 0;
+
+            for (; i + 8 <= n_units; i += 8, r += per_256, q += 8 * f.bytes) {
+                v8f d[2], m[2];
+                float ds[2][8];
+
+                scales(r, d, m);
+                for (int h = 0; h <= halves; h++) {
+                    if (off)
+                        rest -= d[h] * (float)off * *(const v8fu *)(sum[h] + i);
+                    if (min)
+                        rest += m[h] * *(const v8fu *)(sum[h] + i);
+                    *(v8fu *)ds[h] = d[h] * *(const v8fu *)(s + i);
+                }
 #pragma GCC unroll 8
-            for (int u = 0; u < 8; u++, b++) {
-                float d[2], m[2];
-                v32 q;
-                v8i s;
+                for (size_t u = 0; u < 8; u++) {
+                    float dd[2], mm[2];
+                    v8i t = product(bytes(r, u, dd, mm), off, q + u * f.bytes);
 
-                if (b == n / 32)
-                    break;
-                q = bytes(row, b, d, m);
-                if (halves) {
-                    s = i8_dot32(q, *(const v32u *)ph[b].q);
-                    /* lanes 0..3 are the first half */
-                    const v8f dd = { d[0], d[0], d[0], d[0], d[1], d[1], d[1], d[1] };
-                    acc[u & 1] += __builtin_convertvector(s, v8f) * (dd * ph[b].s);
-                    rest[u & 1] += ((min ? m[0] : 0) - d[0] * (float)off) * ph[b].sum[0] +
-                                   ((min ? m[1] : 0) - d[1] * (float)off) * ph[b].sum[1];
-                } else {
-                    s = i8_dot32(q, *(const v32u *)p[b].q);
-                    acc[u & 1] += __builtin_convertvector(s, v8f) * (d[0] * p[b].s);
-                    rest[u & 1] += ((min ? m[0] : 0) - d[0] * (float)off) * p[b].sum;
+                    acc[u & 1] += group(t, &ds[0][u], &ds[halves][u], halves);
                 }
             }
+            for (; i < n_units; i++, r += per_256 / 8, q += f.bytes) {
+                float d[2], m[2], ds[2];
+                v8i t = product(bytes(r, 0, d, m), off, q);
+
+                for (int h = 0; h <= halves; h++) {
+                    ds[h] = d[h] * s[i];
+                    tail += ((min ? m[h] : 0) - (float)off * d[h]) * (off || min ? sum[h][i] : 0);
+                }
+                acc[0] += group(t, &ds[0], &ds[halves], halves);
+            }
+            tail += sum8(acc[0] + acc[1] + rest);
+            y[o] = at ? y[o] + tail : tail;
         }
-        y[o] = sum8(acc[0] + acc[1]) + (rest[0] + rest[1]);
     }
+}
+
+INLINE v8i i8_products(v32 u, int off, const uint8_t *q)
+{
+    (void)off;
+    return i8_dot32(u, *(const v32u *)q);
 }
 
 /* ---- sixteen bits ------------------------------------------------------------------------- */
@@ -364,12 +411,7 @@ INLINE void prepare_i16(void *to, const float *x, size_t n)
 /* 32 weights as two vectors of signed 16 bits. */
 INLINE void wide16(v32 u, int off, v8i out[2])
 {
-    const v32 s = u - (uint8_t)off;
-    const v16b lo = (v16b)__builtin_shufflevector(s, s, UPTO16(0));
-    const v16b hi = (v16b)__builtin_shufflevector(s, s, UPTO16(16));
-
-    out[0] = (v8i)(v16s){ EACH8(lo, 0), EACH8(lo, 8) };
-    out[1] = (v8i)(v16s){ EACH8(hi, 0), EACH8(hi, 8) };
+    i16_widen(u - (uint8_t)off, out);
 }
 
 /* A block of a panel: w[16][INR][2], d[INR]. */
@@ -462,33 +504,19 @@ INLINE void gemm_i16(float *c, size_t ldc, const void *x, size_t ldx, const void
     }
 }
 
-INLINE void gemv_i16(FN(bytes_fn) *bytes, int off, float *y, const void *w, size_t stride,
-                     size_t n_out, const void *x, size_t n)
+/* The offset is taken off here, so there is nothing to correct afterwards. */
+INLINE v8i i16_products(v32 u, int off, const uint8_t *q)
 {
-    const uint8_t *row = w;
+    v8i w[2];
 
-    for (size_t o = 0; o < n_out; o++, row += stride) {
-        const struct FN(i16) *p = x;
-        v8f acc[2] = { { 0 } };
-
-        for (size_t b = 0; b < n / 32; ) {
-#pragma GCC unroll 8
-            for (int u = 0; u < 8; u++, b++) {
-                float d[2], m[2];
-                v8i q[2];
-
-                if (b == n / 32)
-                    break;
-                wide16(bytes(row, b, d, m), off, q);
-                acc[u & 1] += __builtin_convertvector(i16_dot32(q, p[b].q), v8f) * (d[0] * p[b].s);
-            }
-        }
-        y[o] = sum8(acc[0] + acc[1]);
-    }
+    wide16(u, off, w);
+    return i16_dot32(w, q);
 }
 #endif
 
 /* ---- the slots of each format ------------------------------------------------------------- */
+
+#define PER_256(name) (256 / BLOCK_##name * sizeof(struct gkv__block_##name))
 
 #define GEMM_I8(name)                                                                       \
     static void FN(prepare_##name##_i8)(void *to, const float *x, size_t n)                 \
@@ -503,8 +531,13 @@ INLINE void gemv_i16(FN(bytes_fn) *bytes, int off, float *y, const void *w, size
     static void FN(gemv_##name##_i8)(float *y, const void *w, size_t stride, size_t n_out,  \
                                      const void *x, size_t n)                               \
     {                                                                                       \
-        gemv_i8(bytes_##name, OFF_##name, HALVES_##name, MIN_##name, y, w, stride, n_out,   \
-                x, n);                                                                      \
+        const struct layout f = HALVES_##name                                               \
+            ? (struct layout){ sizeof(struct FN(i8h)), offsetof(struct FN(i8h), sum),       \
+                               offsetof(struct FN(i8h), q) }                                \
+            : (struct layout){ sizeof(struct FN(i8)), offsetof(struct FN(i8), sum),         \
+                               offsetof(struct FN(i8), q) };                                \
+        gemv(bytes_##name, scales_##name, i8_products, OFF_##name, HALVES_##name,           \
+             MIN_##name, PER_256(name), f, y, w, stride, n_out, x, n);                      \
     }
 
 /* What the products themselves look like depends on little, so the formats share them. */
@@ -521,6 +554,11 @@ TILE_I8(i8_halves, 1, 0, 1)
 TILE_I8(i8_halves_min, 1, 1, 1)
 
 #define GEMM_I16(name)                                                                      \
+    INLINE v8i i16_products_##name(v32 u, int off, const uint8_t *q)                        \
+    {                                                                                       \
+        (void)off;                                                                          \
+        return i16_products(u, OFF_##name, q);                                              \
+    }                                                                                       \
     static void FN(pack_##name##_i16)(void *panel, const void *w, size_t stride, size_t n,  \
                                       size_t k)                                             \
     {                                                                                       \
@@ -529,7 +567,9 @@ TILE_I8(i8_halves_min, 1, 1, 1)
     static void FN(gemv_##name##_i16)(float *y, const void *w, size_t stride, size_t n_out, \
                                       const void *x, size_t n)                              \
     {                                                                                       \
-        gemv_i16(bytes_##name, OFF_##name, y, w, stride, n_out, x, n);                      \
+        const struct layout f = { sizeof(struct FN(i16)), 0, offsetof(struct FN(i16), q) }; \
+        gemv(bytes_##name, scales_##name, i16_products_##name, 0, 0, 0, PER_256(name), f,   \
+             y, w, stride, n_out, x, n);                                                    \
     }
 
 GEMM_I8(q4_0) GEMM_I8(q4_1) GEMM_I8(q5_0) GEMM_I8(q5_1) GEMM_I8(q2_k) GEMM_I8(q3_k)

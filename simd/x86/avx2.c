@@ -16,8 +16,8 @@
 #define NV 2
 #define AMR 4
 #define ANV 3
-#define IMR 4
-#define INV 2
+#define IMR 3
+#define INV 4
 #define I16 1
 #include "simd/impl/vec.h"
 
@@ -28,9 +28,14 @@ INLINE int32_t i8_start(int32_t a, int32_t b)
     return (int32_t)((uint32_t)a & 0xffff) | (int32_t)((uint32_t)b << 16);
 }
 
+/* GCC turns a chain of integer sums into a tree, for which there are not enough registers. */
+#define KEEP_ORDER(s) __asm__("" : "+x"(s))
+
 INLINE vi i8_step(vi s, vi u, vi q)
 {
-    return (vi)_mm256_add_epi16((__m256i)s, _mm256_maddubs_epi16((__m256i)u, (__m256i)q));
+    s = (vi)_mm256_add_epi16((__m256i)s, _mm256_maddubs_epi16((__m256i)u, (__m256i)q));
+    KEEP_ORDER(s);
+    return s;
 }
 
 INLINE vi i8_finish(vi s)
@@ -45,15 +50,25 @@ INLINE vi i8_finish(vi s)
 
 INLINE vi i16_step(vi s, vi w, vi q)
 {
-    return (vi)_mm256_add_epi32((__m256i)s, _mm256_madd_epi16((__m256i)w, (__m256i)q));
+    s = (vi)_mm256_add_epi32((__m256i)s, _mm256_madd_epi16((__m256i)w, (__m256i)q));
+    KEEP_ORDER(s);
+    return s;
 }
 
-INLINE vi i16_dot32(const vi w[2], const int16_t *q)
+INLINE vi i16_dot32(const vi w[2], const uint8_t *q)
 {
-    vi a = *(const vi __attribute__((aligned(2), may_alias)) *)(const void *)q;
-    vi b = *(const vi __attribute__((aligned(2), may_alias)) *)(const void *)(q + 16);
+    const __m256i *p = (const __m256i *)(const void *)q;
 
-    return i16_step(i16_step((vi){ 0 }, w[0], a), w[1], b);
+    return i16_step((vi)_mm256_madd_epi16((__m256i)w[0], _mm256_loadu_si256(p)), w[1],
+                    (vi)_mm256_loadu_si256(p + 1));
+}
+
+typedef uint8_t bytes32 __attribute__((vector_size(32)));
+
+INLINE void i16_widen(bytes32 s, vi out[2])
+{
+    out[0] = (vi)_mm256_cvtepi8_epi16(_mm256_castsi256_si128((__m256i)s));
+    out[1] = (vi)_mm256_cvtepi8_epi16(_mm256_extracti128_si256((__m256i)s, 1));
 }
 
 #include "simd/vec_impl.h"

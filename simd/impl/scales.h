@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * scales.h - scales and minima of 256 weights at a time, for products of one row, where they
+ * would cost more than the weights if they were worked out one by one.
+ *
+ *     void scales_FORMAT(const void *row, v8f d[2], v8f m[2])
+ *
+ * row points to a multiple of 256 weights; lane i of d[h] and m[h] is what bytes_FORMAT gives as
+ * d[h] and m[h] for group i.  d[1] and m[1] are set only where HALVES_FORMAT, m only where
+ * MIN_FORMAT. */
+
+typedef uint8_t v8b __attribute__((vector_size(8)));
+typedef int8_t v8c __attribute__((vector_size(8)));
+typedef uint16_t v8h __attribute__((vector_size(16)));
+typedef int32_t v8i __attribute__((vector_size(32)));
+typedef float v8f __attribute__((vector_size(32)));
+
+INLINE v8f floats_u8(uint64_t bytes)
+{
+    v8b x;
+
+    memcpy(&x, &bytes, sizeof x);
+    return __builtin_convertvector((v8i){ EACH8(x, 0) }, v8f);
+}
+
+INLINE v8f floats_i8(v8c x)
+{
+    return __builtin_convertvector((v8i){ EACH8(x, 0) }, v8f);
+}
+
+INLINE v8f halves_f16(v8h h)
+{
+#ifdef __F16C__
+    return (v8f)_mm256_cvtph_ps((__m128i)h);
+#else
+    return (v8f){ half(h[0]), half(h[1]), half(h[2]), half(h[3]),
+                  half(h[4]), half(h[5]), half(h[6]), half(h[7]) };
+#endif
+}
+
+/* One field of eight blocks in a row. */
+#define OF_EIGHT(b, field) (v8h){ (b)[0].field, (b)[1].field, (b)[2].field, (b)[3].field, \
+                                  (b)[4].field, (b)[5].field, (b)[6].field, (b)[7].field }
+
+#define SCALES_D(name)                                                                      \
+    INLINE void scales_##name(const void *row, v8f d[2], v8f m[2])                          \
+    {                                                                                       \
+        const struct gkv__block_##name *b = row;                                            \
+        d[0] = halves_f16(OF_EIGHT(b, d));                                                  \
+        (void)m;                                                                            \
+    }
+#define SCALES_DM(name)                                                                     \
+    INLINE void scales_##name(const void *row, v8f d[2], v8f m[2])                          \
+    {                                                                                       \
+        const struct gkv__block_##name *b = row;                                            \
+        d[0] = halves_f16(OF_EIGHT(b, d));                                                  \
+        m[0] = halves_f16(OF_EIGHT(b, m));                                                  \
+    }
+SCALES_D(q8_0) SCALES_D(q4_0) SCALES_D(q5_0) SCALES_D(iq4_nl) SCALES_DM(q4_1) SCALES_DM(q5_1)
+
+#define EVEN(x) __builtin_shufflevector(x, x, 0, 2, 4, 6, 8, 10, 12, 14)
+#define ODD(x) __builtin_shufflevector(x, x, 1, 3, 5, 7, 9, 11, 13, 15)
+
+INLINE void scales_q2_k(const void *row, v8f d[2], v8f m[2])
+{
+    const struct gkv__block_q2_k *b = row;
+    const float dl = half(b->d), ml = half(b->dmin);
+    const v16 s = *(const v16u *)b->scale;
+    const v8b even = EVEN(s), odd = ODD(s);
+    uint64_t x[2];
+
+    memcpy(&x[0], &even, 8);
+    memcpy(&x[1], &odd, 8);
+    for (int h = 0; h < 2; h++) {
+        d[h] = floats_u8(x[h] & 0x0f0f0f0f0f0f0f0f) * dl;
+        m[h] = floats_u8(x[h] >> 4 & 0x0f0f0f0f0f0f0f0f) * -ml;
+    }
+}
+
+INLINE void scales_q3_k(const void *row, v8f d[2], v8f m[2])
+{
+    const struct gkv__block_q3_k *b = row;
+    const float dl = half(b->d);
+    const uint32_t lo = word(b->scale), hi = word(b->scale + 4), high = word(b->scale + 8);
+    const uint32_t x[4] = { (lo & 0x0f0f0f0f) | (high << 4 & 0x30303030),
+                            (hi & 0x0f0f0f0f) | (high << 2 & 0x30303030),
+                            (lo >> 4 & 0x0f0f0f0f) | (high & 0x30303030),
+                            (hi >> 4 & 0x0f0f0f0f) | (high >> 2 & 0x30303030) };
+    v16 s;
+    v8b even, odd;
+
+    memcpy(&s, x, sizeof s);
+    s -= 32;
+    even = EVEN(s);
+    odd = ODD(s);
+    d[0] = floats_i8((v8c)even) * dl;
+    d[1] = floats_i8((v8c)odd) * dl;
+    (void)m;
+}
+
+INLINE void scales_6_bits(const uint8_t p[12], float dl, float ml, v8f *d, v8f *m)
+{
+    const uint32_t a = word(p), b = word(p + 4), c = word(p + 8);
+    uint64_t scale = (c & 0x0f0f0f0f) | (a >> 2 & 0x30303030);
+    uint64_t min = (c >> 4 & 0x0f0f0f0f) | (b >> 2 & 0x30303030);
+
+    *d = floats_u8(scale << 32 | (a & 0x3f3f3f3f)) * dl;
+    *m = floats_u8(min << 32 | (b & 0x3f3f3f3f)) * -ml;
+}
+
+INLINE void scales_q4_k(const void *row, v8f d[2], v8f m[2])
+{
+    const struct gkv__block_q4_k *b = row;
+
+    scales_6_bits(b->scale, half(b->d), half(b->dmin), d, m);
+}
+
+INLINE void scales_q5_k(const void *row, v8f d[2], v8f m[2])
+{
+    const struct gkv__block_q5_k *b = row;
+
+    scales_6_bits(b->scale, half(b->d), half(b->dmin), d, m);
+}
+
+INLINE void scales_q6_k(const void *row, v8f d[2], v8f m[2])
+{
+    const struct gkv__block_q6_k *b = row;
+    const v16 s = *(const v16u *)(const void *)b->scale;
+    const float dl = half(b->d);
+    const v8b even = EVEN(s), odd = ODD(s);
+
+    d[0] = floats_i8((v8c)even) * dl;
+    d[1] = floats_i8((v8c)odd) * dl;
+    (void)m;
+}
+
+INLINE void scales_iq4_xs(const void *row, v8f d[2], v8f m[2])
+{
+    const struct gkv__block_iq4_xs *b = row;
+    const uint32_t low = word(b->scale_l), h = b->scale_h;
+    v8i s;
+
+    for (int i = 0; i < 8; i++)
+        s[i] = (int32_t)((low >> 4 * i & 15) | (h >> 2 * i & 3) << 4) - 32;
+    d[0] = __builtin_convertvector(s, v8f) * half(b->d);
+    (void)m;
+}
