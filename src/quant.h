@@ -23,8 +23,8 @@ struct gkv__quant {
     uint32_t       bytes;       /* bytes per block                                           */
     enum gkv__type type;
     /* n is a multiple of block.  to_f32 is exact but for one rounding where a format adds a
-     * minimum.  from_f32 rounds to nearest even; the formats of 32 with an f16 scale are byte
-     * for byte what ggml's quantize_row_*_ref makes, the others decent and no more: see
+     * minimum.  from_f32 rounds to nearest even; q8_0, q4_0, q4_1, q5_0 and q5_1 are byte for
+     * byte what ggml's quantize_row_*_ref makes, the others decent and no more: see
      * quant-scale.h. */
     void (*to_f32)(const void *src, float *dst, size_t n);
     void (*from_f32)(const float *src, void *dst, size_t n);

@@ -30,6 +30,8 @@ static const struct { const char *name; struct options o; } shapes[] = {
     { "3b",   { .n_layer = 28, .n_embd = 3072, .n_head = 24, .n_head_kv = 8,
                 .head_dim = 128, .n_ff = 8192, .context = 131072, .n_vocab = 128256,
                 .tied = 1, .rope_freqs = 1 } },
+    { "7b",   { .n_layer = 28, .n_embd = 3584, .n_head = 28, .n_head_kv = 4,
+                .head_dim = 128, .n_ff = 18944, .context = 32768, .n_vocab = 152064 } },
     { "8b",   { .n_layer = 32, .n_embd = 4096, .n_head = 32, .n_head_kv = 8,
                 .head_dim = 128, .n_ff = 14336, .context = 131072, .n_vocab = 128256,
                 .rope_freqs = 1 } },
@@ -59,7 +61,7 @@ static const struct { const char *name; size_t at; } numbers[] = {
 #define N_NUMBERS (sizeof numbers / sizeof *numbers)
 
 static const char usage[] =
-    "usage: mkmodel [--shape=tiny|1b|3b|8b] [--type=f32|f16|bf16|q8_0|q4_0|mixed]\n"
+    "usage: mkmodel [--shape=tiny|1b|3b|7b|8b] [--type=TYPE|mixed|q4_k_m|q5_k_m]\n"
     "               [--layers=N] [--embd=N] [--heads=N] [--heads-kv=N] [--head-dim=N]\n"
     "               [--ff=N] [--context=N] [--vocab=N] [--tied=0|1] [--rope-freqs=0|1]\n"
     "               [--filter-layer=N] [--alignment=N] [--gguf-version=2|3] [--seed=N]\n"
@@ -180,23 +182,62 @@ static void add_metadata(struct file *f, const struct options *o)
     add_vocabulary(f, o);
 }
 
-/* Of a matrix with rows of n_in; f16 where the rows are not whole blocks. */
+/* Does llama-quantize spend more bits on this layer? */
+static bool more_bits(uint32_t il, uint32_t n)
+{
+    return il < n / 8 || il >= 7 * n / 8 || (il - n / 8) % 3 == 2;
+}
+
+/* The mixtures Q4_K_M and Q5_K_M as llama-quantize lays them out for architecture llama. */
+static const char *mixture(const struct options *o, const char *name)
+{
+    uint32_t il = 0;
+    char     part[32] = "";
+
+    sscanf(name, "blk.%u.%31[^.]", &il, part);
+    if (!strcmp(name, o->tied ? "token_embd.weight" : "output.weight") ||
+        ((!strcmp(part, "attn_v") || !strcmp(part, "ffn_down")) && more_bits(il, o->n_layer)))
+        return "q6_k";
+    return strcmp(o->type, "q4_k_m") ? "q5_k" : "q4_k";
+}
+
+/* What llama-quantize takes instead where rows are not whole blocks. */
+static const struct gkv__quant *fall_back(const struct gkv__quant *q, uint64_t n_in)
+{
+    static const struct { enum gkv__type from, to; } rows[] = {
+        { GKV__TYPE_Q2_K, GKV__TYPE_IQ4_NL }, { GKV__TYPE_Q3_K, GKV__TYPE_IQ4_NL },
+        { GKV__TYPE_Q4_K, GKV__TYPE_Q5_0 },   { GKV__TYPE_Q5_K, GKV__TYPE_Q5_1 },
+        { GKV__TYPE_Q6_K, GKV__TYPE_Q8_0 },   { GKV__TYPE_IQ4_XS, GKV__TYPE_IQ4_NL },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && n_in % q->block; i++)
+        if (rows[i].from == q->type)
+            q = gkv__quant_of(rows[i].to);
+    return n_in % q->block ? gkv__quant_of(GKV__TYPE_F16) : q;
+}
+
+/* Of a matrix with rows of n_in. */
 static const struct gkv__quant *format_of(const struct options *o, const struct file *f,
-                                          uint64_t n_in)
+                                          uint64_t n_in, const char *name)
 {
     static const char *const mix[] = { "q8_0", "q4_0", "f16", "bf16", "f32" };
-    bool                     mixed = !strcmp(o->type, "mixed");
-    const struct gkv__quant *q = gkv__quant_named(mixed ? mix[f->n_tensors % 5] : o->type);
+    const char              *type = o->type;
+    const struct gkv__quant *q;
 
+    if (!strcmp(type, "mixed"))
+        type = mix[f->n_tensors % 5];
+    else if (!strcmp(type, "q4_k_m") || !strcmp(type, "q5_k_m"))
+        type = mixture(o, name);
+    q = gkv__quant_named(type);
     if (!q || q->type == GKV__TYPE_NONE)
         die("cannot write type %s", o->type);
-    return n_in % q->block ? gkv__quant_named("f16") : q;
+    return fall_back(q, n_in);
 }
 
 static void add_matrix(struct file *f, const struct options *o, float deviation,
                        uint32_t n_out, uint32_t n_in, const char *name)
 {
-    add_tensor(f, format_of(o, f, n_in), RANDOM, deviation, n_out, n_in, "%s", name);
+    add_tensor(f, format_of(o, f, n_in, name), RANDOM, deviation, n_out, n_in, "%s", name);
 }
 
 static float root(float x)                      /* sqrtf would do, but for -lm */
