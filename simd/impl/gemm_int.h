@@ -362,6 +362,8 @@ INLINE void gemv(FN(bytes_fn) *bytes, FN(scales_fn) *scales, FN(product_fn) *pro
                         rest += m[h] * *(const v8fu *)(sum[h] + i);
                     *(v8fu *)ds[h] = d[h] * *(const v8fu *)(s + i);
                 }
+                if (!halves)    /* broadcast from memory: no shuffles, which are the limit here */
+                    __asm__("" : "+m"(ds));
 #pragma GCC unroll 8
                 for (size_t u = 0; u < 8; u++) {
                     float dd[2], mm[2];
