@@ -22,6 +22,6 @@ struct cmd {
     void             (*more_help)(void);        /* what follows the options, or NULL      */
 };
 
-extern const struct cmd cmd_ask, cmd_select, cmd_info, cmd_tokenize;
+extern const struct cmd cmd_ask, cmd_select, cmd_bench, cmd_info, cmd_tokenize;
 
 #endif

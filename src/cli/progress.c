@@ -10,6 +10,7 @@
 #include "src/cli/say.h"
 
 static gkv_session *volatile watched;
+static gkv_eval    *volatile watched_eval;
 static volatile sig_atomic_t cancelled, asked;
 
 static bool   drawing;
@@ -20,11 +21,14 @@ static double last_drawn;
 static void on_cancel(int sig)
 {
     gkv_session *s = watched;
+    gkv_eval    *e = watched_eval;
 
     (void)sig;
     cancelled = 1;
     if (s)
         gkv_cancel(s);
+    if (e)
+        gkv_eval_cancel(e);
 }
 
 static void on_ask(int sig)
@@ -62,12 +66,19 @@ void progress_watch(gkv_session *s)
         gkv_cancel(s);
 }
 
+void progress_watch_eval(gkv_eval *e)
+{
+    watched_eval = e;
+    if (e && cancelled)
+        gkv_eval_cancel(e);
+}
+
 bool progress_cancelled(void)
 {
     return cancelled;
 }
 
-static double now(void)
+double progress_clock(void)
 {
     struct timespec t;
 
@@ -100,7 +111,7 @@ static void describe(char *text, size_t size, const gkv_progress *p, double elap
 void progress_update(void *arg, const gkv_progress *p)
 {
     char   text[160];
-    double t = now();
+    double t = progress_clock();
     size_t columns;
 
     (void)arg;
