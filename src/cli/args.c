@@ -252,4 +252,6 @@ void args_list(const struct cmd *cmd)
             out_printf("%s\n", s);
         free(s);
     }
+    for (const struct cmd *const *t = cmd->tasks; t && *t; t++)
+        args_list(*t);
 }

@@ -380,5 +380,5 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 const struct cmd cmd_bench = {
     "bench", "Measure how many tokens per second a model reads and writes", "[options]",
-    opts, run, NULL
+    opts, run, NULL, NULL
 };

@@ -295,5 +295,5 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 const struct cmd cmd_info = {
     "info", "Describe a model, the memory it needs, or this processor",
-    "[options] [MODEL]", opts, run, NULL
+    "[options] [MODEL]", opts, run, NULL, NULL
 };

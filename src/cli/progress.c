@@ -15,6 +15,7 @@ static volatile sig_atomic_t cancelled, asked;
 
 static bool   drawing;
 static char   stage[32];                        /* the current one, ...                   */
+static char   note[32];
 static double stage_began, stage_fraction;
 static double last_drawn;
 
@@ -73,6 +74,15 @@ void progress_watch_eval(gkv_eval *e)
         gkv_eval_cancel(e);
 }
 
+void progress_note(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(note, sizeof note, fmt, ap);
+    va_end(ap);
+}
+
 bool progress_cancelled(void)
 {
     return cancelled;
@@ -92,7 +102,8 @@ static void describe(char *text, size_t size, const gkv_progress *p, double elap
     uint64_t left;
     int      n;
 
-    n = snprintf(text, size, "%-11s %3d %%", p->stage, (int)(100 * p->fraction));
+    n = snprintf(text, size, "%-11s %3d %%%s%s", p->stage, (int)(100 * p->fraction),
+                 *note ? "  " : "", note);
     if (n < 0 || (size_t)n >= size || elapsed < 0.5 || p->fraction <= 0)
         return;
     rate = (double)p->tokens * p->fraction / elapsed;
