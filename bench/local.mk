@@ -6,4 +6,4 @@ bench_kernels_CFLAGS  = $(AM_CFLAGS) $(OPENBLAS_CFLAGS) $(CFLAGS_AVX2)
 bench_kernels_LDADD   = src/libcore.la $(OPENBLAS_LIBS)
 bench_token_SOURCES   = bench/token.c
 bench_token_LDADD     = src/libcore.la
-EXTRA_DIST += bench/README.md bench/e2e.sh
+EXTRA_DIST += bench/README.md bench/e2e.sh bench/peers.sh

@@ -8,6 +8,8 @@
  *     gkv_ask            pose the question               (first pass, selection, second pass)
  *     gkv_next           take the answer, piece by piece, until GKV_END
  *
+ *     gkv_eval_open      the model itself over token ids, for measuring
+ *
  * No call prints, exits, or changes process-wide state.  Pointers returned as const belong
  * to the object they came from and live as long as it does.  Every pointer named err may be
  * NULL.  Layers count from 0, positions and byte offsets too. */

@@ -15,9 +15,10 @@
 #include "src/sample.h"
 #include "src/thread.h"
 
-/* Rows of logits at a time: enough that the output matrix is not unpacked for each, few enough
- * that 128,000 of them are 33 MB. */
-enum { LOGIT_ROWS = 64 };
+/* Rows of logits at a time: enough that the output matrix is not unpacked for each; but they
+ * are reserved whether log-probabilities are asked for or not, so they must be little beside
+ * the weights. */
+enum { MIN_ROWS = 8, MAX_ROWS = 64, PART = 32 };
 
 struct gkv_eval {
     gkv_model         *model;
@@ -36,6 +37,14 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+static uint32_t logit_rows(const gkv_model *m, uint64_t n_ctx, uint64_t chunk)
+{
+    uint64_t n = gkv__model_weight_bytes(m) / PART / (m->shape.n_vocab * sizeof(float));
+
+    n = n < MIN_ROWS ? MIN_ROWS : least(n, MAX_ROWS);
+    return (uint32_t)least(n, least(n_ctx, chunk));
+}
+
 gkv_status gkv_eval_open(gkv_eval **out, gkv_model *model, const gkv_options *opt, uint64_t n_ctx,
                          gkv_error *err)
 {
@@ -52,9 +61,10 @@ gkv_status gkv_eval_open(gkv_eval **out, gkv_model *model, const gkv_options *op
     e->model = model;
     e->n_ctx = n_ctx;
     status = gkv__plan_options(&e->plan, model, opt, err);
-    e->n_logits = (uint32_t)least(LOGIT_ROWS, least(n_ctx, e->plan.max_chunk));
-    if (status == GKV_OK)
+    if (status == GKV_OK) {
+        e->n_logits = logit_rows(model, n_ctx, e->plan.max_chunk);
         status = gkv__plan_eval(&e->plan, model, gkv__mem_resident(), n_ctx, e->n_logits, err);
+    }
     if (status == GKV_OK)
         status = gkv__exec_open(&e->exec, e->plan.simd, e->plan.gemm, s, e->plan.n_threads,
                                  e->plan.chunk, err);

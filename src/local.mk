@@ -51,8 +51,9 @@ EXTRA_DIST += src/libgemkv.map
 
 bin_PROGRAMS   = gemkv
 gemkv_SOURCES  = \
-	src/cli/args.c src/cli/args.h src/cli/cmd-ask.c src/cli/cmd-info.c \
-	src/cli/cmd-select.c src/cli/cmd-tokenize.c src/cli/cmd.h \
+	src/cli/args.c src/cli/args.h src/cli/cmd-ask.c src/cli/cmd-bench.c \
+	src/cli/cmd-eval.c src/cli/cmd-info.c src/cli/cmd-select.c src/cli/cmd-tokenize.c \
+	src/cli/cmd.h src/cli/eval.h src/cli/eval-perplexity.c \
 	src/cli/input.c src/cli/input.h src/cli/json.c src/cli/json.h src/cli/main.c \
 	src/cli/progress.c src/cli/progress.h src/cli/report.c src/cli/report.h \
 	src/cli/run.c src/cli/run.h src/cli/say.c src/cli/say.h \

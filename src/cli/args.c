@@ -121,6 +121,23 @@ uint64_t args_uint(const struct args *a, uint64_t lo, uint64_t hi)
     return v;
 }
 
+size_t args_uints(const struct args *a, uint64_t lo, uint64_t hi, uint64_t *v, size_t max)
+{
+    char        expected[128];
+    const char *s = a->value;
+
+    for (size_t n = 0; n < max; s++) {
+        s = parse_uint(s, lo, hi, &v[n++]);
+        if (!s || (*s && *s != ','))
+            break;
+        if (!*s)
+            return n;
+    }
+    snprintf(expected, sizeof expected, "a list of up to %zu numbers from %" PRIu64 " to %"
+             PRIu64 ", like 8192,32768", max, lo, hi);
+    args_bad(a, expected);
+}
+
 double args_real(const struct args *a, double lo, double hi)
 {
     char        range[96];
@@ -235,4 +252,6 @@ void args_list(const struct cmd *cmd)
             out_printf("%s\n", s);
         free(s);
     }
+    for (const struct cmd *const *t = cmd->tasks; t && *t; t++)
+        args_list(*t);
 }

@@ -34,6 +34,8 @@ int args_next(struct args *a);
 /* The current option's argument as a value from lo to hi; else it is a usage error. */
 uint64_t args_uint(const struct args *a, uint64_t lo, uint64_t hi);
 double   args_real(const struct args *a, double lo, double hi);
+/* The same for N[,N]..., at most max of them; returns how many. */
+size_t   args_uints(const struct args *a, uint64_t lo, uint64_t hi, uint64_t *v, size_t max);
 uint64_t args_size(const struct args *a);               /* bytes: "512M", "1.5G"          */
 const char *args_choice(const struct args *a);          /* a word of "a|b" in the row     */
 _Noreturn void args_bad(const struct args *a, const char *expected);

@@ -88,5 +88,5 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 const struct cmd cmd_ask = {
     "ask", "Answer a question about long documents", "[options] [-f FILE]... QUESTION",
-    run_opts, run, run_more_help
+    run_opts, run, run_more_help, NULL
 };

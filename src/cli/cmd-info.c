@@ -40,28 +40,15 @@ struct info {
     gkv_model   *model;
 };
 
-static void parse_lengths(const struct args *a, struct info *in)
-{
-    const char *s = a->value;
-
-    in->n_length = 0;
-    for (;; s++) {
-        if (in->n_length == MAX_LENGTHS
-            || !(s = parse_uint(s, 1, UINT32_MAX, &in->length[in->n_length++]))
-            || (*s && *s != ','))
-            args_bad(a, "a list of up to 16 numbers from 1 to 4294967295, like 8192,32768");
-        if (!*s)
-            return;
-    }
-}
-
 static void parse(struct info *in, const struct cmd *cmd, int argc, char **argv)
 {
     struct args a = { cmd, argc, argv, NULL, NULL };
 
     for (int id; (id = args_next(&a));)
         switch (id) {
-        case CONTEXT: parse_lengths(&a, in); break;
+        case CONTEXT:
+            in->n_length = args_uints(&a, 1, UINT32_MAX, in->length, MAX_LENGTHS);
+            break;
         case CPU:     in->cpu = true; break;
         case JSON:    in->json = true; break;
         case KEEP:    run_parse_keep(&a, &in->opt); break;
@@ -308,5 +295,5 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 const struct cmd cmd_info = {
     "info", "Describe a model, the memory it needs, or this processor",
-    "[options] [MODEL]", opts, run, NULL
+    "[options] [MODEL]", opts, run, NULL, NULL
 };

@@ -61,5 +61,5 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 const struct cmd cmd_select = {
     "select", "Print the text that an answer would be based on",
-    "[options] [-f FILE]... QUESTION", run_opts, run, run_more_help
+    "[options] [-f FILE]... QUESTION", run_opts, run, run_more_help, NULL
 };

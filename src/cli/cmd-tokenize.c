@@ -25,26 +25,6 @@ static const struct opt opts[] = {
     OPT_COMMON
 };
 
-struct bytes {
-    char  *p;
-    size_t n, room;
-};
-
-static int append(void *arg, const char *text, size_t len)
-{
-    struct bytes *b = arg;
-
-    if (len == 0)
-        return 0;
-    if (b->room - b->n < len) {
-        b->room = 2 * (b->n + len);
-        b->p = grow(b->p, b->room, 1);
-    }
-    memcpy(b->p + b->n, text, len);
-    b->n += len;
-    return 0;
-}
-
 static const char *skip_space(const char *s)
 {
     return s + strspn(s, " \t\r\n");
@@ -97,12 +77,12 @@ static gkv_status decode(const gkv_model *model, const char *in, int code, gkv_e
     return status;
 }
 
-static gkv_status encode(const gkv_model *model, const struct bytes *in, unsigned flags,
-                         gkv_error *err)
+static gkv_status encode(const gkv_model *model, const char *text, size_t len,
+                         unsigned flags, gkv_error *err)
 {
     uint32_t  *ids = NULL;
     size_t     n = 0;
-    gkv_status status = gkv_tokenize(model, in->p, in->n, flags, &ids, &n, err);
+    gkv_status status = gkv_tokenize(model, text, len, flags, &ids, &n, err);
 
     if (!status) {
         json_open('[');
@@ -116,16 +96,16 @@ static gkv_status encode(const gkv_model *model, const struct bytes *in, unsigne
 
 static int run(const struct cmd *self, int argc, char **argv)
 {
-    struct args  a = { self, argc, argv, NULL, NULL };
-    struct bytes text = { 0 };
-    const char  *model_arg = NULL, *file = NULL;
-    char        *path;
-    bool         back = false, from_arg;
-    unsigned     flags = 0;
-    gkv_model   *model = NULL;
-    gkv_error    err = { 0 };
-    gkv_status   status;
-    int          code = 0;
+    struct args a = { self, argc, argv, NULL, NULL };
+    const char *model_arg = NULL, *file = NULL;
+    char       *path, *text = NULL;
+    size_t      len = 0;
+    bool        back = false, from_arg;
+    unsigned    flags = 0;
+    gkv_model  *model = NULL;
+    gkv_error   err = { 0 };
+    gkv_status  status;
+    int         code = 0;
 
     for (int id; (id = args_next(&a));)
         switch (id) {
@@ -154,24 +134,24 @@ static int run(const struct cmd *self, int argc, char **argv)
     free(path);
     if (status)
         return fail_library(status, &err, NULL);
-    if (from_arg)
-        append(&text, argv[optind], strlen(argv[optind]));
-    else
-        code = input_read(file, append, &text);
-    append(&text, "", 1);       /* a NUL for parse_ids, ... */
-    text.n--;                   /* ... that is not text     */
+    if (from_arg) {
+        text = format("%s", argv[optind]);
+        len = strlen(text);
+    } else {
+        code = input_slurp(file, &text, &len);
+    }
     if (!code) {
-        status = back ? decode(model, text.p, from_arg ? EXIT_USAGE : EXIT_DOCUMENT, &err)
-                      : encode(model, &text, flags, &err);
+        status = back ? decode(model, text, from_arg ? EXIT_USAGE : EXIT_DOCUMENT, &err)
+                      : encode(model, text, len, flags, &err);
         if (status)
             code = fail_library(status, &err, file ? input_name(file) : NULL);
     }
     out_flush();
     gkv_model_close(model);
-    free(text.p);
+    free(text);
     return code;
 }
 
 const struct cmd cmd_tokenize = {
-    "tokenize", "Turn text into token ids, or back", "[options] [TEXT]", opts, run, NULL
+    "tokenize", "Turn text into token ids, or back", "[options] [TEXT]", opts, run, NULL, NULL
 };

@@ -20,8 +20,9 @@ struct cmd {
     const struct opt  *opts;                    /* ends with a row whose name is NULL     */
     int              (*run)(const struct cmd *self, int argc, char **argv);
     void             (*more_help)(void);        /* what follows the options, or NULL      */
+    const struct cmd *const *tasks;             /* commands of this one, NULL last; or NULL */
 };
 
-extern const struct cmd cmd_ask, cmd_select, cmd_info, cmd_tokenize;
+extern const struct cmd cmd_ask, cmd_select, cmd_bench, cmd_eval, cmd_info, cmd_tokenize;
 
 #endif

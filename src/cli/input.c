@@ -408,3 +408,33 @@ int input_read(const char *path, input_sink *sink, void *arg)
     free(in.buf);
     return code;
 }
+
+struct bytes {
+    char  *p;
+    size_t n, room;
+};
+
+static int append(void *arg, const char *text, size_t len)
+{
+    struct bytes *b = arg;
+
+    if (b->room - b->n < len) {
+        b->room = 2 * (b->n + len);
+        b->p = grow(b->p, b->room, 1);
+    }
+    if (len)
+        memcpy(b->p + b->n, text, len);
+    b->n += len;
+    return 0;
+}
+
+int input_slurp(const char *path, char **text, size_t *len)
+{
+    struct bytes b = { NULL, 0, 0 };
+    int          code = input_read(path, append, &b);
+
+    append(&b, "", 1);
+    *text = b.p;
+    *len = b.n - 1;
+    return code;
+}

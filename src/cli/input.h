@@ -11,6 +11,9 @@ typedef int input_sink(void *arg, const char *text, size_t len);
 /* Read path ("-" is standard input) to its end.  0, or an exit status after saying why. */
 int input_read(const char *path, input_sink *sink, void *arg);
 
+/* All of it at once: *text is *len bytes and a NUL, for free(), also after a failure. */
+int input_slurp(const char *path, char **text, size_t *len);
+
 /* How a person calls the file. */
 const char *input_name(const char *path);
 

@@ -10,21 +10,26 @@
 #include "src/cli/say.h"
 
 static gkv_session *volatile watched;
+static gkv_eval    *volatile watched_eval;
 static volatile sig_atomic_t cancelled, asked;
 
 static bool   drawing;
 static char   stage[32];                        /* the current one, ...                   */
+static char   note[32];
 static double stage_began, stage_fraction;
 static double last_drawn;
 
 static void on_cancel(int sig)
 {
     gkv_session *s = watched;
+    gkv_eval    *e = watched_eval;
 
     (void)sig;
     cancelled = 1;
     if (s)
         gkv_cancel(s);
+    if (e)
+        gkv_eval_cancel(e);
 }
 
 static void on_ask(int sig)
@@ -62,12 +67,28 @@ void progress_watch(gkv_session *s)
         gkv_cancel(s);
 }
 
+void progress_watch_eval(gkv_eval *e)
+{
+    watched_eval = e;
+    if (e && cancelled)
+        gkv_eval_cancel(e);
+}
+
+void progress_note(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(note, sizeof note, fmt, ap);
+    va_end(ap);
+}
+
 bool progress_cancelled(void)
 {
     return cancelled;
 }
 
-static double now(void)
+double progress_clock(void)
 {
     struct timespec t;
 
@@ -81,7 +102,8 @@ static void describe(char *text, size_t size, const gkv_progress *p, double elap
     uint64_t left;
     int      n;
 
-    n = snprintf(text, size, "%-11s %3d %%", p->stage, (int)(100 * p->fraction));
+    n = snprintf(text, size, "%-11s %3d %%%s%s", p->stage, (int)(100 * p->fraction),
+                 *note ? "  " : "", note);
     if (n < 0 || (size_t)n >= size || elapsed < 0.5 || p->fraction <= 0)
         return;
     rate = (double)p->tokens * p->fraction / elapsed;
@@ -100,7 +122,7 @@ static void describe(char *text, size_t size, const gkv_progress *p, double elap
 void progress_update(void *arg, const gkv_progress *p)
 {
     char   text[160];
-    double t = now();
+    double t = progress_clock();
     size_t columns;
 
     (void)arg;

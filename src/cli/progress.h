@@ -7,12 +7,16 @@
 
 #include <stdbool.h>
 #include <gemkv.h>
+#include "src/cli/say.h"
 
 void progress_start(bool draw);                 /* draw: keep a line on the terminal      */
 void progress_watch(gkv_session *s);            /* what a signal cancels, or NULL         */
+void progress_watch_eval(gkv_eval *e);
+void progress_note(const char *fmt, ...) SAY_FORMAT(1, 2);      /* end of the line from now on */
 void progress_update(void *arg, const gkv_progress *p);         /* gkv_options.progress   */
 void progress_erase(void);
 bool progress_cancelled(void);
 const char *progress_where(void);               /* "first pass at 42 %", or ""            */
+double progress_clock(void);                    /* seconds of a clock that only goes on   */
 
 #endif

@@ -1,0 +1,171 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# gemkv bench beside the llama-bench of llama.cpp or ik_llama.cpp: the same files, tests, threads
+# and KV type, in alternating runs of one test each.
+#
+#     bench/peers.sh [options] LLAMA_BENCH MODEL.gguf... [-- options of LLAMA_BENCH]
+#
+#     -p N,..    read N tokens into an empty context; 0: do not     (512,2048)
+#     -n N       write N tokens, one at a time; 0: do not           (64)
+#     -d N,..    write them after N tokens                          (0)
+#     -t N       threads                                            (2)
+#     -k TYPE    keys and values: f16, bf16, q8_0                   (f16)
+#     -r N       repetitions in a run, of which the median counts   (3)
+#     -R N       rounds: runs of each program                       (5)
+#     -F         go on although the machine is not quiet
+#
+# One line per test: the median of the rounds of both in tokens per second, the ratio of the
+# medians, and from where to where the ratios of single rounds reach.  Above 1, gemkv is faster.
+# Ratios are what to quote: absolute figures move with the machine.
+#
+# Nothing else must run.  Where it cannot be helped, as root, in the shell that starts this,
+# ask the scheduler to prefer everything started from there:
+#
+#     echo -15 > /proc/self/autogroup
+set -eu
+LC_ALL=C
+export LC_ALL
+
+prompts=512,2048 gen=64 depths=0 threads=2 kv=f16 reps=3 rounds=5 force=
+gemkv=${GEMKV:-./gemkv}
+
+die() {
+    echo "peers.sh: $*" >&2
+    exit 1
+}
+
+usage() {
+    sed -n 's/^# \{0,1\}//; 3,/^set/p' "$0" | sed '/^set/d' >&2
+    exit 2
+}
+
+while getopts p:n:d:t:k:r:R:F o; do
+    case $o in
+    p) prompts=$OPTARG ;;
+    n) gen=$OPTARG ;;
+    d) depths=$OPTARG ;;
+    t) threads=$OPTARG ;;
+    k) kv=$OPTARG ;;
+    r) reps=$OPTARG ;;
+    R) rounds=$OPTARG ;;
+    F) force=1 ;;
+    *) usage ;;
+    esac
+done
+shift $((OPTIND - 1))
+test $# -ge 2 || usage
+peer=$1
+shift
+more='' after=''                        # models stay in "$@"
+for a; do
+    shift
+    if test -n "$after"; then
+        more="$more $a"
+    elif test "$a" = --; then
+        after=1
+    else
+        set -- "$@" "$a"
+    fi
+done
+test $# -ge 1 || usage
+
+# llama.cpp writes after a depth with -d, ik_llama.cpp with -gp DEPTH,N.
+help=$("$peer" --help 2>&1) || :
+case $help in
+*--n-prompt*--n-gen*) ;;
+*) die "$peer: its --help is not that of llama-bench" ;;
+esac
+case $help in
+*--n-depth*) after_depth=d ;;
+*-gp\ *) after_depth=gp ;;
+*) after_depth='' ;;
+esac
+version=$("$gemkv" --version) || die "no $gemkv; build it, or set GEMKV"
+
+read -r load rest </proc/loadavg
+if awk "BEGIN { exit !($load > 0.5) }"; then
+    test -n "$force" || die "the load average is $load: wait until nothing else runs, or give -F"
+    echo "peers.sh: warning: the load average is $load" >&2
+fi
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 1' HUP INT TERM
+
+median() {      # of the numbers on standard input, one a line
+    awk 'NF { printf "%.6f\n", $1 }' | sort -n |
+        awk '{ v[NR] = $1 } END { if (NR) print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2 }'
+}
+
+run_ours() {
+    case $kind in
+    pp) set -- -p "$size" -n 0 ;;
+    tg) set -- -p 0 -n "$size" -d "$depth" ;;
+    esac
+    "$gemkv" bench --json -m "$model" -t "$threads" --kv-type "$kv" -r "$reps" "$@" \
+        2>"$scratch/err" | sed -n 's/.*"median": \([^,}]*\).*/\1/p'
+}
+
+run_theirs() {
+    case $kind-$depth-$after_depth in
+    pp-*) set -- -p "$size" -n 0 ;;
+    tg-0-*) set -- -p 0 -n "$size" ;;
+    tg-*-d) set -- -p 0 -n "$size" -d "$depth" ;;
+    tg-*-gp) set -- -p 0 -n 0 -gp "$depth,$size" ;;
+    esac
+    # shellcheck disable=SC2086
+    "$peer" -m "$model" -t "$threads" -ctk "$kv" -ctv "$kv" -r "$reps" -o json "$@" $more \
+        2>"$scratch/err" >"$scratch/json" || :
+    tr -d '\n' <"$scratch/json" | sed -n 's/.*"samples_ts": *\[\([^]]*\)\].*/\1/p' |
+        tr ',' '\n' | median
+}
+
+take() {        # take ours|theirs
+    rate=$("run_$1")
+    test -n "$rate" || { tail -n 3 "$scratch/err" >&2; die "no result from a run of $1: $name"; }
+    echo "$rate" >>"$scratch/$1"
+    echo "$(basename "$model") $name, round $round: $1 $rate" >&2
+}
+
+compare() {
+    : >"$scratch/ours"
+    : >"$scratch/theirs"
+    round=1
+    while test "$round" -le "$rounds"; do
+        case $((round % 2)) in          # who comes first alternates too
+        1) take ours; take theirs ;;
+        0) take theirs; take ours ;;
+        esac
+        round=$((round + 1))
+    done
+    paste "$scratch/ours" "$scratch/theirs" | awk '{ print $1 / $2 }' | sort -n >"$scratch/ratio"
+    awk -v model="$(basename "$model")" -v name="$name" -v a="$(median <"$scratch/ours")" \
+        -v b="$(median <"$scratch/theirs")" -v min="$(head -n 1 "$scratch/ratio")" \
+        -v max="$(tail -n 1 "$scratch/ratio")" 'BEGIN {
+            printf "%-28s %-16s %10.2f %10.2f %8.3f   %.3f - %.3f\n", model, name, a, b, a / b, min, max
+        }'
+}
+
+cpu=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)
+echo "$version, $peer$more"
+echo "$(date +%F), ${cpu:-$(uname -m)}, $threads threads, KV $kv, $rounds rounds, median of $reps" \
+    "in each, load $load"
+printf '%-28s %-16s %10s %10s %8s   %s\n' model test gemkv peer ratio 'of rounds'
+for model; do
+    kind=pp depth=0
+    for size in $(echo "$prompts" | tr , ' '); do
+        name=pp$size
+        test "$size" = 0 || compare
+    done
+    kind=tg size=$gen
+    for depth in $(echo "$depths" | tr , ' '); do
+        name=tg$size
+        test "$depth" = 0 || name="$name @ d$depth"
+        test "$size" != 0 || continue
+        if test "$depth" != 0 && test -z "$after_depth"; then
+            echo "peers.sh: $peer cannot write after a depth: no $name" >&2
+            continue
+        fi
+        compare
+    done
+done
