@@ -221,7 +221,7 @@ static void test_mul(const struct gkv__simd *k, const struct gkv__quant *q)
 
     for (size_t im = 0; im < sizeof ms / sizeof *ms; im++)
         for (size_t kk = block; kk <= 3 * block; kk += block)
-            for (size_t n = 1; n <= 2 * mul->nr + 3; n += n < 3 ? 1 : 7)
+            for (size_t n = 1; n <= 2 * (size_t)mul->nr + 3; n += n < 3 ? 1 : 7)
                 for (int any = 0; any < 2; any++) {
                     const size_t m = ms[im], ldc = n + 2, stride = kk / q->block * q->bytes;
                     const size_t n_panels = (n + mul->nr - 1) / mul->nr, units = kk / mul->unit;

@@ -36,6 +36,7 @@ static vi i8_step(vi s, vi u, vi q)
 
 typedef int32_t eight __attribute__((vector_size(32)));
 #define i8_dot32(u, q) dot32((eight)(u), (eight)(q))
+#define i8_dot64(u, q, v, r) (i8_dot32(u, q) + i8_dot32(v, r))
 static eight dot32(eight u, eight q)
 {
     eight s = { 0 };

@@ -20,6 +20,7 @@
  *     i8_step(s, u, q) s plus, in each lane, four products of unsigned u and signed q
  *     i8_finish(s)     the sum as a 32-bit integer
  *     i8_dot32(u, q)   32 products in eight lanes
+ *     i8_dot64(u, q, v, r)  32 more, u and v at most 31
  *     i8_pauses(top)   1 if a sum of 32 products with u <= top and no start would not fit what
  *                      i8_step sums in, so that it must be finished half-way
  *     I16              1: formats of eight bits go with activations of 16, as without VNNI
@@ -310,13 +311,13 @@ INLINE v8f splat8(float x)
     return x - (v8f){ 0 };
 }
 
-/* What a group of 32 adds to eight partial sums: d[h] are the scales of weights times
- * activations. */
-INLINE v8f group(v8i sum, const float *d0, const float *d1, int halves)
+/* What 32 or 64 products add to eight partial sums; d0 and, of the upper four, d1: scales of
+ * weights times activations. */
+INLINE v8f group(v8i sum, const float *d0, const float *d1, int two)
 {
     v8f d = splat8(*d0);
 
-    if (halves)
+    if (two)
         d = __builtin_shufflevector(d, splat8(*d1), 0, 1, 2, 3, 12, 13, 14, 15);
     return __builtin_convertvector(sum, v8f) * d;
 }
@@ -328,18 +329,48 @@ struct layout { size_t bytes, sum, q; };
 
 typedef v8i FN(product_fn)(v32 u, int off, const uint8_t *q);
 
+/* Sixteen bytes of nibbles hold a block of 32, so two blocks fill a vector with the first half
+ * of each, and then with the second: u[0], u[1]. */
+INLINE void pair_fifths(v32 u[2], const uint8_t a[4], const uint8_t b[4])
+{
+    v32 x = fifth_bits(a), y = fifth_bits(b);
+
+    u[0] |= __builtin_shufflevector(x, y, UPTO16(0), UPTO16(32));
+    u[1] |= __builtin_shufflevector(x, y, UPTO16(16), UPTO16(48));
+}
+
+typedef void FN(pair_fn)(const void *row, size_t i, v32 u[2]);
+
+#define PAIR(name, more)                                                                    \
+    INLINE void pair_##name(const void *row, size_t i, v32 u[2])                            \
+    {                                                                                       \
+        const struct gkv__block_##name *b = (const struct gkv__block_##name *)row + i;      \
+        const v32 x = join(*(const v16u *)b[0].q, *(const v16u *)b[1].q);                   \
+                                                                                            \
+        u[0] = x & 15;                                                                      \
+        u[1] = right(x, 4) & 15;                                                            \
+        more;                                                                               \
+    }
+PAIR(q4_0, )
+PAIR(q4_1, )
+PAIR(q5_0, pair_fifths(u, b[0].h, b[1].h))
+PAIR(q5_1, pair_fifths(u, b[0].h, b[1].h))
+
 /* y[o] = row o of w times x, from 256 weights, per_256 bytes, at a time; what is left of a row,
  * one by one.  Weights are read once and never stored. */
-INLINE void gemv(FN(bytes_fn) *bytes, FN(scales_fn) *scales, FN(product_fn) *product, int off,
-                 int halves, int min, size_t per_256, struct layout f, float *y, const uint8_t *w,
+INLINE void gemv(FN(bytes_fn) *bytes, FN(scales_fn) *scales, FN(product_fn) *product,
+                 FN(pair_fn) *pair, int off, int halves, int min, size_t per_256, struct layout f, float *y, const uint8_t *w,
                  size_t stride, size_t n_out, const uint8_t *x, size_t n)
 {
     for (size_t at = 0; at < n; at += SEGMENT, w += SEGMENT / 256 * per_256) {
         const size_t n_units = (n - at < SEGMENT ? n - at : SEGMENT) / 32;
         const uint8_t *p = x + at / 32 * f.bytes + f.q, *row = w;
         float s[SEGMENT / 32], sum[2][SEGMENT / 32];
+        uint8_t paired[SEGMENT + 32];           /* q in the order of pairs */
 
         for (size_t i = 0; i < n_units; i++) {
+            for (size_t h = 0; pair && h < 2; h++)
+                memcpy(paired + i / 2 * 64 + 32 * h + i % 2 * 16, p + i * f.bytes + 16 * h, 16);
             memcpy(&s[i], p - f.q + i * f.bytes, sizeof *s);
             for (size_t h = 0; h <= (size_t)halves; h++)
                 memcpy(&sum[h][i], p - f.q + i * f.bytes + f.sum + 4 * h, sizeof *s);
@@ -364,6 +395,18 @@ INLINE void gemv(FN(bytes_fn) *bytes, FN(scales_fn) *scales, FN(product_fn) *pro
                 }
                 if (!halves)    /* broadcast from memory: no shuffles, which are the limit here */
                     __asm__("" : "+m"(ds));
+                if (pair) {
+#pragma GCC unroll 4
+                    for (size_t u = 0; u < 8; u += 2) {
+                        const v32u *x2 = (const v32u *)(paired + (i + u) * 32);
+                        v32 u2[2];
+
+                        pair(r, u, u2);
+                        acc[u / 2 & 1] += group(i8_dot64(u2[0], x2[0], u2[1], x2[1]), &ds[0][u],
+                                                &ds[0][u + 1], 1);
+                    }
+                    continue;
+                }
 #pragma GCC unroll 8
                 for (size_t u = 0; u < 8; u++) {
                     float dd[2], mm[2];
@@ -520,7 +563,7 @@ INLINE v8i i16_products(v32 u, int off, const uint8_t *q)
 
 #define PER_256(name) (256 / BLOCK_##name * sizeof(struct gkv__block_##name))
 
-#define GEMM_I8(name)                                                                       \
+#define GEMM_I8(name, pair)                                                                      \
     static void FN(prepare_##name##_i8)(void *to, const float *x, size_t n)                 \
     {                                                                                       \
         prepare_i8(to, x, n, OFF_##name, HALVES_##name);                                    \
@@ -538,7 +581,7 @@ INLINE v8i i16_products(v32 u, int off, const uint8_t *q)
                                offsetof(struct FN(i8h), q) }                                \
             : (struct layout){ sizeof(struct FN(i8)), offsetof(struct FN(i8), sum),         \
                                offsetof(struct FN(i8), q) };                                \
-        gemv(bytes_##name, scales_##name, i8_products, OFF_##name, HALVES_##name,           \
+        gemv(bytes_##name, scales_##name, i8_products, pair, OFF_##name, HALVES_##name,           \
              MIN_##name, PER_256(name), f, y, w, stride, n_out, x, n);                      \
     }
 
@@ -570,12 +613,13 @@ TILE_I8(i8_halves_min, 1, 1, 1)
                                       const void *x, size_t n)                              \
     {                                                                                       \
         const struct layout f = { sizeof(struct FN(i16)), 0, offsetof(struct FN(i16), q) }; \
-        gemv(bytes_##name, scales_##name, i16_products_##name, 0, 0, 0, PER_256(name), f,   \
+        gemv(bytes_##name, scales_##name, i16_products_##name, NULL, 0, 0, 0, PER_256(name), f,   \
              y, w, stride, n_out, x, n);                                                    \
     }
 
-GEMM_I8(q4_0) GEMM_I8(q4_1) GEMM_I8(q5_0) GEMM_I8(q5_1) GEMM_I8(q2_k) GEMM_I8(q3_k)
-GEMM_I8(q4_k) GEMM_I8(q5_k) GEMM_I8(q6_k)
+GEMM_I8(q4_0, pair_q4_0) GEMM_I8(q4_1, pair_q4_1) GEMM_I8(q5_0, pair_q5_0)
+GEMM_I8(q5_1, pair_q5_1) GEMM_I8(q2_k, NULL) GEMM_I8(q3_k, NULL) GEMM_I8(q4_k, NULL)
+GEMM_I8(q5_k, NULL) GEMM_I8(q6_k, NULL)
 #if I16
 static void FN(prepare_i16)(void *to, const float *x, size_t n)
 {
@@ -588,7 +632,7 @@ static void FN(gemm_i16)(float *c, size_t ldc, const void *x, size_t ldx, const 
 }
 GEMM_I16(q8_0) GEMM_I16(iq4_nl) GEMM_I16(iq4_xs)
 #else
-GEMM_I8(q8_0) GEMM_I8(iq4_nl) GEMM_I8(iq4_xs)
+GEMM_I8(q8_0, NULL) GEMM_I8(iq4_nl, NULL) GEMM_I8(iq4_xs, NULL)
 #endif
 
 static void FN(fill_int)(struct gkv__simd *k)

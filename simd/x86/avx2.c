@@ -47,6 +47,8 @@ INLINE vi i8_finish(vi s)
 #define i8_pauses(top) ((top) > 16)
 
 #define i8_dot32(u, q) i8_finish(i8_step((vi){ 0 }, (vi)(u), (vi)(q)))
+#define i8_dot64(u, q, v, r) \
+    i8_finish(i8_step(i8_step((vi){ 0 }, (vi)(u), (vi)(q)), (vi)(v), (vi)(r)))
 
 INLINE vi i16_step(vi s, vi w, vi q)
 {

@@ -31,6 +31,8 @@ INLINE vi i8_step(vi s, vi u, vi q)
 
 #define i8_dot32(u, q) \
     (v8i)_mm256_dpbusd_epi32(_mm256_setzero_si256(), (__m256i)(u), (__m256i)(q))
+#define i8_dot64(u, q, v, r) \
+    (v8i)_mm256_dpbusd_epi32((__m256i)i8_dot32(u, q), (__m256i)(v), (__m256i)(r))
 
 #include "simd/vec_impl.h"
 
