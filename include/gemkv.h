@@ -196,9 +196,9 @@ GKV_API void            gkv_session_stats(const gkv_session *s, gkv_stats *out);
  * no template, no selection; nothing ends the text.  One thread at a time.                  */
 typedef struct gkv_eval gkv_eval;
 
-/* Reserve all that n_ctx tokens need.  Of *opt count device, kv_type (NULL: f16), threads,
- * chunk, memory_limit and progress.  GKV_LIMIT when it would exceed the limit even with small
- * chunks; the error says how much it needs.  The model must outlive *out.                   */
+/* Reserve all that n_ctx tokens need.  Of *opt count device, kv_type (NULL: f16), gemm,
+ * threads, chunk, memory_limit and progress.  GKV_LIMIT when it would exceed the limit even
+ * with small chunks; the error says how much it needs.  The model must outlive *out.        */
 GKV_API gkv_status gkv_eval_open(gkv_eval **out, gkv_model *model, const gkv_options *opt,
                                  uint64_t n_ctx, gkv_error *err);
 /* Append the tokens ids[n].  logprob, unless NULL, is an array of n: logprob[i] becomes the
@@ -224,7 +224,7 @@ typedef struct {
     uint64_t    bytes_weights;                  /* that each single token reads              */
     uint64_t    bytes_position;                 /* of keys and values, per earlier token     */
     uint32_t    threads, chunk;                 /* chosen                                    */
-    const char *cpu, *kv_type;
+    const char *cpu, *kv_type, *gemm;
 } gkv_eval_info;
 GKV_API void gkv_eval_describe(const gkv_eval *e, gkv_eval_info *out);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "src/exec.h"
+#include "src/gemm.h"
 #include "src/kv.h"
 #include "src/layer.h"
 #include "src/mem.h"
@@ -231,7 +232,10 @@ void gkv_eval_describe(const gkv_eval *e, gkv_eval_info *out)
 {
     const struct gkv__shape *s = &e->model->shape;
     const struct gkv__mat *embed = &e->model->embed;
+    size_t gemm = 0;
 
+    while (gkv__gemm_named(gkv__gemm_at(gemm)) != e->plan.gemm)
+        gemm++;
     *out = (gkv_eval_info){
         .n = e->n,
         .n_ctx = e->n_ctx,
@@ -244,6 +248,7 @@ void gkv_eval_describe(const gkv_eval *e, gkv_eval_info *out)
         .chunk = e->plan.chunk,
         .cpu = e->plan.simd->level,
         .kv_type = e->cache.type->name,
+        .gemm = gkv__gemm_at(gemm),
     };
     /* Of an embedding that is not the output matrix too, a step reads one row. */
     if (embed->data != e->model->output.data)

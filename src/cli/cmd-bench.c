@@ -16,7 +16,7 @@
 #include "src/cli/view.h"
 
 enum {
-    CHUNK = 1, CPU, JSON, KV_TYPE, MEMORY, MODEL, N_DEPTH, N_GEN, N_PROMPT, QUIET,
+    CHUNK = 1, CPU, GEMM, JSON, KV_TYPE, MEMORY, MODEL, N_DEPTH, N_GEN, N_PROMPT, QUIET,
     REPETITIONS, THREADS, TTY,
     MAX_TESTS = 16
 };
@@ -34,6 +34,7 @@ static const struct opt opts[] = {
     { THREADS, 't', "threads", "N", "one per physical core", "threads" },
     { CPU, 0, "cpu", "LEVEL", "$GEMKV_CPU, else the best",
       "cap the instruction sets used" },
+    { GEMM, 0, "gemm", "own|exact|openblas", "own", "who multiplies matrices" },
     { KV_TYPE, 0, "kv-type", "f32|f16|bf16|q8_0", "f16", "type of cached keys and values" },
     { JSON, 0, "json", NULL, NULL, "write one JSON array to standard output" },
     { QUIET, 'q', "quiet", NULL, NULL, "only the result, and errors" },
@@ -75,6 +76,7 @@ static void parse(struct bench *b, const struct cmd *cmd, int argc, char **argv)
         switch (id) {
         case CHUNK:       o->chunk = (uint32_t)args_uint(&a, 16, 65536); break;
         case CPU:         b->cpu = a.value; break;
+        case GEMM:        o->gemm = args_choice(&a); break;
         case JSON:        b->json = true; break;
         case KV_TYPE:     o->kv_type = args_choice(&a); break;
         case MEMORY:      o->memory_limit = args_size(&a); break;
@@ -209,9 +211,10 @@ static void print_head(const struct bench *b)
     char          *s;
 
     gkv_model_describe(b->model, &m);
-    s = format("%s (%s), %s, %u thread%s, KV %s, median of %" PRIu64 "\n\n",
-               m.name && *m.name ? m.name : b->path, m.types, b->info.cpu, b->info.threads,
-               b->info.threads > 1 ? "s" : "", b->info.kv_type, b->repetitions);
+    s = format("%s (%s), %s, gemm %s, KV %s, %u thread%s, median of %" PRIu64 "\n\n",
+               m.name && *m.name ? m.name : b->path, m.types, b->info.cpu, b->info.gemm,
+               b->info.kv_type, b->info.threads, b->info.threads > 1 ? "s" : "",
+               b->repetitions);
     out_text(s, strlen(s));
     free(s);
     out_printf("%-20s %12s   %-23s %10s\n", "test", "tokens/s", "       min - max", "GB/s");
@@ -267,6 +270,7 @@ static void json_test(const struct bench *b, const struct test *t)
     named_uint("depth", t->depth);
     named_uint("threads", b->info.threads);
     named_string("cpu", b->info.cpu);
+    named_string("gemm", b->info.gemm);
     named_string("kv_type", b->info.kv_type);
     named_uint("chunk", b->info.chunk);
     json_key("memory");

@@ -22,7 +22,7 @@
 #include "src/cli/run.h"
 #include "src/cli/say.h"
 
-enum { CHUNK = 1, CONTEXT, CPU, FILE_, JSON, KV_TYPE, MEMORY, MODEL, QUIET, THREADS, TTY };
+enum { CHUNK = 1, CONTEXT, CPU, FILE_, GEMM, JSON, KV_TYPE, MEMORY, MODEL, QUIET, THREADS, TTY };
 
 static const struct opt opts[] = {
     { MODEL, 'm', "model", "FILE", "$GEMKV_MODEL, else the bundled model", "GGUF model" },
@@ -35,6 +35,7 @@ static const struct opt opts[] = {
     { THREADS, 't', "threads", "N", "one per physical core", "threads" },
     { CPU, 0, "cpu", "LEVEL", "$GEMKV_CPU, else the best",
       "cap the instruction sets used" },
+    { GEMM, 0, "gemm", "own|exact|openblas", "own", "who multiplies matrices" },
     { KV_TYPE, 0, "kv-type", "f32|f16|bf16|q8_0", "f16", "type of cached keys and values" },
     { JSON, 0, "json", NULL, NULL, "write one JSON object to standard output" },
     { QUIET, 'q', "quiet", NULL, NULL, "only the result, and errors" },
@@ -79,6 +80,7 @@ static void parse(struct perplexity *p, const struct cmd *cmd, int argc, char **
                 usage(cmd, "one file only");
             p->file = a.value;
             break;
+        case GEMM:    o->gemm = args_choice(&a); break;
         case JSON:    p->json = true; break;
         case KV_TYPE: o->kv_type = args_choice(&a); break;
         case MEMORY:  o->memory_limit = args_size(&a); break;
@@ -246,6 +248,7 @@ static void write_json(const struct perplexity *p)
     named_string("method", "full");
     named_string("model", p->path);
     named_string("cpu", info.cpu);
+    named_string("gemm", info.gemm);
     named_string("kv_type", info.kv_type);
     json_key("rows");
     json_open('[');

@@ -9,8 +9,8 @@ values() {
 gemkv bench -p 16,8 -n 4 -d 0,8 -r 2 -t 1 2>err | rates
 rates <err
 gemkv bench -p 16 -n 4 -d 8 -r 2 --json 2>&1 | values
-gemkv bench -p 0,8 -n 4 -d 0,8 -r 1 -t 3 --chunk 16 --kv-type f32 --json |
-    grep -o '"\(test\|n_prompt\|n_gen\|depth\|threads\|chunk\|cpu\|kv_type\|repetitions\)": [^,]*'
+gemkv bench -p 0,8 -n 4 -d 0,8 -r 1 -t 3 --chunk 16 --kv-type f32 --gemm exact --json |
+    grep -o '"\(test\|n_prompt\|n_gen\|depth\|threads\|chunk\|cpu\|gemm\|kv_type\|repetitions\)": [^,]*'
 gemkv bench -q -p 8 -n 0 -r 1 -t 2 2>&1 | rates
 gemkv bench --tty -p 8 -n 4 -d 4 -r 1 2>&1 >/dev/null | tr '\r' '\n' | grep -o '^[a-z].* 0 %'
 t bench -p 0 -n 0
