@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * bench/kernels.c - one thread: GFLOP/s of the kernels at the level in use (GEMKV_CPU caps it),
  * beside what the same core does in a loop of nothing but FMA, and beside OpenBLAS when
- * configured with it.  Candidates alternate; median of nine and the range are printed. */
+ * configured with it; then GB/s of K and V in decoding, beside what the core can only read.
+ * Candidates alternate; median of nine and the range are printed. */
 #include "config.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,6 +158,46 @@ static void formats(void)
     }
 }
 
+/* Decoding: query heads that share a KV head, f16 keys and values that no cache holds, in
+ * pieces as src/attend.c cuts them.  The first line reads them and does nothing else. */
+static void decode(void)
+{
+    enum { KV = 1 << 19, PIECE = 512, N_ROWS = 5 };
+    static const size_t rows[N_ROWS] = { 0, 1, 2, 4, 8 };
+    static double rate[N_ROWS][RUNS];
+    const size_t bytes = (size_t)KV * D * 2;
+    uint8_t *k = gkv__pages(2, bytes), *v = k + bytes;
+    volatile double sink = 0;
+    float l[8];
+
+    if (!k)
+        return;
+    for (size_t i = 0; i < 2 * bytes; i += 2)
+        memcpy(k + i, &(uint16_t){ (uint16_t)(0x3000 + i / 2 * 40503 % 2048) }, 2);
+    for (int r = 0; r < RUNS; r++)
+        for (size_t i = 0; i < N_ROWS; i++) {
+            double start = gkv__seconds();
+
+            for (size_t j = 0; j < 8; j++)
+                row[j] = GKV__ATTEND_MIN, l[j] = 0;
+            memset(ot, 0, 8 * D * sizeof *ot);
+            if (rows[i])
+                for (size_t at = 0; at < bytes; at += PIECE * D * 2)
+                    simd->attend_few[GKV__TYPE_F16](ot, row, l, qt, k + at, v + at, rows[i], PIECE, D,
+                                                    NULL);
+            else
+                sink += bench_read(k, 2 * bytes);
+            rate[i][r] = 2e-9 * (double)bytes / (gkv__seconds() - start);
+        }
+    printf("\nattend_few, head_dim %d, f16: GB/s of K and V from memory\n", D);
+    for (size_t i = 0; i < N_ROWS; i++) {
+        qsort(rate[i], RUNS, sizeof **rate, ascending);
+        printf("%zu rows%s %*.1f  (%.1f - %.1f)\n", rows[i], rows[i] ? "          " : ", only read",
+               14, rate[i][RUNS / 2], rate[i][0], rate[i][RUNS - 1]);
+    }
+    gkv__pages_free(k, 2, bytes);
+}
+
 int main(void)
 {
     static double rate[N_CASES][RUNS];
@@ -190,5 +231,6 @@ int main(void)
                rate[i][0], rate[i][RUNS - 1], 100 * rate[i][RUNS / 2] / rate[0][RUNS / 2]);
     }
     formats();
+    decode();
     return 0;
 }

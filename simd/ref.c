@@ -82,6 +82,52 @@ static void attend_ref(float *ot, float *m, float *l, const float *qt, const flo
     }
 }
 
+static void few_ref(enum gkv__type type, float *o, float *m, float *l, const float *q,
+                    const void *k, const void *v, size_t rows, size_t nk, size_t d,
+                    const int32_t *vis)
+{
+    const struct gkv__quant *t = gkv__quant_of(type);
+    const uint8_t *kb = k, *vb = v;
+
+    for (size_t r = 0; r < rows; r++, o += GKV__FEW_ROW(d), q += GKV__FEW_ROW(d))
+        for (size_t i = 0; i < nk && (!vis || (int64_t)i < vis[r]); i++) {
+            float s = 0, x, scale, p;
+            for (size_t j = 0; j < d; j++) {
+                t->to_f32(kb + (i * d + j) * t->bytes, &x, 1);
+                s += x * q[j];
+            }
+            scale = s > m[r] ? exp2f(m[r] - s) : 1;
+            m[r] = s > m[r] ? s : m[r];
+            p = exp2f(s - m[r]);
+            l[r] = l[r] * scale + p;
+            for (size_t j = 0; j < d; j++) {
+                t->to_f32(vb + (i * d + j) * t->bytes, &x, 1);
+                o[j] = o[j] * scale + p * x;
+            }
+        }
+}
+
+static void attend_few_f32_ref(float *o, float *m, float *l, const float *q, const void *k,
+                               const void *v, size_t rows, size_t nk, size_t d,
+                               const int32_t *vis)
+{
+    few_ref(GKV__TYPE_F32, o, m, l, q, k, v, rows, nk, d, vis);
+}
+
+static void attend_few_f16_ref(float *o, float *m, float *l, const float *q, const void *k,
+                               const void *v, size_t rows, size_t nk, size_t d,
+                               const int32_t *vis)
+{
+    few_ref(GKV__TYPE_F16, o, m, l, q, k, v, rows, nk, d, vis);
+}
+
+static void attend_few_bf16_ref(float *o, float *m, float *l, const float *q, const void *k,
+                                const void *v, size_t rows, size_t nk, size_t d,
+                                const int32_t *vis)
+{
+    few_ref(GKV__TYPE_BF16, o, m, l, q, k, v, rows, nk, d, vis);
+}
+
 static void rmsnorm_ref(float *y, const float *x, const float *w, size_t n, float eps)
 {
     double sum = 0;
@@ -111,6 +157,9 @@ void gkv__simd_ref(struct gkv__simd *k)
     k->nr = NR;
     k->attend = attend_ref;
     k->lanes = LANES;
+    k->attend_few[GKV__TYPE_F32] = attend_few_f32_ref;
+    k->attend_few[GKV__TYPE_F16] = attend_few_f16_ref;
+    k->attend_few[GKV__TYPE_BF16] = attend_few_bf16_ref;
     k->rmsnorm = rmsnorm_ref;
     k->swiglu = swiglu_ref;
 }

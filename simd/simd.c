@@ -85,7 +85,8 @@ static struct gkv__simd table;
 /* For gemkv info --cpu: fixed slots, then products with each tensor type. */
 #define SLOT(name, field) { name, offsetof(struct gkv__simd, field) }
 static const struct { const char *name; size_t at; } slots[] = {
-    SLOT("gemm", gemm), SLOT("attend", attend), SLOT("rmsnorm", rmsnorm), SLOT("swiglu", swiglu),
+    SLOT("gemm", gemm), SLOT("attend", attend),
+    SLOT("attend few", attend_few[GKV__TYPE_F16]), SLOT("rmsnorm", rmsnorm), SLOT("swiglu", swiglu),
 };
 enum { N_SLOTS = sizeof slots / sizeof *slots, N_LINES = N_SLOTS + GKV__N_TYPES };
 static char lines[N_LINES][32];

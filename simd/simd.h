@@ -62,6 +62,17 @@ struct gkv__mul {
 typedef void gkv__attend_fn(float *ot, float *m, float *l, const float *qt, const float *k,
                             const float *v, size_t nk, size_t d, const int32_t *vis, float *s);
 
+/* A few rows (decoding: the query heads that share one KV head) against nk keys as they lie in
+ * the cache; one function per type of cache.
+ *   o[rows][GKV__FEW_ROW(d)] += P V, unnormalised     m[rows], l[rows], GKV__ATTEND_MIN: as above
+ *   q[rows][GKV__FEW_ROW(d)]    times log2(e) / sqrt(d), zero beyond d
+ *   k, v        nk rows of d elements, packed
+ *   vis[rows]   row i sees keys 0 .. vis[i]-1; NULL: all see all */
+#define GKV__FEW_ROW(d) (((d) + 15) / 16 * 16)
+typedef void gkv__attend_few_fn(float *o, float *m, float *l, const float *q, const void *k,
+                                const void *v, size_t rows, size_t nk, size_t d,
+                                const int32_t *vis);
+
 /* y = x / sqrt(mean(x^2) + eps) * w.   Zhang and Sennrich 2019. */
 typedef void gkv__rmsnorm_fn(float *y, const float *x, const float *w, size_t n, float eps);
 
@@ -78,6 +89,7 @@ struct gkv__simd {
     struct gkv__mul  mul[GKV__N_TYPES];
     gkv__attend_fn  *attend;
     size_t           lanes;             /* of attend                                         */
+    gkv__attend_few_fn *attend_few[GKV__N_TYPES];   /* f32, f16, bf16; NULL: unpack first    */
     gkv__rmsnorm_fn *rmsnorm;
     gkv__swiglu_fn  *swiglu;
 };

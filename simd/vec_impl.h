@@ -21,6 +21,7 @@
 #include "simd/impl/gemm_int.h"
 #endif
 #include "simd/impl/attend.h"
+#include "simd/impl/attend_few.h"
 #include "simd/impl/rows.h"
 
 static void FN(fill)(struct gkv__simd *k)
@@ -42,6 +43,9 @@ static void FN(fill)(struct gkv__simd *k)
 #endif
     k->attend = FN(attend);
     k->lanes = LANES;
+    k->attend_few[GKV__TYPE_F32] = FN(attend_few_f32);
+    k->attend_few[GKV__TYPE_F16] = FN(attend_few_f16);
+    k->attend_few[GKV__TYPE_BF16] = FN(attend_few_bf16);
     k->rmsnorm = FN(rmsnorm);
     k->swiglu = FN(swiglu);
 }

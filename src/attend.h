@@ -13,5 +13,6 @@ void gkv__attend(struct gkv__exec *e, const struct gkv__cache *c, uint32_t il, f
                  const float *q, size_t n, uint64_t pos);
 
 uint64_t gkv__attend_scratch(const struct gkv__simd *simd, const struct gkv__shape *s);
+uint64_t gkv__attend_partials(const struct gkv__shape *s);      /* bytes of exec.partial     */
 
 #endif

@@ -42,6 +42,7 @@ uint64_t gkv__exec_bytes(const struct gkv__simd *simd, const struct gkv__shape *
 {
     uint64_t w[8], sum = n_threads * scratch_bytes(simd, s);
 
+    sum += round_up(gkv__attend_partials(s), ALIGN);
     for (size_t i = 0, n = widths(s, w); i < n; i++)
         sum += round_up(w[i] * chunk * sizeof(float), ALIGN);
     return sum;
@@ -65,6 +66,8 @@ gkv_status gkv__exec_open(struct gkv__exec *e, const struct gkv__simd *simd,
     if (!p)
         return gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes of work space", bytes);
     p += n_threads * e->scratch_bytes;
+    e->partial = (float *)(void *)p;
+    p += round_up(gkv__attend_partials(s), ALIGN);
     for (size_t i = 0, n = widths(s, w); i < n; i++) {
         *to[i] = (float *)(void *)p;
         p += round_up(w[i] * chunk * sizeof(float), ALIGN);

@@ -18,6 +18,7 @@ struct gkv__exec {
     uint32_t                 chunk;             /* rows at a time                            */
     uint64_t                 scratch_bytes;     /* of each thread                            */
     uint8_t                 *scratch;           /* [n_threads][scratch_bytes]                */
+    float                   *partial;           /* attention's, when it cuts the keys        */
     /* One block of rows, [chunk][...]: */
     float *h;                                   /* n_embd: normalised input                  */
     float *q, *att;                             /* n_head * head_dim                         */

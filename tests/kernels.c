@@ -342,6 +342,69 @@ static void test_attend(const struct gkv__simd *k)
     ok(worst <= 1, "attend: %s (%.2f of the bound)", k->level, worst);
 }
 
+/* Two calls one after the other, so that the running maximum moves; masked and not. */
+static void test_attend_few(const struct gkv__simd *k, const struct gkv__quant *t)
+{
+    static const size_t ds[] = { 1, 12, 64, 80, 96, 128, 256 }, rs[] = { 1, 2, 3, 4, 7, 8 };
+    static const size_t ns[] = { 1, 2, 5, 16, 37, 150 };
+    double worst = 0;
+
+    for (size_t id = 0; id < sizeof ds / sizeof *ds; id++)
+        for (size_t ir = 0; ir < sizeof rs / sizeof *rs; ir++)
+            for (size_t c = 0; c < 2 * sizeof ns / sizeof *ns; c++) {
+                const size_t d = ds[id], rows = rs[ir], nk = ns[c / 2], row = GKV__FEW_ROW(d);
+                const int masked = c % 2;
+                float *q = floats(rows * row, masked), *o = floats(rows * row, masked);
+                float *m = floats(rows, masked), *l = floats(rows, masked);
+                uint8_t *kb = blocks(t, 2 * nk * d, masked), *vb = blocks(t, 2 * nk * d, masked);
+                float *kf = malloc(2 * nk * d * sizeof *kf), *vf = malloc(2 * nk * d * sizeof *vf);
+                int32_t *vis = guard(2 * rows * sizeof *vis, masked);
+
+                t->to_f32(kb, kf, 2 * nk * d);
+                t->to_f32(vb, vf, 2 * nk * d);
+                memset(o, 0, rows * row * sizeof *o);
+                for (size_t r = 0; r < rows; r++) {
+                    m[r] = GKV__ATTEND_MIN;
+                    l[r] = 0;
+                    vis[r] = (int32_t)(masked ? r % nk + 1 : nk);
+                    vis[rows + r] = (int32_t)(masked ? r * 7 % (nk + 1) : nk);
+                    for (size_t x = 0; x < row; x++)
+                        q[r * row + x] = x < d ? 4 * q[r * row + x] : 0;
+                }
+                for (size_t b = 0; b < 2; b++)
+                    k->attend_few[t->type](o, m, l, q, kb + b * nk * d * t->bytes,
+                                           vb + b * nk * d * t->bytes, rows, nk, d,
+                                           masked ? vis + b * rows : NULL);
+                for (size_t r = 0; r < rows; r++) {
+                    double score[300], max = -INFINITY, sum = 0;
+
+                    for (size_t j = 0; j < 2 * nk; j++) {
+                        int seen = (int32_t)(j % nk) < vis[j / nk * rows + r];
+                        score[j] = seen ? 0 : -INFINITY;
+                        for (size_t x = 0; x < d && seen; x++)
+                            score[j] += (double)q[r * row + x] * (double)kf[j * d + x];
+                        max = fmax(max, score[j]);
+                    }
+                    for (size_t j = 0; j < 2 * nk; j++)
+                        sum += score[j] = exp2(score[j] - max);
+                    for (size_t x = 0; x < d; x++) {
+                        double want = 0, mag = 0, bound;
+                        for (size_t j = 0; j < 2 * nk; j++) {
+                            want += score[j] / sum * (double)vf[j * d + x];
+                            mag += score[j] / sum * fabs((double)vf[j * d + x]);
+                        }
+                        bound = (0.7 * 4 * (double)(d * (d + 2)) + 4 * (double)nk + 16) * EPS * mag;
+                        worst = fmax(worst, fabs((double)o[r * row + x] / (double)l[r] - want) /
+                                            (bound + 1e-30));
+                    }
+                }
+                free(kf);
+                free(vf);
+                release();
+            }
+    ok(worst <= 1, "attend_few %s: %s (%.2f of the bound)", t->name, k->level, worst);
+}
+
 static void test_rows(const struct gkv__simd *k)
 {
     double norm = 0, glu = 0;
@@ -381,6 +444,8 @@ static void test_level(const struct gkv__simd *k)
         test_dot(k, gkv__quant_of((enum gkv__type)t));
         if (k->mul[t].form)
             test_mul(k, gkv__quant_of((enum gkv__type)t));
+        if (k->attend_few[t])
+            test_attend_few(k, gkv__quant_of((enum gkv__type)t));
     }
     test_all_f16(k);
     test_gemm(k);

@@ -26,6 +26,11 @@ tests_libwide_la_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_AVX2) -ffp-contract=fast -Wno-p
 tests_kernels_test_LDADD += tests/libwide.la
 endif
 
+TESTS += tests/unit-attend.test
+check_PROGRAMS += tests/unit-attend.test
+tests_unit_attend_test_SOURCES = tests/unit-attend.c tests/tap.h
+tests_unit_attend_test_LDADD   = src/libcore.la
+
 TESTS += tests/unit-token.test
 check_PROGRAMS += tests/unit-token.test
 tests_unit_token_test_SOURCES = tests/unit-token.c tests/tap.h

@@ -6,15 +6,15 @@ INLINE void scores(int mr, float *s, const float *k, const float *qt, size_t d)
 {
     vf acc[16][4];
 
-#pragma GCC unroll 16
+    UNROLL
     for (int r = 0; r < mr; r++)
-#pragma GCC unroll 4
+        UNROLL
         for (int j = 0; j < ANV; j++)
             acc[r][j] = splat(0);
     tile(mr, ANV, acc, k, d, qt, LANES, d);
-#pragma GCC unroll 16
+    UNROLL
     for (int r = 0; r < mr; r++)
-#pragma GCC unroll 4
+        UNROLL
         for (int j = 0; j < ANV; j++)
             store(s + r * LANES + j * VW, acc[r][j]);
 }
@@ -25,27 +25,27 @@ INLINE void values(int mr, float *ot, const vf *scale, const float *v, size_t d,
 {
     vf acc[16][4];
 
-#pragma GCC unroll 16
+    UNROLL
     for (int r = 0; r < mr; r++)
-#pragma GCC unroll 4
+        UNROLL
         for (int j = 0; j < ANV; j++)
             acc[r][j] = load(ot + r * LANES + j * VW) * scale[j];
     for (size_t i = 0; i < nk; i++) {
         vf row[4];
-#pragma GCC unroll 4
+        UNROLL
         for (int j = 0; j < ANV; j++)
             row[j] = load(p + i * LANES + (size_t)j * VW);
-#pragma GCC unroll 16
+        UNROLL
         for (int r = 0; r < mr; r++) {
             float x = v[i * d + (size_t)r];
-#pragma GCC unroll 4
+            UNROLL
             for (int j = 0; j < ANV; j++)
                 acc[r][j] += row[j] * x;
         }
     }
-#pragma GCC unroll 16
+    UNROLL
     for (int r = 0; r < mr; r++)
-#pragma GCC unroll 4
+        UNROLL
         for (int j = 0; j < ANV; j++)
             store(ot + r * LANES + j * VW, acc[r][j]);
 }

@@ -73,7 +73,7 @@ static float FN(dot_f32)(const void *w, const float *x, size_t n)
     float tail = 0;
 
     for (; i + 4 * VW <= n; i += 4 * VW)
-#pragma GCC unroll 4
+        UNROLL
         for (int j = 0; j < 4; j++)
             s[j] += load(p + i + j * VW) * load(x + i + j * VW);
     for (; i + VW <= n; i += VW)
@@ -92,7 +92,7 @@ static float FN(dot_f32)(const void *w, const float *x, size_t n)
         float tail = 0;                                                                     \
                                                                                             \
         for (; i + 4 * VW <= n; i += 4 * VW)                                                \
-            _Pragma("GCC unroll 4")                                                         \
+            UNROLL                                                                          \
             for (int j = 0; j < 4; j++)                                                     \
                 s[j] += conv(*(const vhu *)(p + i + j * VW)) * load(x + i + j * VW);        \
         for (; i + VW <= n; i += VW)                                                        \

@@ -6,7 +6,7 @@
 
 #include <math.h>
 #include <string.h>
-#if defined(__F16C__) || defined(__AVX512F__)
+#if defined(__AVX2__)
 #include <immintrin.h>
 #endif
 
@@ -14,6 +14,14 @@
 #define PASTE(a, b) PASTE_(a, b)
 #define FN(name) PASTE(name, SUFFIX)
 #define INLINE static inline __attribute__((always_inline))
+
+/* Before loops over accumulators, whose trip counts are constants: they must not be loops, or
+ * the accumulators are in memory.  Each compiler ignores the other's spelling. */
+#ifdef __clang__
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
 
 enum { NR = NV * VW, LANES = ANV * VW };
 

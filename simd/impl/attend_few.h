@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * attend_few.h - a few query rows against many keys, as in decoding.  The vectors run along
+ * the head, so no lane is idle, and K and V are converted in registers: their bytes come from
+ * memory once, and little else does. */
+
+/* Lane i is the sum of the lanes of x[i].  A step folds two vectors into one; which two, and
+ * where their halves go, is such that each shuffle is one instruction. */
+#define FOLD_(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#define FOLD(a, b, some, others) (FOLD_(a, b, some) + FOLD_(a, b, others))
+#define LIST(...) __VA_ARGS__
+#if VW == 16
+#define FOLD16(a, b) FOLD(a, b, \
+    LIST(0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23), \
+    LIST(8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31))
+#define FOLD8(a, b) FOLD(a, b, \
+    LIST(0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27), \
+    LIST(4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31))
+#define FOLD4(a, b) FOLD(a, b, \
+    LIST(0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29), \
+    LIST(2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31))
+#define FOLD2(a, b) FOLD(a, b, \
+    LIST(0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28, 30), \
+    LIST(1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31))
+#else
+#define FOLD8(a, b) FOLD(a, b, LIST(0, 1, 2, 3, 8, 9, 10, 11), LIST(4, 5, 6, 7, 12, 13, 14, 15))
+#define FOLD4(a, b) FOLD(a, b, LIST(0, 1, 8, 9, 4, 5, 12, 13), LIST(2, 3, 10, 11, 6, 7, 14, 15))
+#define FOLD2(a, b) FOLD(a, b, LIST(0, 2, 8, 10, 4, 6, 12, 14), LIST(1, 3, 9, 11, 5, 7, 13, 15))
+#endif
+INLINE vf vsums(const vf x[VW])
+{
+    vf a[4];
+
+    UNROLL
+    for (int i = 0; i < 4; i++)
+#if VW == 16
+        a[i] = FOLD8(FOLD16(x[i], x[i + 4]), FOLD16(x[i + 8], x[i + 12]));
+#else
+        a[i] = FOLD8(x[i], x[i + 4]);
+#endif
+    return FOLD2(FOLD4(a[0], a[1]), FOLD4(a[2], a[3]));
+}
+
+/* Elements i .. i + VW - 1 of p, which holds f32, f16 or bf16 (type is a constant). */
+INLINE vf cached(enum gkv__type type, const void *p, size_t i)
+{
+    if (type == GKV__TYPE_F32)
+        return load((const float *)p + i);
+    return type == GKV__TYPE_F16 ? from_f16(*(const vhu *)((const uint16_t *)p + i))
+                                 : from_bf16(*(const vhu *)((const uint16_t *)p + i));
+}
+
+/* The same with zeros from element i + n on: the end of a row whose length is no multiple of
+ * VW, and what follows may be the end of the cache. */
+INLINE vf cached_end(enum gkv__type type, const void *p, size_t i, size_t n)
+{
+    uint32_t buf[VW] = { 0 };
+    const size_t bytes = type == GKV__TYPE_F32 ? 4 : 2;
+
+    memcpy(buf, (const char *)p + i * bytes, n * bytes);
+    return cached(type, buf, 0);
+}
+
+/* What the next step will read, n bytes (a constant) of it; beyond the end it does no harm. */
+INLINE const char *fetch(const char *p, size_t n)
+{
+    UNROLL
+    for (size_t i = 0; i < n; i += 64)
+        __builtin_prefetch(p + i);
+    return p + n;
+}
+
+/* s[nk][rt] = k[nk, d] q[rt, d]^T:  VW dot products at a time, of rt rows and VW / rt keys.
+ * The last key stands in for keys beyond the end; their scores are far below any. */
+INLINE void few_scores(enum gkv__type type, int rt, float *s, const float *q, const void *k,
+                       size_t nk, size_t d, const char *next)
+{
+    const int kt = VW / rt;
+    const size_t dq = GKV__FEW_ROW(d), bytes = type == GKV__TYPE_F32 ? 4 : 2;
+
+    for (size_t i = 0; i < nk; i += (size_t)kt) {
+        vf acc[VW];
+        size_t at[VW], x = 0;
+
+        UNROLL
+        for (int c = 0; c < kt; c++)
+            at[c] = (i + (size_t)c < nk ? i + (size_t)c : nk - 1) * d;
+        UNROLL
+        for (int a = 0; a < VW; a++)
+            acc[a] = splat(0);
+        for (; x + VW <= d; x += VW) {
+            vf row[4];
+            next = fetch(next, (size_t)kt * VW * bytes);
+            UNROLL
+            for (int r = 0; r < rt; r++)
+                row[r] = load(q + (size_t)r * dq + x);
+            UNROLL
+            for (int c = 0; c < kt; c++) {
+                vf key = cached(type, k, at[c] + x);
+                UNROLL
+                for (int r = 0; r < rt; r++)
+                    acc[c * rt + r] += key * row[r];
+            }
+        }
+        if (x < d)
+            UNROLL
+            for (int c = 0; c < kt; c++) {
+                vf key = cached_end(type, k, at[c] + x, d - x);
+                UNROLL
+                for (int r = 0; r < rt; r++)
+                    acc[c * rt + r] += key * load(q + (size_t)r * dq + x);
+            }
+        store(s + i * (size_t)rt, vsums(acc));
+    }
+    for (size_t i = nk * (size_t)rt; i % VW; i++)
+        s[i] = 3 * GKV__ATTEND_MIN;
+}
+
+/* o[rt][ns * VW] = o * scale[rt] + p[nk, rt]^T v[nk, ...], columns from x on;  n < VW: only so
+ * many of the one vector's columns exist in v. */
+INLINE const char *few_values(enum gkv__type type, int rt, int ns, float *o, const float *scale,
+                              const void *v, const float *p, size_t nk, size_t d, size_t x,
+                              size_t n, const char *next)
+{
+    const size_t dq = GKV__FEW_ROW(d), bytes = type == GKV__TYPE_F32 ? 4 : 2;
+    vf acc[4][16];
+
+    o += x;
+    UNROLL
+    for (int r = 0; r < rt; r++)
+        UNROLL
+        for (int j = 0; j < ns; j++)
+            acc[r][j] = load(o + (size_t)r * dq + (size_t)j * VW) * scale[r];
+    for (size_t i = 0; i < nk; i++) {
+        vf row[16];
+        next = fetch(next, (size_t)ns * VW * bytes);
+        UNROLL
+        for (int j = 0; j < ns; j++)
+            row[j] = n < VW ? cached_end(type, v, i * d + x, n)
+                            : cached(type, v, i * d + x + (size_t)j * VW);
+        UNROLL
+        for (int r = 0; r < rt; r++) {
+            float w = p[i * (size_t)rt + (size_t)r];
+            UNROLL
+            for (int j = 0; j < ns; j++)
+                acc[r][j] += row[j] * w;
+        }
+    }
+    UNROLL
+    for (int r = 0; r < rt; r++)
+        UNROLL
+        for (int j = 0; j < ns; j++)
+            store(o + (size_t)r * dq + (size_t)j * VW, acc[r][j]);
+    return next;
+}
+
+enum { FEW_KEYS = 128 };        /* of a step, at most */
+
+/* rt rows (1, 2 or 4, a divisor of VW, so that a vector of scores always holds the same rows)
+ * against the keys of one step; next: the keys of the one after it. */
+INLINE void few(enum gkv__type type, int rt, float *o, float *m, float *l, const float *q,
+                const void *k, const void *v, size_t nk, size_t d, size_t key,
+                const int32_t *vis, const void *next)
+{
+    const int ns = VW / rt;
+    const size_t n = (nk * (size_t)rt + VW - 1) / VW * VW;
+    float s[FEW_KEYS * 4], lane[VW], scale[4];
+    vf max, sum = splat(0);
+    size_t x = 0;
+
+    few_scores(type, rt, s, q, k, nk, d, v);
+    for (int r = 0; vis && r < rt; r++)         /* exp2 gives exactly 0 */
+        for (size_t i = 0; i < nk; i++)
+            if ((int64_t)(key + i) >= vis[r])
+                s[i * (size_t)rt + (size_t)r] = 3 * GKV__ATTEND_MIN;
+
+    max = load(s);
+    for (size_t i = VW; i < n; i += VW)
+        max = vmax(load(s + i), max);
+    store(lane, max);
+    for (int r = 0; r < rt; r++) {
+        float top = m[r];
+        for (int i = r; i < VW; i += rt)
+            top = lane[i] > top ? lane[i] : top;
+        for (int i = r; i < VW; i += rt)
+            lane[i] = top;
+        scale[r] = vexp2(splat(m[r] - top))[0];
+        m[r] = top;
+    }
+    max = load(lane);
+    for (size_t i = 0; i < n; i += VW) {
+        vf e = vexp2(load(s + i) - max);
+        sum += e;
+        store(s + i, e);
+    }
+    store(lane, sum);
+    for (int r = 0; r < rt; r++) {
+        l[r] *= scale[r];
+        for (int i = r; i < VW; i += rt)
+            l[r] += lane[i];
+    }
+
+    for (; x + (size_t)ns * VW <= d; x += (size_t)ns * VW)
+        next = few_values(type, rt, ns, o, scale, v, s, nk, d, x, VW, next);
+    for (; x + VW <= d; x += VW)
+        next = few_values(type, rt, 1, o, scale, v, s, nk, d, x, VW, next);
+    if (x < d)
+        few_values(type, rt, 1, o, scale, v, s, nk, d, x, d - x, next);
+}
+
+/* Steps are so short that K and V of this one and K of the next fit in the first-level cache:
+ * while scores are computed V is fetched, while values are, the next step's K. */
+INLINE void few_rows(enum gkv__type type, float *o, float *m, float *l, const float *q,
+                     const void *k, const void *v, size_t rows, size_t nk, size_t d,
+                     const int32_t *vis)
+{
+    const size_t dq = GKV__FEW_ROW(d), bytes = type == GKV__TYPE_F32 ? 4 : 2;
+    size_t step = 8192 / (d * bytes) / 16 * 16;
+
+    step = step < 16 ? 16 : step > FEW_KEYS ? FEW_KEYS : step;
+    for (size_t i = 0; i < nk; i += step) {
+        const char *k0 = (const char *)k + i * d * bytes, *v0 = (const char *)v + i * d * bytes;
+        const char *next = i + step < nk ? k0 + step * d * bytes : v0;
+        const size_t n = nk - i < step ? nk - i : step;
+        size_t r = 0;
+
+        for (; r + 4 <= rows; r += 4)
+            few(type, 4, o + r * dq, m + r, l + r, q + r * dq, k0, v0, n, d, i,
+                vis ? vis + r : NULL, next);
+        for (; r + 2 <= rows; r += 2)
+            few(type, 2, o + r * dq, m + r, l + r, q + r * dq, k0, v0, n, d, i,
+                vis ? vis + r : NULL, next);
+        if (r < rows)
+            few(type, 1, o + r * dq, m + r, l + r, q + r * dq, k0, v0, n, d, i,
+                vis ? vis + r : NULL, next);
+    }
+}
+
+#define FEW(name, type)                                                                     \
+    static void FN(name)(float *o, float *m, float *l, const float *q, const void *k,       \
+                         const void *v, size_t rows, size_t nk, size_t d,                   \
+                         const int32_t *vis)                                                \
+    {                                                                                       \
+        few_rows(type, o, m, l, q, k, v, rows, nk, d, vis);                                 \
+    }
+FEW(attend_few_f32, GKV__TYPE_F32)
+FEW(attend_few_f16, GKV__TYPE_F16)
+FEW(attend_few_bf16, GKV__TYPE_BF16)

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * unit-attend.c - attention through a cache, against double precision on what the cache holds:
+ * every level, few rows and many, keys in one piece and in several, at the beginning and deep
+ * in the text; and the same bytes from one thread and from three. */
+#include "config.h"
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "src/attend.h"
+#include "tests/tap.h"
+
+enum { N_MAX = 61, POS_MAX = 1500 };
+
+static uint32_t state = 54321;
+
+static float uniform(void)
+{
+    state ^= state << 13;
+    state ^= state >> 17;
+    state ^= state << 5;
+    return (float)((double)state / 2147483648.0 - 1);
+}
+
+/* out[n][n_head * d] in double */
+static void truth(double *out, const struct gkv__shape *s, const struct gkv__cache *c,
+                  const float *q, size_t n, uint64_t pos)
+{
+    const size_t d = s->head_dim, g = s->n_head / s->n_head_kv;
+    static double p[POS_MAX + N_MAX];
+    float row[256];
+
+    for (size_t t = 0; t < n; t++)
+        for (size_t ih = 0; ih < s->n_head; ih++) {
+            const float *qi = q + (t * s->n_head + ih) * d;
+            double *o = out + (t * s->n_head + ih) * d, max = -INFINITY, sum = 0;
+
+            for (uint64_t key = 0; key <= pos + t; key++) {
+                c->type->to_f32(gkv__cache_k(c, 1, (uint32_t)(ih / g), key), row, d);
+                p[key] = 0;
+                for (size_t x = 0; x < d; x++)
+                    p[key] += (double)qi[x] * (double)row[x] / sqrt((double)d);
+                max = fmax(max, p[key]);
+            }
+            memset(o, 0, d * sizeof *o);
+            for (uint64_t key = 0; key <= pos + t; key++) {
+                double w = exp(p[key] - max);
+                sum += w;
+                c->type->to_f32(gkv__cache_v(c, 1, (uint32_t)(ih / g), key), row, d);
+                for (size_t x = 0; x < d; x++)
+                    o[x] += w * (double)row[x];
+            }
+            for (size_t x = 0; x < d; x++)
+                o[x] /= sum;
+        }
+}
+
+static void check(const struct gkv__shape *s, const char *type)
+{
+    static const size_t ns[] = { 1, 2, 3, 5, 6, 11, 13, 25, N_MAX };
+    static const uint64_t ps[] = { 0, 1, 511, 640, POS_MAX };
+    const size_t row = (size_t)s->n_head * s->head_dim, kv = (size_t)s->n_head_kv * s->head_dim;
+    float *k = malloc((POS_MAX + N_MAX) * kv * sizeof *k), *v = malloc((POS_MAX + N_MAX) * kv * sizeof *v);
+    float *q = malloc(N_MAX * row * sizeof *q), *out = malloc(2 * N_MAX * row * sizeof *out);
+    double *want = malloc(N_MAX * row * sizeof *want);
+    const unsigned cpu = gkv__cpu_detect();
+    struct gkv__cache c;
+    /* A score is a sum of d products, at most 9 d / sqrt(d); its error is relative in a weight
+     * and in their sum.  |v| <= 1. */
+    const double bound = 2 * 9 * sqrt(s->head_dim) * (s->head_dim + 2) * FLT_EPSILON / 2;
+    double worst[8] = { 0 };
+    int differ[8] = { 0 };
+    const char *level;
+    unsigned mask;
+
+    for (size_t i = 0; i < (POS_MAX + N_MAX) * kv; i++) {
+        k[i] = 3 * uniform();
+        v[i] = uniform();
+    }
+    for (size_t i = 0; i < N_MAX * row; i++)
+        q[i] = 3 * uniform();
+    if (gkv__cache_open(&c, gkv__quant_named(type), 2, s->n_head_kv, s->head_dim, POS_MAX + N_MAX,
+                        NULL) != GKV_OK)
+        exit(1);
+    gkv__cache_put(&c, 1, 0, k, v, POS_MAX + N_MAX);
+    for (size_t in = 0; in < sizeof ns / sizeof *ns; in++)
+        for (size_t ip = 0; ip < sizeof ps / sizeof *ps; ip++) {
+            const size_t n = ns[in];
+
+            truth(want, s, &c, q, n, ps[ip]);
+            for (size_t i = 0; (level = gkv__simd_level(i, &mask)); i++) {
+                struct gkv__simd simd;
+                struct gkv__exec e = { 0 };
+
+                if ((mask & cpu) != mask)
+                    continue;
+                gkv__simd_init(&simd, mask);
+                for (unsigned t = 0; t < 2; t++) {
+                    if (gkv__exec_open(&e, &simd, NULL, s, 1 + 2 * t, N_MAX, NULL) != GKV_OK)
+                        exit(1);
+                    gkv__attend(&e, &c, 1, out + t * N_MAX * row, q, n, ps[ip]);
+                    gkv__exec_close(&e);
+                }
+                differ[i] |= memcmp(out, out + N_MAX * row, n * row * sizeof *out);
+                for (size_t x = 0; x < n * row; x++)
+                    worst[i] = fmax(worst[i], fabs((double)out[x] - want[x]));
+            }
+        }
+    for (size_t i = 0; (level = gkv__simd_level(i, &mask)); i++)
+        if ((mask & cpu) == mask)
+            ok(worst[i] <= bound && !differ[i], "%s, head_dim %u, %u heads on %u: %s (%.1e of %.1e)", type,
+               s->head_dim, s->n_head, s->n_head_kv, level, worst[i], bound);
+    gkv__cache_close(&c);
+    free(k);
+    free(v);
+    free(q);
+    free(out);
+    free(want);
+}
+
+int main(void)
+{
+    static const struct { const char *type; uint32_t head_dim, n_head, n_head_kv; } cases[] = {
+        { "f32", 24, 2, 2 }, { "f16", 64, 8, 2 }, { "bf16", 20, 3, 1 }, { "q8_0", 32, 6, 2 },
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct gkv__shape s = { .n_layer = 2, .n_embd = 16, .n_ff = 16, .n_rot = 8,
+                                .head_dim = cases[i].head_dim, .n_head = cases[i].n_head,
+                                .n_head_kv = cases[i].n_head_kv };
+        check(&s, cases[i].type);
+    }
+    return done();
+}
