@@ -17,6 +17,7 @@
 #include "simd/impl/formats.h"
 #include "simd/impl/gemm.h"
 #if INV
+#include "simd/impl/tile.h"
 #include "simd/impl/scales.h"
 #include "simd/impl/gemm_int.h"
 #endif

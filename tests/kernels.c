@@ -215,12 +215,12 @@ static void test_mul(const struct gkv__simd *k, const struct gkv__quant *q)
     static const size_t ms[] = { 1, 3, 4, 6, 13 };
     const struct gkv__mul *mul = &k->mul[q->type];
     const size_t block = q->block > mul->unit ? q->block : mul->unit;
-    const int top = strcmp(mul->form, "i8") ? 32767 : 127;
+    const int top = strcmp(mul->form, "i16") ? 127 : 32767;
     double worst = 0, worst_gemv = 0;
     int poison = 0;
 
     for (size_t im = 0; im < sizeof ms / sizeof *ms; im++)
-        for (size_t kk = block; kk <= 3 * block; kk += block)
+        for (size_t kk = block; kk <= (mul->unit < 32 ? 94 : 3 * block); kk += mul->unit < 32 ? 46 : block)
             for (size_t n = 1; n <= 2 * (size_t)mul->nr + 3; n += n < 3 ? 1 : 7)
                 for (int any = 0; any < 2; any++) {
                     const size_t m = ms[im], ldc = n + 2, stride = kk / q->block * q->bytes;
@@ -254,7 +254,7 @@ static void test_mul(const struct gkv__simd *k, const struct gkv__quant *q)
                             }
                             for (size_t g = 0; g < kk; g += 32) {
                                 double largest = 0, sum = 0, abs_w = 0, abs_x = 0;
-                                for (size_t i = g; i < g + 32; i++) {
+                                for (size_t i = g; i < g + 32 && i < kk; i++) {
                                     double a = (double)x[r * kk + i], b = (double)f[j * kk + i];
                                     want += a * b;
                                     largest = fmax(largest, fabs(b));
@@ -264,6 +264,8 @@ static void test_mul(const struct gkv__simd *k, const struct gkv__quant *q)
                                 }
                                 /* scale and minimum are at most some times the largest weight */
                                 bound += 8 * (double)(kk / 32 + 8) * EPS * largest * sum;
+                                if (mul->unit < 32)     /* sums are in f32 */
+                                    bound += (double)kk * EPS * largest * sum;
                                 if (any)
                                     bound += abs_w * abs_x / top * (0.5 + 4 * top * EPS);
                             }

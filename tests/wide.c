@@ -44,11 +44,21 @@ static eight dot32(eight u, eight q)
     return s;
 }
 
+#define BMR 8
+#define BNV 3
+INLINE vf bf16_dp(vf s, vi w, vi x)
+{
+    s += (vf)(w << 16) * (vf)(x << 16);
+    return s + (vf)(w & (int32_t)0xffff0000) * (vf)(x & (int32_t)0xffff0000);
+}
+
 #include "simd/vec_impl.h"
+#include "simd/impl/gemm_bf16.h"
 
 void fill_wide_table(struct gkv__simd *k)
 {
     gkv__simd_ref(k);
     fill_wide(k);
+    fill_bf16_wide(k);
     k->level = "avx512's shapes on avx2";
 }

@@ -91,30 +91,6 @@ INLINE void prepare_i8(void *to, const float *x, size_t n, int off, int halves)
 
 /* ---- weights ------------------------------------------------------------------------------ */
 
-typedef v8i v8iu __attribute__((aligned(4), may_alias));
-typedef int8_t v16b __attribute__((vector_size(16)));
-typedef int16_t v16s __attribute__((vector_size(32)));
-typedef v16s v16su __attribute__((aligned(2), may_alias));
-
-INLINE void transpose8(v8i r[8])
-{
-    v8i a[8], b[8];
-
-    for (int i = 0; i < 8; i += 2) {
-        a[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
-        a[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
-    }
-    for (int i = 0; i < 8; i += 4)
-        for (int j = 0; j < 2; j++) {
-            b[i + j] = __builtin_shufflevector(a[i + j], a[i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
-            b[i + j + 2] = __builtin_shufflevector(a[i + j], a[i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
-        }
-    for (int i = 0; i < 4; i++) {
-        r[i] = __builtin_shufflevector(b[i], b[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
-        r[i + 4] = __builtin_shufflevector(b[i], b[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
-    }
-}
-
 _Static_assert(INR % 8 == 0, "weights are transposed eight outputs at a time");
 
 typedef v32 FN(bytes_fn)(const void *row, size_t i, float d[2], float m[2]);
@@ -124,6 +100,10 @@ INLINE size_t i8_block(int halves, int min)
 {
     return (size_t)INR * (32 + 4 * (size_t)(halves + 1) * (size_t)(min + 1));
 }
+
+typedef int8_t v16b __attribute__((vector_size(16)));
+typedef int16_t v16s __attribute__((vector_size(32)));
+typedef v16s v16su __attribute__((aligned(2), may_alias));
 
 INLINE void pack_i8(FN(bytes_fn) *bytes, int halves, int min, void *panel, const void *w,
                     size_t stride, size_t n, size_t k)
@@ -152,52 +132,6 @@ INLINE void pack_i8(FN(bytes_fn) *bytes, int halves, int min, void *panel, const
 }
 
 /* ---- products ----------------------------------------------------------------------------- */
-
-INLINE vi isplat(int32_t x)
-{
-    return x - (vi){ 0 };
-}
-
-INLINE int32_t four(const uint8_t *p)
-{
-    int32_t x;
-
-    memcpy(&x, p, sizeof x);
-    return x;
-}
-
-INLINE vi load_i(const void *p)
-{
-    vi v;
-
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-
-INLINE void int_store(int mr, float *c, size_t ldc, vf acc[8][4], size_t n, int add)
-{
-    if (n == INR) {
-#pragma GCC unroll 8
-        for (int r = 0; r < mr; r++)
-#pragma GCC unroll 4
-            for (int j = 0; j < INV; j++) {
-                float *p = c + (size_t)r * ldc + (size_t)j * VW;
-                store(p, add ? load(p) + acc[r][j] : acc[r][j]);
-            }
-    } else {
-        float buf[8 * INR];
-#pragma GCC unroll 8
-        for (int r = 0; r < mr; r++)
-#pragma GCC unroll 4
-            for (int j = 0; j < INV; j++)
-                store(buf + r * INR + j * VW, acc[r][j]);
-        for (int r = 0; r < mr; r++)
-            for (size_t j = 0; j < n; j++) {
-                float *p = c + (size_t)r * ldc + j;
-                *p = add ? *p + buf[(size_t)r * INR + j] : buf[(size_t)r * INR + j];
-            }
-    }
-}
 
 INLINE void i8_tile(int mr, int halves, int min, int seg, float *c, size_t ldc, const uint8_t *x,
                     size_t ldx, const uint8_t *w, size_t n, size_t k, int add)
@@ -277,7 +211,7 @@ INLINE void i8_tile(int mr, int halves, int min, int seg, float *c, size_t ldc, 
             }
         }
     }
-    int_store(mr, c, ldc, acc, n, add);
+    tile_store(mr, INV, c, ldc, acc, n, add);
 }
 
 INLINE void gemm_i8(int halves, int min, int seg, float *c, size_t ldc, const void *x, size_t ldx,
@@ -531,7 +465,7 @@ INLINE void i16_tile(int mr, float *c, size_t ldc, const uint8_t *x, size_t ldx,
                 acc[r][j] += __builtin_convertvector(s[r][j], vf) * (load(d + (size_t)j * VW) * f);
         }
     }
-    int_store(mr, c, ldc, acc, n, add);
+    tile_store(mr, INV, c, ldc, acc, n, add);
 }
 
 INLINE void gemm_i16(float *c, size_t ldc, const void *x, size_t ldx, const void *panels, size_t m,

@@ -11,8 +11,6 @@
 typedef uint8_t v8b __attribute__((vector_size(8)));
 typedef int8_t v8c __attribute__((vector_size(8)));
 typedef uint16_t v8h __attribute__((vector_size(16)));
-typedef int32_t v8i __attribute__((vector_size(32)));
-typedef float v8f __attribute__((vector_size(32)));
 
 INLINE v8f floats_u8(uint64_t bytes)
 {

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * gemm_bf16.h - products of bf16 weights in bf16: activations are rounded to bf16 (to nearest
+ * even: 2^-9 of each), products of pairs are summed in f32.  The including file defines
+ *
+ *     BMR, BNV          tile
+ *     bf16_dp(s, w, x)  s plus, in each lane, two products of bf16
+ */
+
+enum { BNR = BNV * VW };
+
+static void FN(prepare_bf16)(void *to, const float *x, size_t n)
+{
+    uint16_t *p = to;
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t u;
+
+        memcpy(&u, x + i, sizeof u);
+        u = (u & 0x7fffffff) > 0x7f800000 ? u | 0x400000 : u + 0x7fff + (u >> 16 & 1);
+        p[i] = (uint16_t)(u >> 16);
+    }
+}
+
+/* panel[k / 2][BNR][2] */
+static void FN(pack_bf16)(void *panel, const void *w, size_t stride, size_t n, size_t k)
+{
+    for (size_t j = 0; j < BNR; j += 8) {
+        uint8_t *to = (uint8_t *)panel + 4 * j;
+        size_t i = 0;
+
+        for (; i + 16 <= k; i += 16) {
+            v8i r[8];
+
+            for (size_t x = 0; x < 8; x++) {
+                r[x] = (v8i){ 0 };
+                if (j + x < n)
+                    memcpy(&r[x], (const uint8_t *)w + (j + x) * stride + 2 * i, sizeof r[x]);
+            }
+            transpose8(r);
+            for (size_t x = 0; x < 8; x++)
+                *(v8iu *)(void *)(to + (i / 2 + x) * 4 * BNR) = r[x];
+        }
+        for (; i < k; i += 2)
+            for (size_t x = 0; x < 8; x++) {
+                int32_t pair = 0;
+                if (j + x < n)
+                    memcpy(&pair, (const uint8_t *)w + (j + x) * stride + 2 * i, sizeof pair);
+                memcpy(to + i / 2 * 4 * BNR + 4 * x, &pair, sizeof pair);
+            }
+    }
+}
+
+INLINE void bf16_tile(int mr, float *c, size_t ldc, const uint8_t *x, size_t ldx, const uint8_t *w,
+                      size_t n, size_t k, int add)
+{
+    vf acc[8][4];
+
+#pragma GCC unroll 8
+    for (int r = 0; r < mr; r++)
+#pragma GCC unroll 4
+        for (int j = 0; j < BNV; j++)
+            acc[r][j] = splat(0);
+    for (size_t i = 0; i < k / 2; i++, x += 4, w += 4 * BNR) {
+        vi u[4];
+#pragma GCC unroll 4
+        for (int j = 0; j < BNV; j++)
+            u[j] = load_i(w + (size_t)j * VW * 4);
+#pragma GCC unroll 8
+        for (int r = 0; r < mr; r++) {
+            vi q = isplat(four(x + (size_t)r * ldx));
+#pragma GCC unroll 4
+            for (int j = 0; j < BNV; j++)
+                acc[r][j] = bf16_dp(acc[r][j], u[j], q);
+        }
+    }
+    tile_store(mr, BNV, c, ldc, acc, n, add);
+}
+
+static void FN(gemm_bf16)(float *c, size_t ldc, const void *x, size_t ldx, const void *panels,
+                          size_t m, size_t n, size_t k, int add)
+{
+    const uint8_t *w = panels, *rows = x;
+
+    for (size_t j = 0; j < n; j += BNR, w += k / 2 * 4 * BNR) {
+        size_t nj = n - j < BNR ? n - j : BNR, r = 0;
+
+        for (; r + BMR <= m; r += BMR)
+            bf16_tile(BMR, c + r * ldc + j, ldc, rows + r * ldx, ldx, w, nj, k, add);
+        for (; r < m; r++)
+            bf16_tile(1, c + r * ldc + j, ldc, rows + r * ldx, ldx, w, nj, k, add);
+    }
+}
+
+static void FN(gemv_bf16)(float *y, const void *w, size_t stride, size_t n_out, const void *x,
+                          size_t n)
+{
+    const uint8_t *row = w, *p = x;
+
+    for (size_t o = 0; o < n_out; o++, row += stride) {
+        vf s[4] = { { 0 } };
+        float tail = 0;
+        size_t i = 0;
+
+        for (; i + 8 * VW <= n; i += 8 * VW)
+#pragma GCC unroll 4
+            for (size_t j = 0; j < 4; j++)
+                s[j] = bf16_dp(s[j], load_i(row + 2 * i + 4 * VW * j), load_i(p + 2 * i + 4 * VW * j));
+        for (; i + 2 * VW <= n; i += 2 * VW)
+            s[0] = bf16_dp(s[0], load_i(row + 2 * i), load_i(p + 2 * i));
+        for (; i < n; i++) {
+            uint16_t a, b;
+            memcpy(&a, row + 2 * i, sizeof a);
+            memcpy(&b, p + 2 * i, sizeof b);
+            tail += from_bf16((vh){ a })[0] * from_bf16((vh){ b })[0];
+        }
+        y[o] = vsum((s[0] + s[1]) + (s[2] + s[3])) + tail;
+    }
+}
+
+static void FN(fill_bf16)(struct gkv__simd *k)
+{
+    k->mul[GKV__TYPE_BF16] = (struct gkv__mul){ "bf16", 2, 4, 4, BNR, FN(prepare_bf16),
+                                                FN(pack_bf16), FN(gemm_bf16), FN(gemv_bf16) };
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * tile.h - what the products that are not in f32 have in common. */
+
+typedef int32_t v8i __attribute__((vector_size(32)));
+typedef float v8f __attribute__((vector_size(32)));
+typedef v8i v8iu __attribute__((aligned(4), may_alias));
+
+INLINE void transpose8(v8i r[8])
+{
+    v8i a[8], b[8];
+
+    for (int i = 0; i < 8; i += 2) {
+        a[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+        a[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+    }
+    for (int i = 0; i < 8; i += 4)
+        for (int j = 0; j < 2; j++) {
+            b[i + j] = __builtin_shufflevector(a[i + j], a[i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+            b[i + j + 2] = __builtin_shufflevector(a[i + j], a[i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+    for (int i = 0; i < 4; i++) {
+        r[i] = __builtin_shufflevector(b[i], b[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        r[i + 4] = __builtin_shufflevector(b[i], b[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+}
+
+INLINE vi isplat(int32_t x)
+{
+    return x - (vi){ 0 };
+}
+
+INLINE int32_t four(const uint8_t *p)
+{
+    int32_t x;
+
+    memcpy(&x, p, sizeof x);
+    return x;
+}
+
+INLINE vi load_i(const void *p)
+{
+    vi v;
+
+    memcpy(&v, p, sizeof v);
+    return v;
+}
+
+/* c[mr][n] (+)= acc, n <= nv * VW outputs of a tile. */
+INLINE void tile_store(int mr, int nv, float *c, size_t ldc, vf acc[8][4], size_t n, int add)
+{
+    if (n == (size_t)nv * VW) {
+#pragma GCC unroll 8
+        for (int r = 0; r < mr; r++)
+#pragma GCC unroll 4
+            for (int j = 0; j < nv; j++) {
+                float *p = c + (size_t)r * ldc + (size_t)j * VW;
+                store(p, add ? load(p) + acc[r][j] : acc[r][j]);
+            }
+    } else {
+        float buf[8 * 4 * VW];
+#pragma GCC unroll 8
+        for (int r = 0; r < mr; r++)
+#pragma GCC unroll 4
+            for (int j = 0; j < nv; j++)
+                store(buf + r * (nv * VW) + j * VW, acc[r][j]);
+        for (int r = 0; r < mr; r++)
+            for (size_t j = 0; j < n; j++) {
+                float *p = c + (size_t)r * ldc + j;
+                *p = add ? *p + buf[(size_t)r * (nv * VW) + j] : buf[(size_t)r * (nv * VW) + j];
+            }
+    }
+}
