@@ -12,13 +12,6 @@ static void FN(unpack_f16)(const void *src, float *dst, size_t n)
         dst[i] = half(p[i]);
 }
 
-INLINE vf from_bf16(vh h)
-{
-    vu x = { EACH(h) };
-
-    return (vf)(x << 16);
-}
-
 static void FN(unpack_bf16)(const void *src, float *dst, size_t n)
 {
     const uint16_t *p = src;

@@ -2,7 +2,7 @@
  * gemm_bf16.h - products of bf16 weights in bf16: activations are rounded to bf16 (to nearest
  * even: 2^-9 of each), products of pairs are summed in f32.  The including file defines
  *
- *     BMR, BNV          tile
+ *     BMR, BNV          tile; without BMR, gemm_bf16 is its own
  *     bf16_dp(s, w, x)  s plus, in each lane, two products of bf16
  */
 
@@ -50,6 +50,7 @@ static void FN(pack_bf16)(void *panel, const void *w, size_t stride, size_t n, s
     }
 }
 
+#if BMR
 INLINE void bf16_tile(int mr, float *c, size_t ldc, const uint8_t *x, size_t ldx, const uint8_t *w,
                       size_t n, size_t k, int add)
 {
@@ -90,6 +91,7 @@ static void FN(gemm_bf16)(float *c, size_t ldc, const void *x, size_t ldx, const
             bf16_tile(1, c + r * ldc + j, ldc, rows + r * ldx, ldx, w, nj, k, add);
     }
 }
+#endif
 
 static void FN(gemv_bf16)(float *y, const void *w, size_t stride, size_t n_out, const void *x,
                           size_t n)

@@ -104,6 +104,13 @@ INLINE vf from_f16(vh h)
 #endif
 }
 
+INLINE vf from_bf16(vh h)
+{
+    vu x = { EACH(h) };
+
+    return (vf)(x << 16);
+}
+
 INLINE float half(uint16_t h)
 {
 #ifdef __F16C__
