@@ -209,7 +209,9 @@ static void test_gemm(const struct gkv__simd *k)
 
 /* Products in integers.  First with activations that the form holds exactly: integers of which
  * the largest of each 32 is the largest there is, times a power of two; all that is left is the
- * rounding of a few sums per block.  Then with any, which adds half a step per activation. */
+ * rounding of a few sums per block.  The same with all weights and activations at the ends of
+ * their ranges, where sums in few bits must not overflow.  Then with any, which adds half a step
+ * per activation. */
 static void test_mul(const struct gkv__simd *k, const struct gkv__quant *q)
 {
     static const size_t ms[] = { 1, 3, 4, 6, 13 };
@@ -222,7 +224,8 @@ static void test_mul(const struct gkv__simd *k, const struct gkv__quant *q)
     for (size_t im = 0; im < sizeof ms / sizeof *ms; im++)
         for (size_t kk = block; kk <= (mul->unit < 32 ? 94 : 3 * block); kk += mul->unit < 32 ? 46 : block)
             for (size_t n = 1; n <= 2 * (size_t)mul->nr + 3; n += n < 3 ? 1 : 7)
-                for (int any = 0; any < 2; any++) {
+                for (int kind = 0; kind < 3; kind++) {
+                    const int extreme = kind == 1, any = kind == 2;
                     const size_t m = ms[im], ldc = n + 2, stride = kk / q->block * q->bytes;
                     const size_t n_panels = (n + mul->nr - 1) / mul->nr, units = kk / mul->unit;
                     const size_t ldx = units * mul->x_bytes;
@@ -232,10 +235,14 @@ static void test_mul(const struct gkv__simd *k, const struct gkv__quant *q)
                     float *y = floats(n, any), *old = malloc(((m - 1) * ldc + n) * sizeof *old);
                     float *f = malloc(n * kk * sizeof *f);
 
+                    for (size_t i = 0; extreme && i < n * kk; i++)
+                        f[i] = i % 16 == 5 ? 0 : i / kk % 2 ? 1 : -1;
+                    if (extreme)
+                        q->from_f32(f, w, n * kk);
                     q->to_f32(w, f, n * kk);
                     memcpy(old, c, ((m - 1) * ldc + n) * sizeof *old);
                     for (size_t i = 0; !any && i < m * kk; i++) {
-                        x[i] = i % 32 == 7 ? (float)top : (float)(int)((float)top * x[i]);
+                        x[i] = i % 32 == 7 || extreme ? (float)top : (float)(int)((float)top * x[i]);
                         x[i] *= i / 32 % 2 ? 0x1p-9f : -0x1p-7f;
                     }
                     for (size_t r = 0; r < m; r++)
