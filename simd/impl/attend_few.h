@@ -21,10 +21,13 @@
 #define FOLD2(a, b) FOLD(a, b, \
     LIST(0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28, 30), \
     LIST(1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31))
-#else
+#elif VW == 8
 #define FOLD8(a, b) FOLD(a, b, LIST(0, 1, 2, 3, 8, 9, 10, 11), LIST(4, 5, 6, 7, 12, 13, 14, 15))
 #define FOLD4(a, b) FOLD(a, b, LIST(0, 1, 8, 9, 4, 5, 12, 13), LIST(2, 3, 10, 11, 6, 7, 14, 15))
 #define FOLD2(a, b) FOLD(a, b, LIST(0, 2, 8, 10, 4, 6, 12, 14), LIST(1, 3, 9, 11, 5, 7, 13, 15))
+#else
+#define FOLD4(a, b) FOLD(a, b, LIST(0, 1, 4, 5), LIST(2, 3, 6, 7))
+#define FOLD2(a, b) FOLD(a, b, LIST(0, 2, 4, 6), LIST(1, 3, 5, 7))
 #endif
 INLINE vf vsums(const vf x[VW])
 {
@@ -34,8 +37,10 @@ INLINE vf vsums(const vf x[VW])
     for (int i = 0; i < 4; i++)
 #if VW == 16
         a[i] = FOLD8(FOLD16(x[i], x[i + 4]), FOLD16(x[i + 8], x[i + 12]));
-#else
+#elif VW == 8
         a[i] = FOLD8(x[i], x[i + 4]);
+#else
+        a[i] = x[i];
 #endif
     return FOLD2(FOLD4(a[0], a[1]), FOLD4(a[2], a[3]));
 }

@@ -42,7 +42,16 @@ typedef uint32_t v8w __attribute__((vector_size(32)));
                   x + 8, x + 9, x + 10, x + 11, x + 12, x + 13, x + 14, x + 15
 
 INLINE v32 load32(const uint8_t *p) { return *(const v32u *)p; }
-INLINE v32 join(v16 a, v16 b) { return __builtin_shufflevector(a, b, UPTO16(0), UPTO16(16)); }
+INLINE v32 join(v16 a, v16 b)
+{
+#ifdef __aarch64__              /* registers hold sixteen: GCC 12 copies byte by byte */
+    union { v16 half[2]; v32 both; } x = { { a, b } };
+
+    return x.both;
+#else
+    return __builtin_shufflevector(a, b, UPTO16(0), UPTO16(16));
+#endif
+}
 INLINE uint32_t word(const uint8_t *p) { uint32_t w; memcpy(&w, p, sizeof w); return w; }
 
 /* There are no shifts of bytes: bits of a neighbour come in, to be masked off. */
@@ -63,12 +72,21 @@ INLINE v32 nibbles(const uint8_t q[16])
 /* 16 where bit j of four bytes is set, else 0. */
 INLINE v32 fifth_bits(const uint8_t h[4])
 {
+#ifdef __aarch64__
+    const v16 bit = { BITS, BITS };
+    const v16 lo = { 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1 };
+    const uint8x16_t x = vreinterpretq_u8_u32(vdupq_n_u32(word(h)));
+
+    return join((v16)vtstq_u8(vqtbl1q_u8(x, lo), bit),
+                (v16)vtstq_u8(vqtbl1q_u8(x, lo + 2), bit)) & 16;
+#else
     const v32 bit = { BITS, BITS, BITS, BITS };
     v32 x = (v32)((v8w){ 0 } + word(h));
 
     x = __builtin_shufflevector(x, x, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 18, 18, 18,
                                 18, 18, 18, 18, 18, 19, 19, 19, 19, 19, 19, 19, 19);
     return (v32)((x & bit) == bit) & 16;
+#endif
 }
 #undef BITS
 
@@ -208,6 +226,9 @@ INLINE v32 look_up(v16 table, v32 x)
     typedef char v32c __attribute__((vector_size(32)));
 
     return (v32)__builtin_ia32_pshufb256((v32c)join(table, table), (v32c)x);
+#elif defined(__aarch64__)
+    return join((v16)vqtbl1q_u8(table, __builtin_shufflevector(x, x, UPTO16(0))),
+                (v16)vqtbl1q_u8(table, __builtin_shufflevector(x, x, UPTO16(16))));
 #else
     v32 y;
 

@@ -25,10 +25,17 @@ static void FN(unpack_bf16)(const void *src, float *dst, size_t n)
 
 INLINE vf from_i8(const int8_t *q)
 {
+#if VW == 4 && defined(__aarch64__)
+    int32_t four;
+
+    memcpy(&four, q, sizeof four);
+    return vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8((int8x8_t)(int32x2_t){ four }))));
+#else
     vb t = *(const vbu *)q;
     vi x = { EACH(t) };
 
     return __builtin_convertvector(x, vf);
+#endif
 }
 
 INLINE void unpack_group(float *dst, v32 u, const float d[2], const float m[2], int min)
@@ -36,7 +43,7 @@ INLINE void unpack_group(float *dst, v32 u, const float d[2], const float m[2], 
     int8_t q[32];
 
     *(v32u *)q = u;
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (size_t j = 0; j < 32; j += VW) {
         vf w = from_i8(q + j) * d[j / 16];
         store(dst + j, min ? w + m[j / 16] : w);
@@ -106,7 +113,7 @@ INLINE void dot_group(vf s[2], v32 u, const float *x, const float d[2], const fl
     int8_t q[32];
 
     *(v32u *)q = u;
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (size_t j = 0; j < 32; j += VW)
         if (min)
             s[j / VW % 2] += (from_i8(q + j) * d[j / 16] + m[j / 16]) * load(x + j);
