@@ -19,3 +19,9 @@ simd_libavx512_la_SOURCES = simd/x86/avx512.c
 simd_libavx512_la_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_AVX512) -ffp-contract=fast
 simd_libsimd_la_LIBADD   += simd/libavx512.la
 endif
+if ISA_NEON
+noinst_LTLIBRARIES += simd/libneon.la
+simd_libneon_la_SOURCES = simd/arm/neon.c
+simd_libneon_la_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_NEON) -ffp-contract=fast
+simd_libsimd_la_LIBADD += simd/libneon.la
+endif

@@ -11,6 +11,15 @@
 #include <cpuid.h>
 #endif
 #include "simd/simd.h"
+#if defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#ifndef HWCAP_ASIMDDP           /* the kernel's numbers, which old headers lack */
+#define HWCAP_ASIMDDP (1ul << 20)
+#endif
+#ifndef HWCAP2_I8MM
+#define HWCAP2_I8MM   (1ul << 13)
+#endif
+#endif
 
 static const struct {
     const char *name;
@@ -23,6 +32,9 @@ static const struct {
 #endif
 #if HAVE_ISA_AVX512
     { "avx512", GKV__CPU_AVX512, gkv__simd_avx512 },
+#endif
+#if HAVE_ISA_NEON
+    { "neon", GKV__CPU_NEON, gkv__simd_neon },
 #endif
 };
 
@@ -52,6 +64,14 @@ unsigned gkv__cpu_detect(void)
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512vnni"))
         f |= GKV__CPU_AVX512;
+#elif defined(__aarch64__)
+    f |= GKV__CPU_NEON;
+#ifdef __linux__
+    if (getauxval(AT_HWCAP) & HWCAP_ASIMDDP)
+        f |= GKV__CPU_DOTPROD;
+    if (f & GKV__CPU_DOTPROD && getauxval(AT_HWCAP2) & HWCAP2_I8MM)
+        f |= GKV__CPU_I8MM;
+#endif
 #endif
     return f;
 }

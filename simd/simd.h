@@ -9,10 +9,14 @@
 #include <stdint.h>
 #include "src/quant.h"
 
-/* Levels: bundles of features that people can say.  Each includes those before it. */
+/* Levels: bundles of features that people can say.  Each includes those of its architecture
+ * before it. */
 enum {
     GKV__CPU_AVX2 = 1,          /* + FMA, F16C, BMI2: Haswell, Zen                           */
     GKV__CPU_AVX512 = 2,        /* F BW DQ VL VNNI: Cascade Lake, Ice Lake, Zen 4            */
+    GKV__CPU_NEON = 4,          /* every AArch64                                             */
+    GKV__CPU_DOTPROD = 8,       /* SDOT, UDOT: Cortex-A55 and A75 on, Neoverse N1            */
+    GKV__CPU_I8MM = 16,         /* SMMLA, USDOT: Neoverse V1 and N2, Cortex-X2, Apple M2     */
 };
 
 /* to f32; n is a multiple of the format's block.  Exact. */
@@ -110,5 +114,6 @@ const char *gkv__simd_describe(size_t i);
 void gkv__simd_ref(struct gkv__simd *k);
 void gkv__simd_avx2(struct gkv__simd *k);
 void gkv__simd_avx512(struct gkv__simd *k);
+void gkv__simd_neon(struct gkv__simd *k);
 
 #endif

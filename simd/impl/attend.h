@@ -37,7 +37,7 @@ INLINE void values(int mr, float *ot, const vf *scale, const float *v, size_t d,
             row[j] = load(p + i * LANES + (size_t)j * VW);
         UNROLL
         for (int r = 0; r < mr; r++) {
-            float x = v[i * d + (size_t)r];
+            float x = one_lane(v[i * d + (size_t)r]);
             UNROLL
             for (int j = 0; j < ANV; j++)
                 acc[r][j] += row[j] * x;

@@ -27,7 +27,7 @@ INLINE void tile(int mr, int nv, vf acc[][4], const float *a, size_t lda, const 
             row[j] = load(b + i * ldb + (size_t)j * VW);
 #pragma GCC unroll 16
         for (int r = 0; r < mr; r++) {
-            float x = a[(size_t)r * lda + i];
+            float x = one_lane(a[(size_t)r * lda + i]);
 #pragma GCC unroll 4
             for (int j = 0; j < nv; j++)
                 acc[r][j] += row[j] * x;
