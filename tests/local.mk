@@ -2,8 +2,9 @@
 TEST_LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
 SH_LOG_DRIVER   = $(TEST_LOG_DRIVER)
 TEST_EXTENSIONS = .test .sh
-AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)' builddir='$(builddir)' MANDOC='$(MANDOC)' CFLAGS='$(CFLAGS)' ; \
-	export srcdir builddir MANDOC CFLAGS ;
+AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)' builddir='$(builddir)' MANDOC='$(MANDOC)' \
+	CFLAGS='$(CFLAGS)' OBJDUMP='$(OBJDUMP)' ; \
+	export srcdir builddir MANDOC CFLAGS OBJDUMP ;
 
 # The oracle's golden vectors, end to end below the command line.
 TESTS += tests/golden.test
