@@ -400,10 +400,12 @@ static void test_integers(void)
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         const struct gkv__quant *q = gkv__quant_named(row[i].name);
 
-        test_vectors(q);
+        if (!BIG_ENDIAN_HOST)           /* the vectors are bytes of files */
+            test_vectors(q);
         test_quality(q, row[i].worst);
     }
-    test_encode();
+    if (!BIG_ENDIAN_HOST)
+        test_encode();
 }
 
 /* ---- the table ----------------------------------------------------------------------- */

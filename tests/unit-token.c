@@ -770,6 +770,8 @@ int main(void)
     shared = shared ? shared : beside;
 
     check_unicode();
+    if (BIG_ENDIAN_HOST)
+        return done();
     check_refusals();
     check_odd();
 
