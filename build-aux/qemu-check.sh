@@ -1,0 +1,108 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# build-aux/qemu-check.sh [HOST...]
+#
+# Cross-builds for other machines and runs the C tests under qemu's user emulation: AArch64
+# without dot products, with them, and with all that qemu has; then machines without kernels
+# of their own: 64 bits, 32 bits, and big-endian, where models must be refused.  Root on Debian
+# gets what is missing from apt-get; a machine without tools is skipped.
+#
+# An emulator computes some twenty times slower, so the oracle's long prompts are left out
+# (GOLDEN_TOKENS, tests/golden.c) and so are $slow and, without kernels to test, $slower;
+# QEMU_ALL=1 runs all there is.
+set -eu
+src=$(cd "$(dirname "$0")/.." && pwd)
+jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+slow=tests/unit-eval.test slower=tests/unit-attend.test
+test -z "${QEMU_ALL-}" || slow='' slower=''
+test $# -gt 0 ||
+    set -- aarch64-linux-gnu riscv64-linux-gnu arm-linux-gnueabihf s390x-linux-gnu
+
+GEMKV_CPU='' LC_ALL=C
+export GEMKV_CPU LC_ALL
+test -n "${QEMU_ALL-}" || export GOLDEN_TOKENS="${GOLDEN_TOKENS-200}"
+
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
+
+have() { command -v "$1" >/dev/null 2>&1; }
+install() {
+    test "$(id -u)" = 0 && have apt-get || return 1
+    export DEBIAN_FRONTEND=noninteractive
+    set -- apt-get install -y -qq --no-install-recommends "$@"
+    "$@" >"$dir/log" 2>&1 || { apt-get update -qq && "$@"; } >"$dir/log" 2>&1
+}
+
+# What of make check is for the emulator: programs, but for those named.
+tests_but() {
+    printf 'include Makefile\nlist:\n\t@echo $(filter-out %s,$(filter %%.test,$(TESTS)))\n' \
+        "$*" | make -s -f - list
+}
+
+# check WHAT EMULATOR TESTS: run them, print one line
+failed=0
+check() {
+    rm -f tests/*.log tests/*.trs
+    if make -k -j"$jobs" check TESTS="$3" TEST_LOG_COMPILER="$2" >check.log 2>&1; then
+        bad=
+    else
+        bad=1 failed=1
+    fi
+    awk -v what="$1" '/^# (PASS|SKIP|FAIL|XPASS|ERROR):/ { n[$2] = $3 }
+        END { printf "%s: %d passed, %d skipped, %d failed\n", what, n["PASS:"], n["SKIP:"],
+                     n["FAIL:"] + n["XPASS:"] + n["ERROR:"] }' check.log
+    test -z "$bad" || grep -hE '^(not ok|Bail out|ERROR)' tests/*.log check.log |
+        sed 's/^/    /'
+}
+
+(cd "$src" && git ls-files -z | xargs -0 tar cf - --exclude='data/*.gguf') |
+    tar xf - -C "$dir"
+cp "$src"/data/*.gguf "$dir/data/"
+(cd "$dir" && ./autogen.sh) >"$dir/log" 2>&1 || { tail -n 20 "$dir/log"; exit 1; }
+
+for host; do
+    case $host in               # qemu's name, Debian's name
+        aarch64-*) qemu=aarch64 deb=arm64;;
+        riscv64-*) qemu=riscv64 deb=riscv64;;
+        arm-*hf)   qemu=arm     deb=armhf;;
+        i686-*)    qemu=i386    deb=i386;;
+        s390x-*)   qemu=s390x   deb=s390x;;
+        *) echo "$host: not known to $0"; exit 1;;
+    esac
+    emulator="qemu-$qemu -L /usr/$host"
+    if ! { have "$host-gcc" && have "qemu-$qemu" && test -e "/usr/$host/lib/libc.so.6"; } &&
+            ! install "gcc-$host" "libc6-dev-$deb-cross" qemu-user; then
+        echo "$host # SKIP no cross compiler, C library or qemu-user, and cannot install them"
+        continue
+    fi
+
+    mkdir "$dir/$host"
+    cd "$dir/$host"
+    # Warnings are errors only once configure has made up its mind.
+    if ! { ../configure --host="$host" CFLAGS=-O2 &&
+            make -j"$jobs" CFLAGS='-O2 -Werror' &&
+            make -j"$jobs" CFLAGS='-O2 -Werror' check TESTS=; } >build.log 2>&1; then
+        tail -n 20 build.log
+        echo "$host: does not build"
+        failed=1
+        continue
+    fi
+    # The tests start it by themselves.
+    printf '#!/bin/sh\nexec %s "%s" "$@"\n' "$emulator" "$PWD/tests/mkmodel" \
+        >tests/mkmodel.sh
+    chmod +x tests/mkmodel.sh
+    MKMODEL=$PWD/tests/mkmodel.sh
+    export MKMODEL
+
+    case $host in
+        aarch64-*)
+            check "$host, cortex-a53" "$emulator -cpu cortex-a53" \
+                "$(tests_but $slow tests/golden.test) tests/baseline.sh"
+            check "$host, neoverse-n1" "$emulator -cpu neoverse-n1" tests/kernels.test
+            check "$host, max" "$emulator -cpu max" "tests/kernels.test tests/golden.test";;
+        *)  check "$host" "$emulator" "$(tests_but $slow $slower)";;
+    esac
+done
+exit $failed
