@@ -10,6 +10,7 @@
 #include <time.h>
 #include "bench/peak.h"
 #include "simd/simd.h"
+#include "src/mem.h"
 #if HAVE_OPENBLAS
 #include <cblas.h>
 #endif
@@ -176,7 +177,7 @@ static void decode(void)
         memcpy(k + i, &(uint16_t){ (uint16_t)(0x3000 + i / 2 * 40503 % 2048) }, 2);
     for (int r = 0; r < RUNS; r++)
         for (size_t i = 0; i < N_ROWS; i++) {
-            double start = gkv__seconds();
+            double start = cpu_seconds();
 
             for (size_t j = 0; j < 8; j++)
                 row[j] = GKV__ATTEND_MIN, l[j] = 0;
@@ -187,7 +188,7 @@ static void decode(void)
                                                     NULL);
             else
                 sink += bench_read(k, 2 * bytes);
-            rate[i][r] = 2e-9 * (double)bytes / (gkv__seconds() - start);
+            rate[i][r] = 2e-9 * (double)bytes / (cpu_seconds() - start);
         }
     printf("\nattend_few, head_dim %d, f16: GB/s of K and V from memory\n", D);
     for (size_t i = 0; i < N_ROWS; i++) {
