@@ -4,8 +4,8 @@
 noinst_LTLIBRARIES += simd/libsimd.la
 simd_libsimd_la_SOURCES = simd/simd.h simd/simd.c simd/ref.c simd/vec_impl.h \
 	simd/impl/vec.h simd/impl/bytes.h simd/impl/formats.h simd/impl/gemm.h \
-	simd/impl/scales.h simd/impl/gemm_int.h simd/impl/attend.h simd/impl/attend_few.h \
-	simd/impl/rows.h
+	simd/impl/scales.h simd/impl/gemm_int.h simd/impl/softmax.h simd/impl/attend.h \
+	simd/impl/attend_few.h simd/impl/attend_bf16.h simd/impl/rows.h
 simd_libsimd_la_LIBADD  =
 if ISA_AVX2
 noinst_LTLIBRARIES += simd/libavx2.la
@@ -18,4 +18,10 @@ noinst_LTLIBRARIES += simd/libavx512.la
 simd_libavx512_la_SOURCES = simd/x86/avx512.c
 simd_libavx512_la_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_AVX512) -ffp-contract=fast
 simd_libsimd_la_LIBADD   += simd/libavx512.la
+endif
+if ISA_AVX512BF16
+noinst_LTLIBRARIES += simd/libavx512bf16.la
+simd_libavx512bf16_la_SOURCES = simd/x86/avx512bf16.c
+simd_libavx512bf16_la_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_AVX512BF16) -ffp-contract=fast
+simd_libsimd_la_LIBADD       += simd/libavx512bf16.la
 endif
