@@ -57,11 +57,11 @@ static double run_gemm(void)
 
 static double run_attend(void)
 {
-    const size_t lanes = simd->lanes;
+    const size_t lanes = simd->attend.lanes;
 
     for (int i = 0; i < BLOCKS * 4; i++)
         for (size_t t = 0; t < TILES; t++)
-            simd->attend(ot + t * D * lanes, row, row + lanes, qt + t * D * lanes,
+            simd->attend.run(ot + t * D * lanes, row, row + lanes, qt + t * D * lanes,
                          kv + i % BLOCKS * 2 * KEYS * D, kv + (i % BLOCKS * 2 + 1) * KEYS * D, KEYS, D,
                          NULL, score);
     return 4.0 * BLOCKS * 4 * TILES * (double)lanes * KEYS * D;
@@ -210,11 +210,11 @@ int main(void)
     b = numbers((size_t)N * K);
     c = numbers((size_t)M * N);
     panels = numbers((size_t)NC * K * 2);
-    qt = numbers(TILES * D * simd->lanes);
-    ot = numbers(TILES * D * simd->lanes);
+    qt = numbers(TILES * D * simd->attend.lanes);
+    ot = numbers(TILES * D * simd->attend.lanes);
     kv = numbers((size_t)BLOCKS * 2 * KEYS * D);
-    score = numbers(KEYS * simd->lanes);
-    row = numbers(2 * simd->lanes);
+    score = numbers(KEYS * simd->attend.lanes);
+    row = numbers(2 * simd->attend.lanes);
     form = numbers((size_t)M * K);
 #if HAVE_OPENBLAS
     openblas_set_num_threads(1);

@@ -4,7 +4,8 @@
 noinst_LTLIBRARIES += simd/libsimd.la
 simd_libsimd_la_SOURCES = simd/simd.h simd/simd.c simd/ref.c simd/vec_impl.h \
 	simd/impl/vec.h simd/impl/bytes.h simd/impl/formats.h simd/impl/gemm.h \
-	simd/impl/tile.h simd/impl/scales.h simd/impl/gemm_int.h simd/impl/gemm_bf16.h simd/impl/attend.h simd/impl/attend_few.h \
+	simd/impl/tile.h simd/impl/scales.h simd/impl/gemm_int.h simd/impl/gemm_bf16.h \
+	simd/impl/softmax.h simd/impl/attend.h simd/impl/attend_few.h simd/impl/attend_bf16.h \
 	simd/impl/rows.h
 simd_libsimd_la_LIBADD  =
 if ISA_AVX2
@@ -18,6 +19,18 @@ noinst_LTLIBRARIES += simd/libavx512.la
 simd_libavx512_la_SOURCES = simd/x86/avx512.c
 simd_libavx512_la_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_AVX512) -ffp-contract=fast
 simd_libsimd_la_LIBADD   += simd/libavx512.la
+endif
+if ISA_AVX512BF16
+noinst_LTLIBRARIES += simd/libavx512bf16.la
+simd_libavx512bf16_la_SOURCES = simd/x86/avx512bf16.c
+simd_libavx512bf16_la_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_AVX512BF16) -ffp-contract=fast
+simd_libsimd_la_LIBADD       += simd/libavx512bf16.la
+endif
+if ISA_AMX
+noinst_LTLIBRARIES += simd/libamx.la
+simd_libamx_la_SOURCES = simd/x86/amx.c
+simd_libamx_la_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_AMX) -ffp-contract=fast
+simd_libsimd_la_LIBADD += simd/libamx.la
 endif
 if ISA_NEON
 noinst_LTLIBRARIES += simd/libneon.la

@@ -54,9 +54,11 @@ static void gemm_ref(float *c, size_t ldc, const float *a, size_t lda, const flo
         }
 }
 
-static void attend_ref(float *ot, float *m, float *l, const float *qt, const float *k,
-                       const float *v, size_t nk, size_t d, const int32_t *vis, float *s)
+static void attend_ref(float *ot, float *m, float *l, const void *q, const void *keys,
+                       const void *vals, size_t nk, size_t d, const int32_t *vis, float *s)
 {
+    const float *qt = q, *k = keys, *v = vals;
+
     for (size_t i = 0; i < LANES; i++) {
         size_t n = vis ? (size_t)(vis[i] < 0 ? 0 : vis[i]) : nk;
         float max = m[i], sum = 0, scale;
@@ -155,8 +157,7 @@ void gkv__simd_ref(struct gkv__simd *k)
     k->pack = pack_ref;
     k->gemm = gemm_ref;
     k->nr = NR;
-    k->attend = attend_ref;
-    k->lanes = LANES;
+    k->attend = (struct gkv__attend){ "f32", GKV__TYPE_F32, 6, LANES, NULL, NULL, attend_ref };
     k->attend_few[GKV__TYPE_F32] = attend_few_f32_ref;
     k->attend_few[GKV__TYPE_F16] = attend_few_f16_ref;
     k->attend_few[GKV__TYPE_BF16] = attend_few_bf16_ref;

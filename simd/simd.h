@@ -14,9 +14,11 @@
 enum {
     GKV__CPU_AVX2 = 1,          /* + FMA, F16C, BMI2: Haswell, Zen                           */
     GKV__CPU_AVX512 = 2,        /* F BW DQ VL VNNI: Cascade Lake, Ice Lake, Zen 4            */
-    GKV__CPU_NEON = 4,          /* every AArch64                                             */
-    GKV__CPU_DOTPROD = 8,       /* SDOT, UDOT: Cortex-A55 and A75 on, Neoverse N1            */
-    GKV__CPU_I8MM = 16,         /* SMMLA, USDOT: Neoverse V1 and N2, Cortex-X2, Apple M2     */
+    GKV__CPU_AVX512BF16 = 4,    /* Cooper Lake, Zen 4                                        */
+    GKV__CPU_AMX = 8,           /* AMX-BF16: Sapphire Rapids                                 */
+    GKV__CPU_NEON = 16,         /* every AArch64                                             */
+    GKV__CPU_DOTPROD = 32,      /* SDOT, UDOT: Cortex-A55 and A75 on, Neoverse N1            */
+    GKV__CPU_I8MM = 64,         /* SMMLA, USDOT: Neoverse V1 and N2, Cortex-X2, Apple M2     */
 };
 
 /* to f32; n is a multiple of the format's block.  Exact. */
@@ -63,8 +65,26 @@ struct gkv__mul {
  *   s[nk][lanes]    scratch
  * Begin with ot = 0, l = 0, m = GKV__ATTEND_MIN; the result is ot / l. */
 #define GKV__ATTEND_MIN (-1e30f)
-typedef void gkv__attend_fn(float *ot, float *m, float *l, const float *qt, const float *k,
-                            const float *v, size_t nk, size_t d, const int32_t *vis, float *s);
+typedef void gkv__attend_fn(float *ot, float *m, float *l, const void *qt, const void *k,
+                            const void *v, size_t nk, size_t d, const int32_t *vis, float *s);
+
+/* Attention in tiles and the form it wants qt, k and v in.
+ * "f32": floats.
+ * "bf16": products of bfloat16, sums and softmax in f32.  q, k, v and the weights of the
+ * softmax are rounded to nearest even, each by up to 2^-8 of itself: a score moves by up to
+ * 2^-7 sum |q k| / sqrt(d), its weight by a factor of e to that, the output by up to 2^-7 max |v|
+ * more.  qt and v are pairs of rows, [ceil(n / 2)][width][2]; k is [nk][d], d even. */
+struct gkv__attend {
+    const char     *form;
+    enum gkv__type  type;               /* k of this type is taken as it lies, if d is even  */
+    unsigned        few;                /* attend_few takes less time up to so many eighths
+                                           of the lanes                                      */
+    size_t          lanes;
+    /* From f32 to the form, in place; NULL: they are used as they are.  Odd ends get zeros. */
+    void          (*pairs)(void *x, size_t n, size_t width);
+    void          (*narrow)(void *k, size_t nk, size_t d);
+    gkv__attend_fn *run;
+};
 
 /* A few rows (decoding: the query heads that share one KV head) against nk keys as they lie in
  * the cache; one function per type of cache.
@@ -91,8 +111,7 @@ struct gkv__simd {
     gkv__gemm_fn    *gemm;              /* pack and gemm share nr                            */
     size_t           nr;                /* columns of a panel                                */
     struct gkv__mul  mul[GKV__N_TYPES];
-    gkv__attend_fn  *attend;
-    size_t           lanes;             /* of attend                                         */
+    struct gkv__attend attend;
     gkv__attend_few_fn *attend_few[GKV__N_TYPES];   /* f32, f16, bf16; NULL: unpack first    */
     gkv__rmsnorm_fn *rmsnorm;
     gkv__swiglu_fn  *swiglu;
@@ -101,8 +120,9 @@ struct gkv__simd {
 unsigned gkv__cpu_detect(void);
 void     gkv__simd_init(struct gkv__simd *k, unsigned cpu);     /* pure: tests call it per level */
 
-/* The process-wide table: what the CPU has, capped by $GEMKV_CPU or by gkv__simd_cap, which
- * must come before the first use.  NULL when $GEMKV_CPU names no level. */
+/* The process-wide table: what the CPU has and is fast at, or what it has up to the level that
+ * $GEMKV_CPU or gkv__simd_cap names, which must come before the first use.  NULL when
+ * $GEMKV_CPU names no level. */
 const struct gkv__simd *gkv__simd(void);
 int                     gkv__simd_cap(const char *level);       /* 0, or -1: no such level   */
 
@@ -114,6 +134,8 @@ const char *gkv__simd_describe(size_t i);
 void gkv__simd_ref(struct gkv__simd *k);
 void gkv__simd_avx2(struct gkv__simd *k);
 void gkv__simd_avx512(struct gkv__simd *k);
+void gkv__simd_avx512bf16(struct gkv__simd *k);
+void gkv__simd_amx(struct gkv__simd *k);
 void gkv__simd_neon(struct gkv__simd *k);
 
 #endif

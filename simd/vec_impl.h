@@ -21,6 +21,7 @@
 #include "simd/impl/scales.h"
 #include "simd/impl/gemm_int.h"
 #endif
+#include "simd/impl/softmax.h"
 #include "simd/impl/attend.h"
 #include "simd/impl/attend_few.h"
 #include "simd/impl/rows.h"
@@ -42,8 +43,7 @@ static void FN(fill)(struct gkv__simd *k)
 #if INV
     FN(fill_int)(k);
 #endif
-    k->attend = FN(attend);
-    k->lanes = LANES;
+    k->attend = (struct gkv__attend){ "f32", GKV__TYPE_F32, 6, LANES, NULL, NULL, FN(attend) };
     k->attend_few[GKV__TYPE_F32] = FN(attend_few_f32);
     k->attend_few[GKV__TYPE_F16] = FN(attend_few_f16);
     k->attend_few[GKV__TYPE_BF16] = FN(attend_few_bf16);

@@ -3,9 +3,9 @@
  *
  * A work item is one KV head and a block of queries.  Its rows are (token, head) pairs, token
  * by token, of all query heads that share the KV head: what is read of K and V serves them
- * all.  Rows are dealt into tiles of simd->lanes; keys come in blocks that the first-level
- * cache can hold next to a tile.  Every tile meets the key blocks in order, so the sums do
- * not depend on who computes them.
+ * all.  Rows are dealt into tiles of attend.lanes; keys come in blocks that the first-level
+ * cache can hold next to a tile, brought into attend's form once per item.  Every tile meets
+ * the key blocks in order, so the sums do not depend on who computes them.
  *
  * A few rows would leave most lanes and most threads idle.  For them the keys are cut into
  * pieces, by their number alone; a work item is one KV head and one piece, and the partial
@@ -53,14 +53,14 @@ static size_t tokens_per_item(const struct gkv__simd *simd, const struct gkv__sh
 {
     size_t rows = ROWS * 64 / (size_t)(s->head_dim < 64 ? 64 : s->head_dim);
 
-    if (rows < simd->lanes)
-        rows = simd->lanes;
+    if (rows < simd->attend.lanes)
+        rows = simd->attend.lanes;
     return rows / group(s) ? rows / group(s) : 1;
 }
 
 static size_t tiles_per_item(const struct gkv__simd *simd, const struct gkv__shape *s)
 {
-    return (tokens_per_item(simd, s) * group(s) + simd->lanes - 1) / simd->lanes;
+    return (tokens_per_item(simd, s) * group(s) + simd->attend.lanes - 1) / simd->attend.lanes;
 }
 
 /* Scratch of a thread, in this order, all float but vis:
@@ -69,7 +69,7 @@ static size_t tiles_per_item(const struct gkv__simd *simd, const struct gkv__sha
  */
 static size_t tile_floats(const struct gkv__simd *simd, const struct gkv__shape *s)
 {
-    return 2 * simd->lanes * ((size_t)s->head_dim + 1);
+    return 2 * simd->attend.lanes * ((size_t)s->head_dim + 1);
 }
 
 static size_t more(size_t a, size_t b)
@@ -80,7 +80,7 @@ static size_t more(size_t a, size_t b)
 /* Rows of one KV head that are few, at most. */
 static size_t few_rows(const struct gkv__simd *simd)
 {
-    return 2 * simd->lanes;
+    return 2 * simd->attend.lanes;
 }
 
 /* Few rows need  q [rows][row]   vis [rows]   kt, vt  as above. */
@@ -93,8 +93,8 @@ static size_t few_floats(const struct gkv__simd *simd, const struct gkv__shape *
 uint64_t gkv__attend_scratch(const struct gkv__simd *simd, const struct gkv__shape *s)
 {
     size_t keys = keys_per_block(s->head_dim);
-    size_t tiles = tiles_per_item(simd, s) * tile_floats(simd, s) + keys * simd->lanes +
-                   2 * keys * s->head_dim + simd->lanes;
+    size_t tiles = tiles_per_item(simd, s) * tile_floats(simd, s) + keys * simd->attend.lanes +
+                   2 * keys * s->head_dim + simd->attend.lanes;
 
     return sizeof(float) * more(tiles, few_floats(simd, s));
 }
@@ -111,12 +111,12 @@ static float scale_of(const struct gkv__shape *s)
     return (float)(1.44269504088896340736 / sqrt((double)s->head_dim));
 }
 
-/* qt[x][lane] = q[row of lane][x] * scale. */
+/* qt[x][lane] = q[row of lane][x] * scale, in attend's form. */
 static void gather(float *qt, const struct job *j, size_t ih, size_t token, size_t row,
                    size_t n_rows)
 {
     const struct gkv__shape *s = j->e->shape;
-    const size_t lanes = j->e->simd->lanes, d = s->head_dim, g = group(s);
+    const size_t lanes = j->e->simd->attend.lanes, d = s->head_dim, g = group(s);
     const float scale = scale_of(s);
 
     for (size_t i = 0; i < lanes; i++) {
@@ -126,13 +126,15 @@ static void gather(float *qt, const struct job *j, size_t ih, size_t token, size
         for (size_t x = 0; x < d; x++)
             qt[x * lanes + i] = q[x] * scale;
     }
+    if (j->e->simd->attend.pairs)
+        j->e->simd->attend.pairs(qt, d, lanes);
 }
 
 static void scatter(const float *ot, const float *l, const struct job *j, size_t ih, size_t token,
                     size_t row, size_t n_rows)
 {
     const struct gkv__shape *s = j->e->shape;
-    const size_t lanes = j->e->simd->lanes, d = s->head_dim, g = group(s);
+    const size_t lanes = j->e->simd->attend.lanes, d = s->head_dim, g = group(s);
 
     for (size_t i = 0; i < lanes && row + i < n_rows; i++) {
         size_t r = row + i;
@@ -144,13 +146,31 @@ static void scatter(const float *ot, const float *l, const struct job *j, size_t
     }
 }
 
+/* nk keys or values in attend's form: where they lie in the cache, or in buf. */
+static const void *in_form(const struct gkv__simd *simd, const struct gkv__cache *c,
+                           const uint8_t *rows, float *buf, size_t nk, bool keys)
+{
+    const struct gkv__attend *a = &simd->attend;
+    const size_t d = c->head_dim;
+
+    if (c->type->type == a->type && (keys ? !a->narrow || d % 2 == 0 : !a->pairs))
+        return rows;
+    simd->unpack[c->type->type](rows, buf, nk * d);
+    if (keys && a->narrow)
+        a->narrow(buf, nk, d);
+    if (!keys && a->pairs)
+        a->pairs(buf, nk, d);
+    return buf;
+}
+
 static void item(void *arg, size_t i, unsigned thread)
 {
     const struct job *j = arg;
     const struct gkv__simd *simd = j->e->simd;
     const struct gkv__shape *s = j->e->shape;
     const struct gkv__cache *c = j->c;
-    const size_t lanes = simd->lanes, d = s->head_dim, g = group(s), keys = keys_per_block(s->head_dim);
+    const size_t lanes = simd->attend.lanes, d = s->head_dim, g = group(s);
+    const size_t keys = keys_per_block(s->head_dim);
     /* Late blocks of queries see the most keys: deal them first, so that the threads end
      * together. */
     const size_t n_blocks = (j->n + j->block - 1) / j->block;
@@ -176,15 +196,9 @@ static void item(void *arg, size_t i, unsigned thread)
     }
     for (uint64_t key = 0; key < n_keys && !gkv__cancelled(j->e); key += keys) {
         const size_t nk = n_keys - key < keys ? (size_t)(n_keys - key) : keys;
-        const float *k = (const float *)(const void *)gkv__cache_k(c, j->il, (uint32_t)ih, key);
-        const float *v = (const float *)(const void *)gkv__cache_v(c, j->il, (uint32_t)ih, key);
+        const void *k = in_form(simd, c, gkv__cache_k(c, j->il, (uint32_t)ih, key), kt, nk, true);
+        const void *v = in_form(simd, c, gkv__cache_v(c, j->il, (uint32_t)ih, key), vt, nk, false);
 
-        if (c->type->type != GKV__TYPE_F32) {
-            simd->unpack[c->type->type](k, kt, nk * d);
-            simd->unpack[c->type->type](v, vt, nk * d);
-            k = kt;
-            v = vt;
-        }
         for (size_t t = 0; t < n_tiles; t++) {
             float *qt = tiles + t * stride, *ot = qt + d * lanes, *m = ot + d * lanes, *l = m + lanes;
             /* Position of the query in a lane, and how many keys of this block it sees. */
@@ -194,14 +208,14 @@ static void item(void *arg, size_t i, unsigned thread)
             if (last < key)
                 continue;
             if (first + 1 >= key + nk) {
-                simd->attend(ot, m, l, qt, k, v, nk, d, NULL, scores);
+                simd->attend.run(ot, m, l, qt, k, v, nk, d, NULL, scores);
                 continue;
             }
             for (size_t x = 0; x < lanes; x++) {
                 uint64_t p = j->pos + token + (t * lanes + x) / g;
                 vis[x] = p < key ? 0 : p - key >= nk ? (int32_t)nk : (int32_t)(p - key + 1);
             }
-            simd->attend(ot, m, l, qt, k, v, nk, d, vis, scores);
+            simd->attend.run(ot, m, l, qt, k, v, nk, d, vis, scores);
         }
     }
     for (size_t t = 0; t < n_tiles; t++) {
@@ -307,13 +321,14 @@ static void merge_item(void *arg, size_t ih, unsigned thread)
     }
 }
 
-/* A tile computes all its lanes, used or not, but each of them in less time than a row takes
- * here: 0.72 to 0.85 of it (AVX2, head_dim 64 to 128, f32 to bf16). */
+/* A tile computes all its lanes, used or not, but each in less time than a row takes here. */
 static bool is_few(const struct gkv__simd *simd, const struct gkv__shape *s, size_t n)
 {
-    size_t rows = n * group(s), lanes = (rows + simd->lanes - 1) / simd->lanes * simd->lanes;
+    const size_t lanes = simd->attend.lanes, rows = n * group(s);
+    const size_t padded = (rows + lanes - 1) / lanes * lanes;
 
-    return rows <= few_rows(simd) && n * s->n_head <= PARTIALS && rows * 4 <= lanes * 3;
+    return rows <= few_rows(simd) && n * s->n_head <= PARTIALS &&
+           rows * 8 <= padded * simd->attend.few;
 }
 
 /* Keys of a piece: a function of the sizes of the problem only. */

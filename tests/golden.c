@@ -13,6 +13,7 @@
 #include "src/pass.h"
 #include "src/select.h"
 #include "tests/file.h"
+#include "tests/kernels.h"
 #include "tests/tap.h"
 
 enum { MAX_TOKENS = 1024, N_VOCAB = 256, MAX_NEW = 16, MAX_PROMPTS = 16 };
@@ -145,9 +146,15 @@ static void run(const gkv_model *m, const struct golden *g, const struct prompt 
 
 /* ---- comparing -------------------------------------------------------------------------- */
 
+/* What the form of attention may lose: f32 next to nothing; bfloat16 was seen to lose 0.0045 of
+ * the largest score and 0.063 of a logit.  A choice whose margin is smaller proves nothing, and
+ * nothing does what comes after another choice. */
+struct loss { double score, logit; };
+static const struct loss exact = { 1e-5, 1e-3 }, rounded = { 1e-2, 0.15 };
+
 static double worst_logit, worst_score;
 
-static int equal(const struct golden *g, const struct result *r)
+static int equal(const struct golden *g, const struct result *r, const struct loss *loss)
 {
     double score_error = 0, score_max = 0;
     int good = 1;
@@ -156,27 +163,30 @@ static int equal(const struct golden *g, const struct result *r)
         score_error = fmax(score_error, fabs((double)r->score[i] - (double)g->score[i]));
         score_max = fmax(score_max, fabs((double)g->score[i]));
     }
-    if (g->n_score && score_error > 1e-5 * score_max)
+    if (g->n_score && score_error > loss->score * score_max)
         good = 0, printf("# scores differ by %g of %g\n", score_error, score_max);
-    if (g->n_score)
+    if (g->n_score && loss == &exact)
         worst_score = fmax(worst_score, score_error / score_max);
     if (g->n_sel) {
         int same = r->n_kept == g->n_sel;
         for (size_t i = 0; same && i < g->n_sel; i++)
             same = r->kept[i] == g->sel[i];
+        if (!same && loss != &exact && g->margin < 2 * loss->score)
+            return good;
         if (!same)
             good = 0, printf("# selected tokens differ (margin %g)\n", g->margin);
     }
     for (size_t i = 0; i < N_VOCAB; i++) {
         double d = fabs((double)r->logits[i] - (double)g->logits[i]);
-        worst_logit = fmax(worst_logit, d);
-        if (!(d < 1e-3)) {
+        if (loss == &exact)
+            worst_logit = fmax(worst_logit, d);
+        if (!(d < loss->logit)) {
             good = 0, printf("# logit %zu differs by %g\n", i, d);
             break;
         }
     }
     for (unsigned i = 0; i < g->n_new; i++)
-        if (r->token[i] != g->token[i]) {
+        if (r->token[i] != g->token[i] && (loss == &exact || g->gap > 2 * loss->logit)) {
             good = 0, printf("# token %u is %u, not %u (gap %g)\n", i, r->token[i], g->token[i], g->gap);
             break;
         }
@@ -203,13 +213,30 @@ static const gkv_model *model_named(const char *name)
     return open[i].m;
 }
 
-static void check(const struct golden *g)
+static void check_table(const struct golden *g, const struct prompt *p, const struct gkv__simd *simd)
 {
     static struct result a, b;
-    const struct prompt *p = prompts;
+    const struct loss *loss = simd->attend.pairs ? &rounded : &exact;
     const gkv_model *m = model_named(g->model);
+    const char *what = g->method;
+
+    run(m, g, p, simd, 1, 128, &a);
+    ok(equal(g, &a, loss), "%s %s %s: %s", g->model, g->prompt, what, simd->level);
+    if (!strcmp(simd->level, "ref"))
+        return;                 /* plain C has no speed to spare */
+    run(m, g, p, simd, 3, 128, &b);
+    ok(!memcmp(&a, &b, sizeof a), "%s %s %s: %s, same bytes with 3 threads", g->model, g->prompt,
+       what, simd->level);
+    run(m, g, p, simd, 2, 1024, &b);
+    ok(equal(g, &b, loss), "%s %s %s: %s, one chunk", g->model, g->prompt, what, simd->level);
+}
+
+static void check(const struct golden *g)
+{
+    const struct prompt *p = prompts;
     const unsigned cpu = gkv__cpu_detect();
     const char *level, *most = getenv("GOLDEN_TOKENS");
+    struct gkv__simd simd;
     unsigned mask;
 
     while (strcmp(p->model, g->model) || strcmp(p->name, g->prompt))
@@ -219,24 +246,19 @@ static void check(const struct golden *g)
         return;
     }
     for (size_t i = 0; (level = gkv__simd_level(i, &mask)); i++) {
-        struct gkv__simd simd;
-        const char *what = g->method;
-
         if ((mask & cpu) != mask) {
-            skip("this CPU lacks it", "%s %s %s: %s", g->model, g->prompt, what, level);
+            skip("this CPU lacks it", "%s %s %s: %s", g->model, g->prompt, g->method, level);
             continue;
         }
         gkv__simd_init(&simd, mask);
-        run(m, g, p, &simd, 1, 128, &a);
-        ok(equal(g, &a), "%s %s %s: %s", g->model, g->prompt, what, level);
-        if (!i)
-            continue;           /* plain C has no speed to spare */
-        run(m, g, p, &simd, 3, 128, &b);
-        ok(!memcmp(&a, &b, sizeof a), "%s %s %s: %s, same bytes with 3 threads", g->model, g->prompt,
-           what, level);
-        run(m, g, p, &simd, 2, 1024, &b);
-        ok(equal(g, &b), "%s %s %s: %s, one chunk", g->model, g->prompt, what, level);
+        check_table(g, p, &simd);
     }
+#if HAVE_ISA_AVX2
+    if (cpu & GKV__CPU_AVX2) {
+        fill_wide_bf16_table(&simd);
+        check_table(g, p, &simd);
+    }
+#endif
 }
 
 int main(void)

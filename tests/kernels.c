@@ -292,11 +292,79 @@ static void test_mul(const struct gkv__simd *k, const struct gkv__quant *q)
        worst_gemv);
 }
 
+/* n floats to the nearest bfloat16, so that the form loses nothing. */
+static void round_bf16(float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint16_t h;
+        gkv__quant_of(GKV__TYPE_BF16)->from_f32(x + i, &h, 1);
+        gkv__quant_of(GKV__TYPE_BF16)->to_f32(&h, x + i, 1);
+    }
+}
+
+/* What attend reads instead of the n rows of x, from which form (pairs or narrow) makes it in
+ * place: bytes of it, at the guard page. */
+static const void *in_form(const struct gkv__attend *a, const float *x, size_t n, size_t width,
+                           int keys, int before)
+{
+    const size_t row = keys ? (width + 1) / 2 * 2 : width;
+    const size_t bytes = (keys ? n : (n + 1) / 2) * row * (keys ? 2 : 4);
+    float *buf;
+    void *p;
+
+    if (!a->pairs)
+        return x;
+    buf = malloc(n * width * sizeof *buf);
+    memcpy(buf, x, n * width * sizeof *buf);
+    if (keys)
+        a->narrow(buf, n, width);
+    else
+        a->pairs(buf, n, width);
+    p = guard(bytes, before);
+    memcpy(p, buf, bytes);
+    free(buf);
+    return p;
+}
+
+/* Rounding itself: as src/quant-bf16.c does it; odd ends padded. */
+static void test_form(const struct gkv__simd *k)
+{
+    const struct gkv__quant *q = gkv__quant_of(GKV__TYPE_BF16);
+    int bad = 0;
+
+    for (size_t n = 1; n <= 5; n++)
+        for (size_t width = 1; width <= 70; width += width < 36 ? 1 : 17)
+            for (int before = 0; before < 2; before++) {
+                const size_t row = (width + 1) / 2 * 2;
+                float *x = floats(n * width, before), *y = floats(n * width, before);
+                uint16_t want;
+
+                x[n * width / 2] = NAN;
+                x[n * width / 3] = -INFINITY;
+                memcpy(y, x, n * width * sizeof *y);
+                k->attend.pairs(y, n, width);
+                for (size_t i = 0; i < (n + 1) / 2 * 2; i++)
+                    for (size_t j = 0; j < width; j++) {
+                        q->from_f32(i < n ? &x[i * width + j] : &(float){ 0 }, &want, 1);
+                        bad += want != ((uint16_t *)y)[(i / 2 * width + j) * 2 + i % 2];
+                    }
+                memcpy(y, x, n * width * sizeof *y);
+                k->attend.narrow(y, n, width);
+                for (size_t i = 0; i < n; i++)
+                    for (size_t j = 0; j < row; j++) {
+                        q->from_f32(j < width ? &x[i * width + j] : &(float){ 0 }, &want, 1);
+                        bad += want != ((uint16_t *)y)[i * row + j];
+                    }
+                release();
+            }
+    ok(!bad, "attend's form: %s", k->level);
+}
+
 /* Two blocks of keys one after the other, so that the running maximum moves; masked and not. */
 static void test_attend(const struct gkv__simd *k)
 {
     static const size_t ds[] = { 1, 12, 16, 64, 80, 128 }, ns[] = { 1, 3, 16, 37 };
-    const size_t lanes = k->lanes;
+    const size_t lanes = k->attend.lanes;
     double worst = 0;
 
     for (size_t id = 0; id < sizeof ds / sizeof *ds; id++)
@@ -308,6 +376,7 @@ static void test_attend(const struct gkv__simd *k)
                 float *m = floats(lanes, masked), *l = floats(lanes, masked);
                 float *s = floats(nk * lanes, masked);
                 int32_t *vis = guard(2 * lanes * sizeof *vis, masked);
+                const void *qf;
 
                 memset(ot, 0, d * lanes * sizeof *ot);
                 for (size_t i = 0; i < lanes; i++) {
@@ -318,9 +387,16 @@ static void test_attend(const struct gkv__simd *k)
                     for (size_t x = 0; x < d; x++)
                         qt[x * lanes + i] *= 4;
                 }
+                if (k->attend.pairs) {
+                    round_bf16(qt, d * lanes);
+                    round_bf16(kk, 2 * nk * d);
+                    round_bf16(v, 2 * nk * d);
+                }
+                qf = in_form(&k->attend, qt, d, lanes, 0, masked);
                 for (size_t b = 0; b < 2; b++)
-                    k->attend(ot, m, l, qt, kk + b * nk * d, v + b * nk * d, nk, d,
-                              masked ? vis + b * lanes : NULL, s);
+                    k->attend.run(ot, m, l, qf, in_form(&k->attend, kk + b * nk * d, nk, d, 1, masked),
+                                  in_form(&k->attend, v + b * nk * d, nk, d, 0, masked), nk, d,
+                                  masked ? vis + b * lanes : NULL, s);
                 for (size_t i = 0; i < lanes; i++) {
                     double score[128], max = -INFINITY, sum = 0;
 
@@ -340,8 +416,11 @@ static void test_attend(const struct gkv__simd *k)
                             mag += score[j] / sum * fabs((double)v[j * d + x]);
                         }
                         /* A score is a sum of d products, at most 4 d: its error is relative in
-                         * the weight (times ln 2); then two sums over the keys. */
+                         * the weight (times ln 2); then two sums over the keys.  A weight as
+                         * bfloat16 is off by up to 2^-8. */
                         bound = (0.7 * 4 * (double)(d * (d + 2)) + 4 * (double)nk + 16) * EPS * mag;
+                        if (k->attend.pairs)
+                            bound += mag / 256;
                         worst = fmax(worst, fabs((double)ot[x * lanes + i] / (double)l[i] - want) /
                                             (bound + 1e-30));
                     }
@@ -459,6 +538,8 @@ static void test_level(const struct gkv__simd *k)
     test_all_f16(k);
     test_gemm(k);
     test_attend(k);
+    if (k->attend.pairs)
+        test_form(k);
     test_rows(k);
 }
 
@@ -481,6 +562,9 @@ int main(void)
     if (cpu & GKV__CPU_AVX2) {
         fill_wide_table(&k);
         test_level(&k);
+        fill_wide_bf16_table(&k);
+        test_attend(&k);
+        test_form(&k);
     }
 #endif
     return done();

@@ -4,5 +4,6 @@
 
 struct gkv__simd;
 void fill_wide_table(struct gkv__simd *k);
+void fill_wide_bf16_table(struct gkv__simd *k);
 
 #endif

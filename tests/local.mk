@@ -9,7 +9,7 @@ AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)' builddir='$(builddir)' MANDOC='$(MANDO
 # The oracle's golden vectors, end to end below the command line.
 TESTS += tests/golden.test
 check_PROGRAMS += tests/golden.test
-tests_golden_test_SOURCES = tests/golden.c tests/file.h tests/tap.h
+tests_golden_test_SOURCES = tests/golden.c tests/file.h tests/kernels.h tests/tap.h
 tests_golden_test_LDADD   = src/libcore.la
 EXTRA_DIST += build-aux/golden.py \
 	tests/files/golden/cases.txt tests/files/golden/cases.bin \
@@ -20,17 +20,19 @@ check_PROGRAMS += tests/kernels.test
 tests_kernels_test_SOURCES = tests/kernels.c tests/kernels.h tests/tap.h
 tests_kernels_test_LDADD   = src/libcore.la
 EXTRA_DIST += tests/wide.c
+
+TESTS += tests/unit-attend.test
+check_PROGRAMS += tests/unit-attend.test
+tests_unit_attend_test_SOURCES = tests/unit-attend.c tests/kernels.h tests/tap.h
+tests_unit_attend_test_LDADD   = src/libcore.la
 if ISA_AVX2
 check_LTLIBRARIES = tests/libwide.la
 tests_libwide_la_SOURCES = tests/wide.c
 tests_libwide_la_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_AVX2) -ffp-contract=fast -Wno-psabi
 tests_kernels_test_LDADD += tests/libwide.la
+tests_unit_attend_test_LDADD += tests/libwide.la
+tests_golden_test_LDADD += tests/libwide.la
 endif
-
-TESTS += tests/unit-attend.test
-check_PROGRAMS += tests/unit-attend.test
-tests_unit_attend_test_SOURCES = tests/unit-attend.c tests/tap.h
-tests_unit_attend_test_LDADD   = src/libcore.la
 
 TESTS += tests/unit-token.test
 check_PROGRAMS += tests/unit-token.test

@@ -55,10 +55,40 @@ INLINE vf bf16_dp(vf s, vi w, vi x)
 #include "simd/vec_impl.h"
 #include "simd/impl/gemm_bf16.h"
 
+/* The same for bfloat16. */
+INLINE vf dp_bf16(vf s, vu a, vu b)
+{
+    s += (vf)(a << 16) * (vf)(b << 16);
+    return s + (vf)(a & 0xffff0000) * (vf)(b & 0xffff0000);
+}
+
+INLINE vu round_bf16(vf x)
+{
+    vu u = (vu)x, rounded = (u + 0x7fff + (u >> 16 & 1)) >> 16, nan = u >> 16 | 0x40;
+    vu is_nan = (vu)((u & 0x7fffffff) > 0x7f800000);
+
+    return (nan & is_nan) | (rounded & ~is_nan);
+}
+
+INLINE vu pair_bf16(vf lo, vf hi)
+{
+    return round_bf16(lo) | round_bf16(hi) << 16;
+}
+
+#include "simd/impl/attend_bf16.h"
+
 void fill_wide_table(struct gkv__simd *k)
 {
     gkv__simd_ref(k);
     fill_wide(k);
     fill_bf16_wide(k);
     k->level = "avx512's shapes on avx2";
+}
+
+void fill_wide_bf16_table(struct gkv__simd *k)
+{
+    fill_wide_table(k);
+    k->attend = (struct gkv__attend){ "bf16", GKV__TYPE_BF16, 3, LANES, pairs_bf16_wide,
+                                      narrow_bf16_wide, attend_bf16_wide };
+    k->level = "avx512bf16's shapes on avx2";
 }

@@ -50,9 +50,10 @@ INLINE void values(int mr, float *ot, const vf *scale, const float *v, size_t d,
             store(ot + r * LANES + j * VW, acc[r][j]);
 }
 
-static void FN(attend)(float *ot, float *m, float *l, const float *qt, const float *k,
-                       const float *v, size_t nk, size_t d, const int32_t *vis, float *s)
+static void FN(attend)(float *ot, float *m, float *l, const void *q, const void *keys,
+                       const void *vals, size_t nk, size_t d, const int32_t *vis, float *s)
 {
+    const float *qt = q, *k = keys, *v = vals;
     vf max[ANV], sum[ANV], scale[ANV];
     size_t i = 0;
 
@@ -60,30 +61,22 @@ static void FN(attend)(float *ot, float *m, float *l, const float *qt, const flo
         scores(AMR, s + i * LANES, k + i * d, qt, d);
     for (; i < nk; i++)
         scores(1, s + i * LANES, k + i * d, qt, d);
+    if (vis)
+        hide(s, nk, vis);
+    raise(s, nk, m, max, scale);
 
-    if (vis)            /* far below any score: exp2 gives exactly 0 */
-        for (i = 0; i < nk; i++)
-            for (int j = 0; j < LANES; j++)
-                if ((int32_t)i >= vis[j])
-                    s[i * LANES + (size_t)j] = 3 * GKV__ATTEND_MIN;
-
+    UNROLL
     for (int j = 0; j < ANV; j++)
-        max[j] = load(m + j * VW);
-    for (i = 0; i < nk; i++)
-        for (int j = 0; j < ANV; j++)
-            max[j] = vmax(load(s + i * LANES + (size_t)j * VW), max[j]);
-    for (int j = 0; j < ANV; j++) {
-        scale[j] = vexp2(load(m + j * VW) - max[j]);
-        store(m + j * VW, max[j]);
         sum[j] = load(l + j * VW) * scale[j];
-    }
     for (i = 0; i < nk; i++)
+        UNROLL
         for (int j = 0; j < ANV; j++) {
             float *p = s + i * LANES + (size_t)j * VW;
             vf e = vexp2(load(p) - max[j]);
             sum[j] += e;
             store(p, e);
         }
+    UNROLL
     for (int j = 0; j < ANV; j++)
         store(l + j * VW, sum[j]);
 

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * attend_bf16.h - a tile of queries against a block of keys, products of pairs of bfloat16.
+ * The shapes are those of attend.h with pairs for floats: along the head in the scores, along
+ * the keys in the values.  The including file defines, a pair being a 32-bit lane whose low
+ * half comes first:
+ *
+ *     vf dp_bf16(vf s, vu a, vu b)     s plus both products of each lane
+ *     vu pair_bf16(vf lo, vf hi)       rounded to nearest even */
+
+typedef uint32_t one_pair __attribute__((aligned(2), may_alias));
+typedef vu pairs_u __attribute__((aligned(4), may_alias));
+
+/* acc[mr][lanes] += sum over n of b[i][lanes] times pair a[r * row + i * step] */
+INLINE void tile_bf16(int mr, vf acc[][4], const one_pair *a, size_t row, size_t step,
+                      const one_pair *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        vu q[4];
+        UNROLL
+        for (int j = 0; j < ANV; j++)
+            q[j] = *(const pairs_u *)(b + i * LANES + (size_t)j * VW);
+        UNROLL
+        for (int r = 0; r < mr; r++) {
+            vu x = a[(size_t)r * row + i * step] - (vu){ 0 };
+            UNROLL
+            for (int j = 0; j < ANV; j++)
+                acc[r][j] = dp_bf16(acc[r][j], x, q[j]);
+        }
+    }
+}
+
+/* s[mr][lanes] = k[mr, 2 n] qt[2 n, lanes] */
+INLINE void scores_bf16(int mr, float *s, const one_pair *k, const one_pair *qt, size_t n)
+{
+    vf acc[16][4];
+
+    UNROLL
+    for (int r = 0; r < mr; r++)
+        UNROLL
+        for (int j = 0; j < ANV; j++)
+            acc[r][j] = splat(0);
+    tile_bf16(mr, acc, k, n, 1, qt, n);
+    UNROLL
+    for (int r = 0; r < mr; r++)
+        UNROLL
+        for (int j = 0; j < ANV; j++)
+            store(s + r * LANES + j * VW, acc[r][j]);
+}
+
+/* ot[mr][lanes] = ot * scale[lanes] + v[2 n, mr]^T p[2 n, lanes], pairs of v d apart */
+INLINE void values_bf16(int mr, float *ot, const vf *scale, const one_pair *v, size_t d,
+                        const one_pair *p, size_t n)
+{
+    vf acc[16][4];
+
+    UNROLL
+    for (int r = 0; r < mr; r++)
+        UNROLL
+        for (int j = 0; j < ANV; j++)
+            acc[r][j] = load(ot + r * LANES + j * VW) * scale[j];
+    tile_bf16(mr, acc, v, 1, d, p, n);
+    UNROLL
+    for (int r = 0; r < mr; r++)
+        UNROLL
+        for (int j = 0; j < ANV; j++)
+            store(ot + r * LANES + j * VW, acc[r][j]);
+}
+
+static void FN(attend_bf16)(float *ot, float *m, float *l, const void *q, const void *keys,
+                            const void *vals, size_t nk, size_t d, const int32_t *vis, float *s)
+{
+    const one_pair *qt = q, *k = keys, *v = vals, *p = (const one_pair *)s;
+    const size_t n = (d + 1) / 2;
+    vf max[ANV], sum[ANV], scale[ANV];
+    size_t i = 0;
+
+    for (; i + AMR <= nk; i += AMR)
+        scores_bf16(AMR, s + i * LANES, k + i * n, qt, n);
+    for (; i < nk; i++)
+        scores_bf16(1, s + i * LANES, k + i * n, qt, n);
+    if (vis)
+        hide(s, nk, vis);
+    raise(s, nk, m, max, scale);
+
+    /* Two rows of weights become one of pairs, which ends where the next two begin or before.
+     * The sum is of the weights as they were. */
+    UNROLL
+    for (int j = 0; j < ANV; j++)
+        sum[j] = load(l + j * VW) * scale[j];
+    for (i = 0; i < nk; i += 2)
+        UNROLL
+        for (int j = 0; j < ANV; j++) {
+            float *w = s + i * LANES + (size_t)j * VW;
+            vf e = vexp2(load(w) - max[j]), f = splat(0);
+            if (i + 1 < nk)
+                f = vexp2(load(w + LANES) - max[j]);
+            sum[j] += e + f;
+            *(pairs_u *)(s + i / 2 * LANES + (size_t)j * VW) = pair_bf16(e, f);
+        }
+    UNROLL
+    for (int j = 0; j < ANV; j++)
+        store(l + j * VW, sum[j]);
+
+    for (i = 0; i + AMR <= d; i += AMR)
+        values_bf16(AMR, ot + i * LANES, scale, v + i, d, p, (nk + 1) / 2);
+    for (; i < d; i++)
+        values_bf16(1, ot + i * LANES, scale, v + i, d, p, (nk + 1) / 2);
+}
+
+/* ---- inputs into the form, in place: what is written has been read ------------------------ */
+
+INLINE vf first(const float *p, size_t n)       /* n of them, then zeros */
+{
+    vf v = { 0 };
+
+    if (n >= VW)
+        return load(p);
+    for (size_t i = 0; i < n; i++)
+        v[i] = p[i];
+    return v;
+}
+
+static void FN(pairs_bf16)(void *x, size_t n, size_t width)
+{
+    for (size_t i = 0; i < n; i += 2)
+        for (size_t j = 0; j < width; j += VW) {
+            const float *row = (const float *)x + i * width + j;
+            const size_t left = width - j < VW ? width - j : VW;
+            vu p = pair_bf16(first(row, left), i + 1 < n ? first(row + width, left) : splat(0));
+
+            memcpy((float *)x + i / 2 * width + j, &p, left * sizeof(float));
+        }
+}
+
+static void FN(narrow_bf16)(void *k, size_t nk, size_t d)
+{
+    const size_t row = (d + 1) / 2 * 2;
+
+    for (size_t i = 0; i < nk; i++)
+        for (size_t x = 0; x < row; x += VW) {
+            const float *from = (const float *)k + i * d + x;
+            vu p = pair_bf16(first(from, d - x), splat(0));
+            vh h = __builtin_convertvector(p, vh);
+
+            memcpy((uint16_t *)k + i * row + x, &h, (row - x < VW ? row - x : VW) * sizeof(uint16_t));
+        }
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * avx512bf16.c - Cooper Lake (2020), Zen 4 (2022) on: vdpbf16ps, two products of bfloat16 per
+ * lane.  On AMD's it issues as often as FMA on f32 and so does twice the work, on Intel's a
+ * quarter as often, which is why simd.c takes this level there only by name.  Attention in
+ * tiles and products of bf16 weights; the rest is AVX-512's.  8 x 3 accumulators, as there. */
+#ifndef __AVX512BF16__
+#error "avx512bf16.c needs CFLAGS_AVX512BF16"
+#endif
+#include "config.h"
+#include "simd/simd.h"
+
+#include <immintrin.h>
+#define SUFFIX avx512bf16
+#define VW 16
+#define MR 8
+#define NV 2
+#define AMR 8
+#define ANV 3
+#define BMR 8
+#define BNV 3
+#include "simd/impl/vec.h"
+
+INLINE vf dp_bf16(vf s, vu a, vu b)
+{
+    return (vf)_mm512_dpbf16_ps((__m512)s, (__m512bh)a, (__m512bh)b);
+}
+
+/* The conversion leaves lo in the lower half and hi in the upper. */
+INLINE vu pair_bf16(vf lo, vf hi)
+{
+    const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8,
+                                           23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+
+    return (vu)_mm512_permutexvar_epi16(order, (__m512i)_mm512_cvtne2ps_pbh((__m512)hi, (__m512)lo));
+}
+
+INLINE vf bf16_dp(vf s, vi w, vi x) { return dp_bf16(s, (vu)w, (vu)x); }
+
+#include "simd/impl/tile.h"
+#include "simd/impl/gemm_bf16.h"
+#include "simd/impl/softmax.h"
+#include "simd/impl/attend_bf16.h"
+
+void gkv__simd_avx512bf16(struct gkv__simd *k)
+{
+    k->attend = (struct gkv__attend){ "bf16", GKV__TYPE_BF16, 3, LANES, pairs_bf16_avx512bf16,
+                                      narrow_bf16_avx512bf16, attend_bf16_avx512bf16 };
+    fill_bf16_avx512bf16(k);
+}
