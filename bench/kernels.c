@@ -70,7 +70,7 @@ static double run_attend(void)
 /* The same with weights of a type in its own form, activations prepared once. */
 static double run_mul(enum gkv__type type)
 {
-    const struct gkv__mul *mul = &simd->mul[type];
+    const struct gkv__product *mul = &simd->product[type];
     const size_t stride = K / gkv__quant_of(type)->block * gkv__quant_of(type)->bytes;
     const size_t units = K / mul->unit, ldx = units * mul->x_bytes;
 
@@ -91,9 +91,9 @@ static double run_gemv(enum gkv__type type)
     enum { LONG = 4 * K };
     const size_t stride = LONG / gkv__quant_of(type)->block * gkv__quant_of(type)->bytes;
 
-    simd->mul[type].prepare(form, a, LONG);
+    simd->product[type].prepare(form, a, LONG);
     for (int i = 0; i < 100; i++)
-        simd->mul[type].gemv(c, weights[type], stride, N / 4, form, LONG);
+        simd->product[type].gemv(c, weights[type], stride, N / 4, form, LONG);
     return 100.0 * (double)(N / 4 * stride);
 }
 
@@ -132,7 +132,7 @@ static void formats(void)
         for (size_t t = 0; t < GKV__N_TYPES; t++) {
             double start = cpu_seconds(), mid, work, bytes;
 
-            if (!simd->mul[t].form)
+            if (!simd->product[t].form)
                 continue;
             if (!weights[t]) {
                 weights[t] = (uint8_t *)numbers((size_t)N * K);
@@ -149,12 +149,12 @@ static void formats(void)
         }
     printf("\nproducts in integers: GOP/s with packing included; GB/s of weights from cache\n");
     for (size_t t = 0; t < GKV__N_TYPES; t++) {
-        if (!simd->mul[t].form)
+        if (!simd->product[t].form)
             continue;
         qsort(gemm[t], RUNS, sizeof **gemm, ascending);
         qsort(gemv[t], RUNS, sizeof **gemv, ascending);
         printf("%-8s %-5s %7.1f  (%.1f - %.1f)   %6.1f  (%.1f - %.1f)\n",
-               gkv__quant_of((enum gkv__type)t)->name, simd->mul[t].form, gemm[t][RUNS / 2], gemm[t][0],
+               gkv__quant_of((enum gkv__type)t)->name, simd->product[t].form, gemm[t][RUNS / 2], gemm[t][0],
                gemm[t][RUNS - 1], gemv[t][RUNS / 2], gemv[t][0], gemv[t][RUNS - 1]);
     }
 }

@@ -181,8 +181,8 @@ static void describe(void)
     for (size_t s = 0; s < N_SLOTS; s++)
         snprintf(lines[s], sizeof lines[s], "%s: %s", slots[s].name, level_of(slots[s].at));
     for (size_t t = 0; t < GKV__N_TYPES; t++) {
-        const char *form = table.mul[t].form;
-        size_t at = form ? offsetof(struct gkv__simd, mul[t].gemv) : offsetof(struct gkv__simd, dot[t]);
+        const char *form = table.product[t].form;
+        size_t at = form ? offsetof(struct gkv__simd, product[t].gemv) : offsetof(struct gkv__simd, dot[t]);
 
         snprintf(lines[N_SLOTS + t], sizeof *lines, "%s: %s, %s", gkv__quant_of((enum gkv__type)t)->name,
                  form ? form : "f32", level_of(at));
@@ -191,14 +191,15 @@ static void describe(void)
 
 static void choose(void)
 {
-    unsigned mask = 0;
+    unsigned mask = ~0u, named = 0;
     const char *want = cap ? cap : getenv("GEMKV_CPU");
 
-    if (!want || !*want)
-        mask = ~slow();
-    else if (find_level(want, &mask) < 0)
-        bad = true;
-    gkv__simd_init(&table, gkv__cpu_detect() & mask);
+    if (want && *want) {
+        bad = find_level(want, &mask) < 0;
+        for (size_t i = 0; i < N_LEVELS; i++)
+            named |= strcmp(want, levels[i].name) ? 0 : levels[i].bit;
+    }
+    gkv__simd_init(&table, gkv__cpu_detect() & mask & ~(slow() & ~named));
     describe();
 }
 

@@ -39,7 +39,7 @@ typedef void gkv__gemm_fn(float *c, size_t ldc, const float *a, size_t lda, cons
 /* Products with one tensor type in another arithmetic than f32, cut in units along the inputs.
  * Activations are brought into form once, a unit to x_bytes; weights go to panels of nr outputs,
  * a unit of each to w_bytes.  What is lost by the form is written where it is defined. */
-struct gkv__mul {
+struct gkv__product {
     const char *form;                   /* "i8", "i16", "bf16"; NULL: only f32               */
     uint16_t    unit, x_bytes, w_bytes, nr;
     /* One row of activations; n is a multiple of unit. */
@@ -110,7 +110,7 @@ struct gkv__simd {
     gkv__pack_fn    *pack;
     gkv__gemm_fn    *gemm;              /* pack and gemm share nr                            */
     size_t           nr;                /* columns of a panel                                */
-    struct gkv__mul  mul[GKV__N_TYPES];
+    struct gkv__product product[GKV__N_TYPES];
     struct gkv__attend attend;
     gkv__attend_few_fn *attend_few[GKV__N_TYPES];   /* f32, f16, bf16; NULL: unpack first    */
     gkv__rmsnorm_fn *rmsnorm;

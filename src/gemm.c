@@ -31,7 +31,7 @@ struct job {
     float                 *y;
     const struct gkv__rows *x;
     const struct gkv__mat *w;
-    const struct gkv__mul *mul;         /* NULL: f32                                         */
+    const struct gkv__product *mul;         /* NULL: f32                                         */
     bool                   add;
     size_t                 n_cols;      /* work items along n_out                            */
     size_t                 step;        /* of K                                              */
@@ -69,7 +69,7 @@ static void multiply_own(const struct job *j, size_t col, size_t row, size_t n, 
 {
     const struct gkv__simd *simd = j->e->simd;
     const struct gkv__mat *w = j->w;
-    const struct gkv__mul *mul = j->mul;
+    const struct gkv__product *mul = j->mul;
     const size_t bytes = gkv__mat_row_bytes(w);
     float *y = j->y + row * w->n_out + col;
 
@@ -155,7 +155,7 @@ uint64_t gkv__gemm_scratch(const struct gkv__simd *simd)
     uint64_t most = sizeof(float) * (NC + simd->nr) * step_of(simd->nr, sizeof(float), 1);
 
     for (size_t t = 0; t < GKV__N_TYPES; t++) {
-        const struct gkv__mul *mul = &simd->mul[t];
+        const struct gkv__product *mul = &simd->product[t];
         uint64_t bytes = mul->form ? (uint64_t)NC * mul->w_bytes / mul->unit *
                                      step_of(mul->nr, mul->w_bytes, mul->unit) : 0;
         most = bytes > most ? bytes : most;
@@ -225,7 +225,7 @@ static size_t items(size_t n, size_t each)
 void gkv__gemm(struct gkv__exec *e, float *y, struct gkv__rows *x, const struct gkv__mat *w,
                bool add)
 {
-    const struct gkv__mul *mul = &e->simd->mul[w->format->type];
+    const struct gkv__product *mul = &e->simd->product[w->format->type];
     struct job j = { .e = e, .y = y, .x = x, .w = w, .add = add, .n_cols = items(w->n_out, NC) };
 
     if (e->gemm->integers && mul->form && w->n_in % mul->unit == 0) {

@@ -7,7 +7,7 @@
 #include "src/exec.h"
 
 /* Who multiplies blocks of rows, and in what arithmetic.
- *   own        integer formats in integers (simd.h: gkv__mul): the weights are exact, activations
+ *   own        integer formats in integers (simd.h: gkv__product): the weights are exact, activations
  *              are rounded to 8 or 16 bits in blocks of 32; the rest in f32
  *   exact      f32 activations with exactly dequantised weights, sums in f32
  *   openblas   the same, by a library */

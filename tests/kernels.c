@@ -215,7 +215,7 @@ static void test_gemm(const struct gkv__simd *k)
 static void test_mul(const struct gkv__simd *k, const struct gkv__quant *q)
 {
     static const size_t ms[] = { 1, 3, 4, 6, 13 };
-    const struct gkv__mul *mul = &k->mul[q->type];
+    const struct gkv__product *mul = &k->product[q->type];
     const size_t block = q->block > mul->unit ? q->block : mul->unit;
     const int top = strcmp(mul->form, "i16") ? 127 : 32767;
     double worst = 0, worst_gemv = 0;
@@ -530,7 +530,7 @@ static void test_level(const struct gkv__simd *k)
     for (int t = 0; t < GKV__N_TYPES; t++) {
         test_unpack(k, gkv__quant_of((enum gkv__type)t));
         test_dot(k, gkv__quant_of((enum gkv__type)t));
-        if (k->mul[t].form)
+        if (k->product[t].form)
             test_mul(k, gkv__quant_of((enum gkv__type)t));
         if (k->attend_few[t])
             test_attend_few(k, gkv__quant_of((enum gkv__type)t));

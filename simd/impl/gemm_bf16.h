@@ -121,6 +121,6 @@ static void FN(gemv_bf16)(float *y, const void *w, size_t stride, size_t n_out, 
 
 static void FN(fill_bf16)(struct gkv__simd *k)
 {
-    k->mul[GKV__TYPE_BF16] = (struct gkv__mul){ "bf16", 2, 4, 4, BNR, FN(prepare_bf16),
+    k->product[GKV__TYPE_BF16] = (struct gkv__product){ "bf16", 2, 4, 4, BNR, FN(prepare_bf16),
                                                 FN(pack_bf16), FN(gemm_bf16), FN(gemv_bf16) };
 }

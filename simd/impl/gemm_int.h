@@ -572,12 +572,12 @@ GEMM_I8(q8_0, NULL) GEMM_I8(iq4_nl, NULL) GEMM_I8(iq4_xs, NULL)
 static void FN(fill_int)(struct gkv__simd *k)
 {
 #define SLOT_I8(TYPE, name, tile)                                                           \
-    k->mul[GKV__TYPE_##TYPE] = (struct gkv__mul){                                           \
+    k->product[GKV__TYPE_##TYPE] = (struct gkv__product){                                           \
         "i8", 32, HALVES_##name ? sizeof(struct FN(i8h)) : sizeof(struct FN(i8)),           \
         (uint16_t)(i8_block(HALVES_##name, MIN_##name) / INR), INR,                         \
         FN(prepare_##name##_i8), FN(pack_##name##_i8), FN(gemm_##tile), FN(gemv_##name##_i8) };
 #define SLOT_I16(TYPE, name)                                                                \
-    k->mul[GKV__TYPE_##TYPE] = (struct gkv__mul){                                           \
+    k->product[GKV__TYPE_##TYPE] = (struct gkv__product){                                           \
         "i16", 32, sizeof(struct FN(i16)), I16_BLOCK / INR, INR,                            \
         FN(prepare_i16), FN(pack_##name##_i16), FN(gemm_i16), FN(gemv_##name##_i16) };
     SLOT_I8(Q4_0, q4_0, i8)
