@@ -256,7 +256,10 @@ INLINE v8f group(v8i sum, const float *d0, const float *d1, int two)
     return __builtin_convertvector(sum, v8f) * d;
 }
 
-enum { SEGMENT = 4096 };        /* activations whose scales are gathered on the stack */
+enum {
+    SEGMENT = 4096,     /* activations whose scales are gathered on the stack */
+    AHEAD = 4096,       /* bytes: hardware prefetching alone reads at half the speed */
+};
 
 /* Where a form keeps what: bytes of a unit, offsets of the sums (0: none, s is there) and q. */
 struct layout { size_t bytes, sum, q; };
@@ -319,6 +322,8 @@ INLINE void gemv(FN(bytes_fn) *bytes, FN(scales_fn) *scales, FN(product_fn) *pro
                 v8f d[2], m[2];
                 float ds[2][8];
 
+                for (size_t line = 0; line < per_256; line += 64)
+                    __builtin_prefetch(r + AHEAD + line, 0, 2);
                 scales(r, d, m);
                 for (int h = 0; h <= halves; h++) {
                     if (off)
