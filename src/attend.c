@@ -19,6 +19,8 @@
 enum {
     ROWS = 384,         /* query rows of a work item with head_dim 64: their q and output
                            (2 * 384 * 64 * 4 bytes) stay in the second-level cache           */
+    ITEMS = 128,        /* when there are fewer work items, they are of half as many rows:
+                           threads end together, for one or two percent                      */
     KEYS = 128,         /* keys of a block with head_dim 64                                  */
     PIECE = 512,        /* few rows: keys of a work item, at least                           */
     PIECES = 64,        /*           pieces of the keys, at most                             */
@@ -201,21 +203,18 @@ static void item(void *arg, size_t i, unsigned thread)
 
         for (size_t t = 0; t < n_tiles; t++) {
             float *qt = tiles + t * stride, *ot = qt + d * lanes, *m = ot + d * lanes, *l = m + lanes;
-            /* Position of the query in a lane, and how many keys of this block it sees. */
+            /* The first and the last query of the tile; what none of them sees is left out. */
             uint64_t first = j->pos + token + t * lanes / g;
             uint64_t last = j->pos + token + (t * lanes + lanes - 1) / g;
+            size_t   n = last < key + nk ? (size_t)(last + 1 - key) : nk;
 
             if (last < key)
                 continue;
-            if (first + 1 >= key + nk) {
-                simd->attend.run(ot, m, l, qt, k, v, nk, d, NULL, scores);
-                continue;
-            }
-            for (size_t x = 0; x < lanes; x++) {
+            for (size_t x = 0; x < lanes && first + 1 < key + n; x++) {
                 uint64_t p = j->pos + token + (t * lanes + x) / g;
-                vis[x] = p < key ? 0 : p - key >= nk ? (int32_t)nk : (int32_t)(p - key + 1);
+                vis[x] = p < key ? 0 : p - key >= n ? (int32_t)n : (int32_t)(p - key + 1);
             }
-            simd->attend.run(ot, m, l, qt, k, v, nk, d, vis, scores);
+            simd->attend.run(ot, m, l, qt, k, v, n, d, first + 1 < key + n ? vis : NULL, scores);
         }
     }
     for (size_t t = 0; t < n_tiles; t++) {
@@ -340,17 +339,26 @@ static size_t piece_of(const struct gkv__shape *s, size_t n, uint64_t n_keys)
     return (size_t)((n_keys + most * PIECE - 1) / (most * PIECE)) * PIECE;
 }
 
+/* Tokens of a work item of tiles: likewise. */
+static size_t block_of(const struct gkv__simd *simd, const struct gkv__shape *s, size_t n)
+{
+    size_t block = tokens_per_item(simd, s);
+
+    if ((n + block - 1) / block * s->n_head_kv < ITEMS && block * group(s) >= 2 * simd->attend.lanes)
+        block /= 2;
+    return block;
+}
+
 void gkv__attend(struct gkv__exec *e, const struct gkv__cache *c, uint32_t il, float *out,
                  const float *q, size_t n, uint64_t pos)
 {
     const struct gkv__shape *s = e->shape;
-    struct job j = { e, c, il, out, q, n, pos, tokens_per_item(e->simd, s), 0 };
+    struct job j = { e, c, il, out, q, n, pos, block_of(e->simd, s, n), piece_of(s, n, pos + n) };
 
     if (is_few(e->simd, s, n)) {
-        j.piece = piece_of(s, n, pos + n);
         gkv__for(e->n_threads, pieces(&j) * s->n_head_kv, few_item, &j);
         gkv__for(e->n_threads, s->n_head_kv, merge_item, &j);
-        return;
+    } else {
+        gkv__for(e->n_threads, (n + j.block - 1) / j.block * s->n_head_kv, item, &j);
     }
-    gkv__for(e->n_threads, (n + j.block - 1) / j.block * s->n_head_kv, item, &j);
 }
