@@ -22,7 +22,7 @@ enum {
     PANEL = 32 << 10,   /* bytes of a panel at most                                          */
     BLOCK = 256,        /* steps of K are multiples of it, and it of every format's block    */
     FEW = 6,            /* below this many rows, dot products: the weights are read anyway   */
-    ROWS = 64,          /* outputs per work item of those                                    */
+    ITEM = 512,         /* outputs per work item of those at most                            */
     FORM_MAX = 68,      /* bytes of 32 activations in the largest form: i16                  */
 };
 
@@ -35,6 +35,7 @@ struct job {
     bool                   add;
     size_t                 n_cols;      /* work items along n_out                            */
     size_t                 step;        /* of K                                              */
+    size_t                 item;        /* outputs per work item of few rows                 */
 };
 
 struct gkv__gemm {
@@ -185,9 +186,10 @@ static void few_item(void *arg, size_t i, unsigned thread)
 {
     const struct job *j = arg;
     const struct gkv__mat *w = j->w;
-    const size_t bytes = gkv__mat_row_bytes(w), at = i * ROWS, n = min(ROWS, w->n_out - at);
+    const size_t bytes = gkv__mat_row_bytes(w), at = i * j->item;
+    const size_t n = min(j->item, w->n_out - at);
     const uint8_t *rows = weights(w, at, 0);
-    float sum[ROWS];
+    float sum[ITEM];
 
     (void)thread;
     for (size_t r = 0; r < j->x->n; r++) {
@@ -237,8 +239,11 @@ void gkv__gemm(struct gkv__exec *e, float *y, struct gkv__rows *x, const struct 
     } else {
         j.step = step_of(e->simd->nr, sizeof(float), 1);
     }
-    if (x->n < FEW)
-        gkv__for(e->n_threads, items(w->n_out, ROWS), few_item, &j);
-    else
+    if (x->n < FEW) {
+        /* Two items per thread: a stream of weights from memory is slow to start. */
+        j.item = min(ITEM, items(w->n_out, 2 * (size_t)e->n_threads));
+        gkv__for(e->n_threads, items(w->n_out, j.item), few_item, &j);
+    } else {
         gkv__for(e->n_threads, j.n_cols * items(x->n, MC), block_item, &j);
+    }
 }

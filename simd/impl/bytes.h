@@ -100,7 +100,7 @@ INLINE v32 bytes_q8_0(const void *row, size_t i, float d[2], float m[2])
 
     same(d, half(b->d));
     same(m, 0);
-    return load32((const uint8_t *)b->q) ^ 128;
+    return load32((const uint8_t *)b->q) + 128;
 }
 
 INLINE v32 bytes_q4_0(const void *row, size_t i, float d[2], float m[2])
