@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * bench/kernels.c - one thread: GFLOP/s of the kernels at the level in use (GEMKV_CPU caps it),
- * beside what the same core does in a loop of nothing but FMA, and beside OpenBLAS when
- * configured with it; then GB/s of K and V in decoding, beside what the core can only read.
+ * beside what the same core does in a loop of nothing but FMA; the same of products as the engine
+ * makes them, with every --gemm of this build; then GB/s of K and V in decoding, beside what the core can only read.
  * Candidates alternate; median of nine and the range are printed. */
 #include "config.h"
 #include <stdio.h>
@@ -10,10 +10,8 @@
 #include <time.h>
 #include "bench/peak.h"
 #include "simd/simd.h"
+#include "src/gemm.h"
 #include "src/mem.h"
-#if HAVE_OPENBLAS
-#include <cblas.h>
-#endif
 
 enum { RUNS = 9, M = 1024, N = 1536, K = 512, NC = 96, D = 64, KEYS = 128, TILES = 16, BLOCKS = 8 };
 
@@ -97,20 +95,9 @@ static double run_gemv(enum gkv__type type)
     return 100.0 * (double)(N / 4 * stride);
 }
 
-#if HAVE_OPENBLAS
-static double run_openblas(void)
-{
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, M, N, K, 1, a, K, b, K, 0, c, N);
-    return 2.0 * M * N * K;
-}
-#endif
-
 static const struct { const char *name; double (*run)(void); } cases[] = {
     { "fma peak", run_peak },
     { "gemm, packing included", run_gemm },
-#if HAVE_OPENBLAS
-    { "openblas sgemm", run_openblas },
-#endif
     { "attend", run_attend },
 };
 
@@ -121,6 +108,38 @@ static int ascending(const void *x, const void *y)
     double p = *(const double *)x, q = *(const double *)y;
 
     return (p > q) - (p < q);
+}
+
+/* Unpacking f32 weights is a copy, so what is left is what they cost as the engine calls them. */
+static void gemms(void)
+{
+    enum { MOST = 8 };
+    static const struct gkv__shape s = { .n_layer = 1, .n_embd = K, .n_head = 1, .n_head_kv = 1,
+                                         .head_dim = D, .n_ff = K, .n_rot = D };
+    const struct gkv__mat w = { gkv__quant_of(GKV__TYPE_F32), (const uint8_t *)b, N, K };
+    static double rate[MOST][RUNS];
+    const char *name;
+
+    for (int r = -1; r < RUNS; r++)
+        for (size_t i = 0; i < MOST && (name = gkv__gemm_at(i)); i++) {
+            struct gkv__rows x = { a, M, form, NULL };
+            struct gkv__exec e = { 0 };
+            double start;
+
+            if (gkv__exec_open(&e, simd, gkv__gemm_named(name), &s, 1, 16, NULL) != GKV_OK)
+                return;
+            gkv__gemm(&e, c, &x, &w, false);    /* its own preparations */
+            start = cpu_seconds();
+            gkv__gemm(&e, c, &x, &w, false);
+            if (r >= 0)
+                rate[i][r] = 2e-9 * M * N * K / (cpu_seconds() - start);
+            gkv__exec_close(&e);
+        }
+    printf("\nproducts with f32 weights, --gemm: GFLOP/s\n");
+    for (size_t i = 0; i < MOST && (name = gkv__gemm_at(i)); i++) {
+        qsort(rate[i], RUNS, sizeof **rate, ascending);
+        printf("%-24s %7.1f  (%.1f - %.1f)\n", name, rate[i][RUNS / 2], rate[i][0], rate[i][RUNS - 1]);
+    }
 }
 
 /* Beside each other in one run: every type that has a form of its own. */
@@ -216,9 +235,6 @@ int main(void)
     score = numbers(KEYS * simd->attend.lanes);
     row = numbers(2 * simd->attend.lanes);
     form = numbers((size_t)M * K);
-#if HAVE_OPENBLAS
-    openblas_set_num_threads(1);
-#endif
     for (int r = -1; r < RUNS; r++)             /* run -1 warms up */
         for (size_t i = 0; i < N_CASES; i++) {
             double start = cpu_seconds(), flop = cases[i].run();
@@ -231,6 +247,7 @@ int main(void)
         printf("%-24s %7.1f  (%.1f - %.1f)  %3.0f %% of peak\n", cases[i].name, rate[i][RUNS / 2],
                rate[i][0], rate[i][RUNS - 1], 100 * rate[i][RUNS / 2] / rate[0][RUNS / 2]);
     }
+    gemms();
     formats();
     decode();
     return 0;

@@ -60,6 +60,9 @@ GKV_API const char *gkv_cpu(void);
 GKV_API gkv_status gkv_cpu_cap(const char *level, gkv_error *err);
 /* The i-th line of a description "slot: level", NULL when there is no such line.            */
 GKV_API const char *gkv_cpu_describe(size_t i);
+/* Who can multiply in this build (gkv_options.gemm): the i-th line "name: in what arithmetic",
+ * NULL when there is no such line.                                                          */
+GKV_API const char *gkv_gemm_describe(size_t i);
 
 /* ---- selection methods ------------------------------------------------------------------ */
 typedef struct {
@@ -124,7 +127,8 @@ typedef struct {
     const char *kv_type;        /* "f32", "f16", "bf16", "q8_0"; NULL: f16, first pass f32   */
     const char *gemm;           /* matrix products: "own" (NULL): integer formats with activations
                                    rounded to 8 or 16 bits in blocks of 32; "exact": all in f32;
-                                   "openblas", if built with it: the same                    */
+                                   "openblas", if built with it: the same; "onednn", likewise,
+                                   except that bf16 weights are multiplied in bf16 if possible */
     uint32_t    keep;           /* budget in tokens, ...                                     */
     float       keep_percent;   /* ... or, when > 0, in percent of the prompt                */
     int32_t     layer;          /* filter layer; -1: the model's                             */

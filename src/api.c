@@ -3,6 +3,7 @@
 #include "config.h"
 #include <stdio.h>
 #include "simd/simd.h"
+#include "src/gemm.h"
 #include "src/status.h"
 
 const char *gkv_version(void)
@@ -35,4 +36,9 @@ gkv_status gkv_cpu_cap(const char *level, gkv_error *err)
 const char *gkv_cpu_describe(size_t i)
 {
     return gkv__simd_describe(i);
+}
+
+const char *gkv_gemm_describe(size_t i)
+{
+    return gkv__gemm_describe(i);
 }

@@ -19,9 +19,10 @@ static uint64_t most(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static uint64_t scratch_bytes(const struct gkv__simd *simd, const struct gkv__shape *s)
+static uint64_t scratch_bytes(const struct gkv__simd *simd, const struct gkv__gemm *gemm,
+                              const struct gkv__shape *s)
 {
-    return round_up(most(gkv__gemm_scratch(simd), gkv__attend_scratch(simd, s)), 4096);
+    return round_up(most(gkv__gemm_scratch(gemm, simd, s), gkv__attend_scratch(simd, s)), 4096);
 }
 
 /* Floats per row of each buffer, in the order of the struct. */
@@ -37,22 +38,27 @@ static size_t widths(const struct gkv__shape *s, uint64_t w[8])
     return 8;
 }
 
-uint64_t gkv__exec_bytes(const struct gkv__simd *simd, const struct gkv__shape *s,
-                         unsigned n_threads, uint32_t chunk)
+/* All but scratch. */
+static uint64_t buffer_bytes(const struct gkv__shape *s, uint32_t chunk)
 {
-    uint64_t w[8], sum = n_threads * scratch_bytes(simd, s);
+    uint64_t w[8], sum = round_up(gkv__attend_partials(s), ALIGN);
 
-    sum += round_up(gkv__attend_partials(s), ALIGN);
     for (size_t i = 0, n = widths(s, w); i < n; i++)
         sum += round_up(w[i] * chunk * sizeof(float), ALIGN);
     return sum;
+}
+
+uint64_t gkv__exec_bytes(const struct gkv__simd *simd, const struct gkv__gemm *gemm,
+                         const struct gkv__shape *s, unsigned n_threads, uint32_t chunk)
+{
+    return n_threads * scratch_bytes(simd, gemm, s) + buffer_bytes(s, chunk);
 }
 
 gkv_status gkv__exec_open(struct gkv__exec *e, const struct gkv__simd *simd,
                           const struct gkv__gemm *gemm, const struct gkv__shape *s,
                           unsigned n_threads, uint32_t chunk, gkv_error *err)
 {
-    uint64_t bytes = gkv__exec_bytes(simd, s, n_threads, chunk), w[8];
+    uint64_t w[8];
     float **const to[8] = { &e->h, &e->q, &e->att, &e->k, &e->v, &e->gate, &e->up, &e->turn };
     uint8_t *p;
 
@@ -61,10 +67,13 @@ gkv_status gkv__exec_open(struct gkv__exec *e, const struct gkv__simd *simd,
     e->shape = s;
     e->n_threads = n_threads;
     e->chunk = chunk;
-    e->scratch_bytes = scratch_bytes(simd, s);
-    e->scratch = p = gkv__pages(bytes, 1);
+    e->scratch_bytes = scratch_bytes(simd, gemm, s);
+    e->bytes = n_threads * e->scratch_bytes + buffer_bytes(s, chunk);
+    e->scratch = p = gkv__pages(e->bytes, 1);
     if (!p)
-        return gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes of work space", bytes);
+        return gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes of work space",
+                         e->bytes);
+    e->library = gkv__gemm_open(gemm, n_threads);
     p += n_threads * e->scratch_bytes;
     e->partial = (float *)(void *)p;
     p += round_up(gkv__attend_partials(s), ALIGN);
@@ -77,8 +86,10 @@ gkv_status gkv__exec_open(struct gkv__exec *e, const struct gkv__simd *simd,
 
 void gkv__exec_close(struct gkv__exec *e)
 {
-    if (e->scratch)
-        gkv__pages_free(e->scratch, gkv__exec_bytes(e->simd, e->shape, e->n_threads, e->chunk), 1);
+    if (!e->scratch)
+        return;
+    gkv__gemm_close(e->gemm, e->library);
+    gkv__pages_free(e->scratch, e->bytes, 1);
     e->scratch = NULL;
 }
 

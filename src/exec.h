@@ -13,11 +13,13 @@ struct gkv__gemm;
 struct gkv__exec {
     const struct gkv__simd  *simd;
     const struct gkv__gemm  *gemm;              /* who multiplies                            */
+    void                    *library;           /* of that one, or NULL                      */
     const struct gkv__shape *shape;
     unsigned                 n_threads;
     uint32_t                 chunk;             /* rows at a time                            */
     uint64_t                 scratch_bytes;     /* of each thread                            */
     uint8_t                 *scratch;           /* [n_threads][scratch_bytes]                */
+    uint64_t                 bytes;             /* from scratch on, all the buffers          */
     float                   *partial;           /* attention's, when it cuts the keys        */
     /* One block of rows, [chunk][...]: */
     float *h;                                   /* n_embd: normalised input                  */
@@ -37,8 +39,8 @@ struct gkv__exec {
     double      done, total, shown;             /* shown: time of the last call              */
 };
 
-uint64_t   gkv__exec_bytes(const struct gkv__simd *simd, const struct gkv__shape *s,
-                           unsigned n_threads, uint32_t chunk);
+uint64_t   gkv__exec_bytes(const struct gkv__simd *simd, const struct gkv__gemm *gemm,
+                           const struct gkv__shape *s, unsigned n_threads, uint32_t chunk);
 gkv_status gkv__exec_open(struct gkv__exec *e, const struct gkv__simd *simd,
                           const struct gkv__gemm *gemm, const struct gkv__shape *s,
                           unsigned n_threads, uint32_t chunk, gkv_error *err);

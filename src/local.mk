@@ -13,7 +13,7 @@ src_libcore_la_SOURCES = \
 	src/eval.c \
 	src/exec.c src/exec.h \
 	src/first.c src/pass.h src/second.c \
-	src/gemm.c src/gemm.h \
+	src/gemm.c src/gemm.h src/gemm-row.h src/gemm-openblas.c src/gemm-onednn.c \
 	src/gguf.c src/gguf-kv.c src/gguf.h \
 	src/kv.c src/kv.h \
 	src/layer.c src/layer.h \
@@ -39,7 +39,7 @@ src_libcore_la_SOURCES = \
 	src/unicode.c src/unicode.h src/unicode-data.h
 # No FMA contraction, even where $CFLAGS has the instruction: the same bytes on any machine.
 src_libcore_la_CFLAGS = $(AM_CFLAGS) $(OPENBLAS_CFLAGS) -ffp-contract=off
-src_libcore_la_LIBADD = simd/libsimd.la $(OPENBLAS_LIBS)
+src_libcore_la_LIBADD = simd/libsimd.la $(OPENBLAS_LIBS) $(ONEDNN_LIBS)
 
 lib_LTLIBRARIES     = libgemkv.la
 libgemkv_la_SOURCES =

@@ -79,12 +79,18 @@ static gkv_status kv_types(const gkv_model *m, const gkv_options *o, struct gkv_
 static gkv_status products(const gkv_options *o, struct gkv__plan *p, gkv_error *err)
 {
     const char *known[8] = { NULL };
+    gkv_error why;
 
     for (size_t i = 0; i < 7 && gkv__gemm_at(i); i++)
         known[i] = gkv__gemm_at(i);
-    GKV__TRY(gkv__plan_name("gemm in this build", o->gemm, known, err));
-    p->gemm = gkv__gemm_named(o->gemm ? o->gemm : "own");
-    return GKV_OK;
+    if (gkv__plan_name("gemm", o->gemm, known, &why) == GKV_OK) {
+        p->gemm = gkv__gemm_named(o->gemm ? o->gemm : "own");
+        return GKV_OK;
+    }
+    if (gkv__gemm_left_out(o->gemm))
+        return gkv__fail(err, GKV_INVALID, "%s; to have it, build gemkv with ./configure --with-%s",
+                         why.text, o->gemm);
+    return gkv__fail(err, GKV_INVALID, "%s", why.text);
 }
 
 gkv_status gkv__plan_options(struct gkv__plan *p, const gkv_model *m, const gkv_options *o,
@@ -129,7 +135,7 @@ static uint64_t session_peak(const struct gkv__plan *p, const gkv_model *m, uint
                              uint64_t n_kept)
 {
     const struct gkv__shape *s = &m->shape;
-    const uint64_t exec = gkv__exec_bytes(p->simd, s, p->n_threads, p->chunk);
+    const uint64_t exec = gkv__exec_bytes(p->simd, p->gemm, s, p->n_threads, p->chunk);
     uint64_t both = times(n_kept, sizeof(uint32_t)), first = 0, second = 0;     /* indices */
 
     if (p->two_passes || !p->select_only)
@@ -153,7 +159,7 @@ static uint64_t eval_peak(const struct gkv__plan *p, const gkv_model *m, uint64_
     const struct gkv__shape *s = &m->shape;
     uint64_t sum = whole_model(p, m, n, p->chunk);
 
-    sum = plus(sum, gkv__exec_bytes(p->simd, s, p->n_threads, p->chunk));
+    sum = plus(sum, gkv__exec_bytes(p->simd, p->gemm, s, p->n_threads, p->chunk));
     return plus(sum, n_logits * s->n_vocab * sizeof(float));
 }
 
@@ -163,6 +169,7 @@ static bool fit(struct gkv__plan *p, const gkv_model *m, uint64_t base,
                 uint64_t a, uint64_t b)
 {
     base = plus(base, SLACK + (uint64_t)p->n_threads * STACK);
+    base = plus(base, gkv__gemm_resident(p->gemm));
     for (;; p->chunk /= 2) {
         p->predicted = plus(base, peak(p, m, a, b));
         if (!p->limit || p->predicted <= p->limit)

@@ -34,6 +34,11 @@ tests_unit_attend_test_LDADD += tests/libwide.la
 tests_golden_test_LDADD += tests/libwide.la
 endif
 
+TESTS += tests/unit-gemm.test
+check_PROGRAMS += tests/unit-gemm.test
+tests_unit_gemm_test_SOURCES = tests/unit-gemm.c tests/tap.h
+tests_unit_gemm_test_LDADD   = src/libcore.la
+
 TESTS += tests/unit-token.test
 check_PROGRAMS += tests/unit-token.test
 tests_unit_token_test_SOURCES = tests/unit-token.c tests/tap.h

@@ -34,7 +34,7 @@ static const struct opt opts[] = {
     { THREADS, 't', "threads", "N", "one per physical core", "threads" },
     { CPU, 0, "cpu", "LEVEL", "$GEMKV_CPU, else the best",
       "cap the instruction sets used" },
-    { GEMM, 0, "gemm", "own|exact|openblas", "own", "who multiplies matrices" },
+    { GEMM, 0, "gemm", "own|exact|openblas|onednn", "own", "who multiplies matrices" },
     { KV_TYPE, 0, "kv-type", "f32|f16|bf16|q8_0", "f16", "type of cached keys and values" },
     { JSON, 0, "json", NULL, NULL, "write one JSON array to standard output" },
     { QUIET, 'q', "quiet", NULL, NULL, "only the result, and errors" },

@@ -127,6 +127,9 @@ static void print_cpu(void)
     row("cpu", format("%s", gkv_cpu()));
     for (size_t i = 0; (s = gkv_cpu_describe(i)); i++)
         out_printf("  %s\n", s);
+    row("products", format("chosen with --gemm"));
+    for (size_t i = 0; (s = gkv_gemm_describe(i)); i++)
+        out_printf("  %s\n", s);
 }
 
 /* ---- memory -------------------------------------------------------------------------- */
@@ -226,24 +229,31 @@ static void json_memory(const struct info *in)
     json_close();
 }
 
-static void json_cpu(void)
+/* Lines "name: text" as an object. */
+static void json_lines(const char *key, const char *(*line)(size_t i))
 {
     const char *s, *colon;
 
-    named_string("cpu", gkv_cpu());
-    json_key("kernels");
+    json_key(key);
     json_open('{');
-    for (size_t i = 0; (s = gkv_cpu_describe(i)); i++) {
-        char *slot;
+    for (size_t i = 0; (s = line(i)); i++) {
+        char *name;
 
         colon = strstr(s, ": ");
         if (!colon)
             continue;
-        slot = format("%.*s", (int)(colon - s), s);
-        named_string(slot, colon + 2);
-        free(slot);
+        name = format("%.*s", (int)(colon - s), s);
+        named_string(name, colon + 2);
+        free(name);
     }
     json_close();
+}
+
+static void json_cpu(void)
+{
+    named_string("cpu", gkv_cpu());
+    json_lines("kernels", gkv_cpu_describe);
+    json_lines("gemm", gkv_gemm_describe);
 }
 
 static void write_json(const struct info *in)

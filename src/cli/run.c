@@ -52,7 +52,7 @@ const struct opt run_opts[] = {
     { DEVICE, 0, "device", "auto|cpu", "auto", "where to compute" },
     { CPU, 0, "cpu", "LEVEL", "$GEMKV_CPU, else the best",
       "cap the instruction sets used" },
-    { GEMM, 0, "gemm", "own|exact|openblas", "own", "who multiplies matrices" },
+    { GEMM, 0, "gemm", "own|exact|openblas|onednn", "own", "who multiplies matrices" },
     { KV_TYPE, 0, "kv-type", "f32|f16|bf16|q8_0", "f16", "type of cached keys and values" },
     { REPORT, 0, "report", "FILE", "none",
       "write the documents with the kept passages marked, as HTML" },
