@@ -55,13 +55,6 @@ INLINE vf bf16_dp(vf s, vi w, vi x)
 #include "simd/vec_impl.h"
 #include "simd/impl/gemm_bf16.h"
 
-/* The same for bfloat16. */
-INLINE vf dp_bf16(vf s, vu a, vu b)
-{
-    s += (vf)(a << 16) * (vf)(b << 16);
-    return s + (vf)(a & 0xffff0000) * (vf)(b & 0xffff0000);
-}
-
 INLINE vu round_bf16(vf x)
 {
     vu u = (vu)x, rounded = (u + 0x7fff + (u >> 16 & 1)) >> 16, nan = u >> 16 | 0x40;
@@ -70,9 +63,9 @@ INLINE vu round_bf16(vf x)
     return (nan & is_nan) | (rounded & ~is_nan);
 }
 
-INLINE vu pair_bf16(vf lo, vf hi)
+INLINE vi bf16_pair(vf lo, vf hi)
 {
-    return round_bf16(lo) | round_bf16(hi) << 16;
+    return (vi)(round_bf16(lo) | round_bf16(hi) << 16);
 }
 
 #include "simd/impl/attend_bf16.h"

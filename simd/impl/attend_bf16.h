@@ -4,27 +4,27 @@
  * the keys in the values.  The including file defines, a pair being a 32-bit lane whose low
  * half comes first:
  *
- *     vf dp_bf16(vf s, vu a, vu b)     s plus both products of each lane
- *     vu pair_bf16(vf lo, vf hi)       rounded to nearest even */
+ *     vf bf16_dp(vf s, vi w, vi x)     s plus both products of each lane
+ *     vi bf16_pair(vf lo, vf hi)       rounded to nearest even */
 
-typedef uint32_t one_pair __attribute__((aligned(2), may_alias));
-typedef vu pairs_u __attribute__((aligned(4), may_alias));
+typedef int32_t one_pair __attribute__((aligned(2), may_alias));
+typedef vi pairs_u __attribute__((aligned(4), may_alias));
 
 /* acc[mr][lanes] += sum over n of b[i][lanes] times pair a[r * row + i * step] */
 INLINE void tile_bf16(int mr, vf acc[][4], const one_pair *a, size_t row, size_t step,
                       const one_pair *b, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        vu q[4];
+        vi q[4];
         UNROLL
         for (int j = 0; j < ANV; j++)
             q[j] = *(const pairs_u *)(b + i * LANES + (size_t)j * VW);
         UNROLL
         for (int r = 0; r < mr; r++) {
-            vu x = a[(size_t)r * row + i * step] - (vu){ 0 };
+            vi x = a[(size_t)r * row + i * step] - (vi){ 0 };
             UNROLL
             for (int j = 0; j < ANV; j++)
-                acc[r][j] = dp_bf16(acc[r][j], x, q[j]);
+                acc[r][j] = bf16_dp(acc[r][j], x, q[j]);
         }
     }
 }
@@ -95,7 +95,7 @@ static void FN(attend_bf16)(float *ot, float *m, float *l, const void *q, const 
             if (i + 1 < nk)
                 f = vexp2(load(w + LANES) - max[j]);
             sum[j] += e + f;
-            *(pairs_u *)(s + i / 2 * LANES + (size_t)j * VW) = pair_bf16(e, f);
+            *(pairs_u *)(s + i / 2 * LANES + (size_t)j * VW) = bf16_pair(e, f);
         }
     UNROLL
     for (int j = 0; j < ANV; j++)
@@ -126,7 +126,7 @@ static void FN(pairs_bf16)(void *x, size_t n, size_t width)
         for (size_t j = 0; j < width; j += VW) {
             const float *row = (const float *)x + i * width + j;
             const size_t left = width - j < VW ? width - j : VW;
-            vu p = pair_bf16(first(row, left), i + 1 < n ? first(row + width, left) : splat(0));
+            vi p = bf16_pair(first(row, left), i + 1 < n ? first(row + width, left) : splat(0));
 
             memcpy((float *)x + i / 2 * width + j, &p, left * sizeof(float));
         }
@@ -139,7 +139,7 @@ static void FN(narrow_bf16)(void *k, size_t nk, size_t d)
     for (size_t i = 0; i < nk; i++)
         for (size_t x = 0; x < row; x += VW) {
             const float *from = (const float *)k + i * d + x;
-            vu p = pair_bf16(first(from, d - x), splat(0));
+            vi p = bf16_pair(first(from, d - x), splat(0));
             vh h = __builtin_convertvector(p, vh);
 
             memcpy((uint16_t *)k + i * row + x, &h, (row - x < VW ? row - x : VW) * sizeof(uint16_t));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * gemm_bf16.h - products of bf16 weights in bf16: activations are rounded to bf16 (to nearest
- * even: 2^-9 of each), products of pairs are summed in f32.  The including file defines
+ * even: up to 2^-8 of each), products of pairs are summed in f32.  The including file defines
  *
  *     BMR, BNV          tile; without BMR, gemm_bf16 is its own
  *     bf16_dp(s, w, x)  s plus, in each lane, two products of bf16

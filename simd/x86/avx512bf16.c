@@ -20,21 +20,19 @@
 #define BNV 3
 #include "simd/impl/vec.h"
 
-INLINE vf dp_bf16(vf s, vu a, vu b)
+INLINE vf bf16_dp(vf s, vi w, vi x)
 {
-    return (vf)_mm512_dpbf16_ps((__m512)s, (__m512bh)a, (__m512bh)b);
+    return (vf)_mm512_dpbf16_ps((__m512)s, (__m512bh)w, (__m512bh)x);
 }
 
 /* The conversion leaves lo in the lower half and hi in the upper. */
-INLINE vu pair_bf16(vf lo, vf hi)
+INLINE vi bf16_pair(vf lo, vf hi)
 {
     const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8,
                                            23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
 
-    return (vu)_mm512_permutexvar_epi16(order, (__m512i)_mm512_cvtne2ps_pbh((__m512)hi, (__m512)lo));
+    return (vi)_mm512_permutexvar_epi16(order, (__m512i)_mm512_cvtne2ps_pbh((__m512)hi, (__m512)lo));
 }
-
-INLINE vf bf16_dp(vf s, vi w, vi x) { return dp_bf16(s, (vu)w, (vu)x); }
 
 #include "simd/impl/tile.h"
 #include "simd/impl/gemm_bf16.h"
