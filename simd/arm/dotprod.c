@@ -50,12 +50,11 @@ INLINE vi i8_at(vi s, vi u, vi q, int t)
 }
 
 union bytes { v32 both; int8x16_t half[2]; };
-union sums { int32x4_t half[2]; v8i both; };
 
 INLINE v8i dot_more(v8i s, v32 u, v32 q)
 {
     const union bytes a = { u }, b = { q };
-    union sums x = { .both = s };
+    union ints x = { s };
 
     for (int h = 0; h < 2; h++)
         x.half[h] = vdotq_s32(x.half[h], a.half[h], b.half[h]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * i8mm.c - Neoverse V1 and N2 (2021), Cortex-X2, Apple M2 on: SMMLA multiplies 2 x 8 by 8 x 2
- * signed bytes, twice the products of SDOT.  Two rows of activations are brought together as
- * they are read, one instruction for sixteen inputs of a row, as prepare knows but one.  With
- * three pairs of rows and four of outputs there are 12 sums of integers and 12 of floats, and a
- * step loads 4 vectors of weights and 3 of activations for 12 SMMLA.
+ * signed bytes, twice the products of SDOT.  prepare knows one row at a time, so pairs of them
+ * are put together as they are read: an instruction for every four SMMLA.  With three pairs of
+ * rows and four of outputs there are 12 sums of integers and 12 of floats, and a step loads 4
+ * vectors of weights and 3 of activations for 12 SMMLA.
  *
  * Products of one row are those of dotprod. */
 #ifndef __ARM_FEATURE_MATMUL_INT8
@@ -27,8 +27,8 @@
 enum { PAIRS = 3, OUT = INR / 2 };
 
 /* A block of a panel: u[4][INR][8], d and m as in form_int.h. */
-INLINE void pack(FN(bytes_fn) *bytes, int off, int halves, int min, uint8_t *to, const uint8_t *w,
-                 size_t stride, size_t n, size_t k)
+INLINE void pack(FN(bytes_fn) *bytes, int off, int halves, int min, uint8_t *to,
+                 const uint8_t *w, size_t stride, size_t n, size_t k)
 {
     for (size_t i = 0; i < k / 32; i++, to += i8_block(halves, min)) {
         float *d = (float *)(void *)(to + 32 * INR), *m = d + (halves + 1) * INR;
@@ -87,7 +87,7 @@ INLINE void tile(int mr, int halves, int min, float *c, size_t ldc, const uint8_
     const size_t xb = halves ? sizeof(struct FN(i8h)) : sizeof(struct FN(i8));
     const size_t xq = halves ? offsetof(struct FN(i8h), q) : offsetof(struct FN(i8), q);
     const size_t xm = halves ? offsetof(struct FN(i8h), sum) : offsetof(struct FN(i8), sum);
-    const int pairs = (mr + 1) / 2;
+    const int pairs = (mr + 1) / 2, sixteens = halves ? 1 : 2;
     vf acc[PAIRS][OUT], out[8][4];
 
 #pragma GCC unroll 4
@@ -109,7 +109,8 @@ INLINE void tile(int mr, int halves, int min, float *c, size_t ldc, const uint8_
                 for (int j = 0; j < OUT; j++)
                     s[p][j] = isplat(0);
 #pragma GCC unroll 2
-            for (int g = halves ? h : 0; g < (halves ? h + 1 : 2); g++) {
+            for (int e = 0; e < sixteens; e++) {
+                const int g = halves ? h : e;
                 int64x2_t both[PAIRS][2];       /* inputs 0-7, 8-15 of both rows */
 
 #pragma GCC unroll 4
@@ -198,11 +199,13 @@ void gkv__simd_i8mm(struct gkv__simd *k)
                                   size_t, size_t, int) = {      /* halves, min */
         { gemm_i8_i8mm, gemm_i8_min_i8mm }, { gemm_i8_halves_i8mm, gemm_i8_halves_min_i8mm },
     };
+    struct gkv__product *p;
 
 #define SLOT(TYPE, name)                                                                    \
-    k->mul[GKV__TYPE_##TYPE].w_bytes = (uint16_t)(i8_block(HALVES_##name, MIN_##name) / INR); \
-    k->mul[GKV__TYPE_##TYPE].nr = INR;                                                      \
-    k->mul[GKV__TYPE_##TYPE].pack = pack_##name##_i8mm;                                     \
-    k->mul[GKV__TYPE_##TYPE].gemm = by[HALVES_##name][MIN_##name];
+    p = &k->product[GKV__TYPE_##TYPE];                                                      \
+    p->w_bytes = (uint16_t)(i8_block(HALVES_##name, MIN_##name) / INR);                     \
+    p->nr = INR;                                                                            \
+    p->pack = pack_##name##_i8mm;                                                           \
+    p->gemm = by[HALVES_##name][MIN_##name];
     INTEGER_FORMATS(SLOT)
 }

@@ -18,7 +18,7 @@
  *     IMR, INV         tile
  *     I8_SIGNED        1: weights are signed
  *     i8_start(a, b)   what a sum begins with that should come out a + b larger; a, b: for the
- *                      activations whose index is 0 or 1, 2 or 3 modulo 4.  Signed: nothing
+ *                      activations whose index is 0 or 1, 2 or 3 modulo 4.  Signed: 0
  *     i8_step(s, u, q) s plus, in each lane, four products of unsigned u and signed q
  *     i8_at(s, u, q, t)  signed: s plus, in each lane, four products of signed u and those of
  *                      q = i8_take(x, t) that are activations 4 t .. 4 t + 3 of x
@@ -104,8 +104,8 @@ INLINE void pack_i8(FN(bytes_fn) *bytes, int off, int halves, int min, void *pan
                 float dd[2] = { 0 }, mm[2] = { 0 };
                 r[x] = (v8i){ 0 };
                 if (j + x < n)
-                    r[x] = (v8i)i8_weights(bytes((const uint8_t *)w + (j + x) * stride, i, dd, mm),
-                                           off);
+                    r[x] = (v8i)i8_weights(bytes((const uint8_t *)w + (j + x) * stride, i, dd,
+                                                 mm), off);
                 for (int h = 0; h <= halves; h++) {
                     d[(size_t)h * INR + j + x] = dd[h];
                     if (min)
@@ -237,15 +237,24 @@ INLINE v8f splat8(float x)
     return x - (v8f){ 0 };
 }
 
-/* What 32 or 64 products add to eight partial sums; d0 and, of the upper four, d1: scales of
- * weights times activations. */
-INLINE v8f group(v8i sum, const float *d0, const float *d1, int two)
+/* Eight partial sums plus 32 or 64 products; d0 and, of the upper four, d1: scales of weights
+ * times activations. */
+INLINE v8f group(v8f acc, v8i sum, const float *d0, const float *d1, int two)
 {
+#ifdef __aarch64__
+    const union ints s = { sum };
+    union floats a = { acc };
+
+    a.half[0] += vcvtq_f32_s32(s.half[0]) * *d0;
+    a.half[1] += vcvtq_f32_s32(s.half[1]) * (two ? *d1 : *d0);
+    return a.both;
+#else
     v8f d = splat8(*d0);
 
     if (two)
         d = __builtin_shufflevector(d, splat8(*d1), 0, 1, 2, 3, 12, 13, 14, 15);
-    return __builtin_convertvector(sum, v8f) * d;
+    return acc + __builtin_convertvector(sum, v8f) * d;
+#endif
 }
 
 enum {
@@ -338,8 +347,9 @@ INLINE void gemv(FN(bytes_fn) *bytes, FN(scales_fn) *scales, FN(product_fn) *pro
                         pair(r, u, u2);
                         u2[0] = i8_weights(u2[0], off);
                         u2[1] = i8_weights(u2[1], off);
-                        acc[u / 2 & 1] += group(i8_dot64(u2[0], x2[0], u2[1], x2[1]), &ds[0][u],
-                                                &ds[0][u + 1], 1);
+                        acc[u / 2 & 1] = group(acc[u / 2 & 1],
+                                               i8_dot64(u2[0], x2[0], u2[1], x2[1]),
+                                               &ds[0][u], &ds[0][u + 1], 1);
                     }
                     continue;
                 }
@@ -348,7 +358,7 @@ INLINE void gemv(FN(bytes_fn) *bytes, FN(scales_fn) *scales, FN(product_fn) *pro
                     float dd[2], mm[2];
                     v8i t = product(bytes(r, u, dd, mm), off, q + u * f.bytes);
 
-                    acc[u & 1] += group(t, &ds[0][u], &ds[halves][u], halves);
+                    acc[u & 1] = group(acc[u & 1], t, &ds[0][u], &ds[halves][u], halves);
                 }
             }
             for (; i < n_units; i++, r += per_256 / 8, q += f.bytes) {
@@ -359,7 +369,7 @@ INLINE void gemv(FN(bytes_fn) *bytes, FN(scales_fn) *scales, FN(product_fn) *pro
                     ds[h] = d[h] * s[i];
                     tail += ((min ? m[h] : 0) - (float)extra * d[h]) * (extra || min ? sum[h][i] : 0);
                 }
-                acc[0] += group(t, &ds[0], &ds[halves], halves);
+                acc[0] = group(acc[0], t, &ds[0], &ds[halves], halves);
             }
             tail += sum8(acc[0] + acc[1] + rest);
             y[o] = at ? y[o] + tail : tail;

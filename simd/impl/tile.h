@@ -5,9 +5,33 @@ typedef int32_t v8i __attribute__((vector_size(32)));
 typedef float v8f __attribute__((vector_size(32)));
 typedef v8i v8iu __attribute__((aligned(4), may_alias));
 
+/* Registers of AArch64 hold four; GCC 12 shuffles and converts what is wider lane by lane. */
+#ifdef __aarch64__
+union ints { v8i both; int32x4_t half[2]; };
+union floats { v8f both; float32x4_t half[2]; };
+
+INLINE v8f join8(float32x4_t a, float32x4_t b)
+{
+    const union floats x = { .half = { a, b } };
+
+    return x.both;
+}
+#endif
+
+INLINE v8f floats8(v8i x)
+{
+#ifdef __aarch64__
+    const union ints a = { x };
+
+    return join8(vcvtq_f32_s32(a.half[0]), vcvtq_f32_s32(a.half[1]));
+#else
+    return __builtin_convertvector(x, v8f);
+#endif
+}
+
 INLINE void transpose8(v8i r[8])
 {
-#ifdef __aarch64__              /* GCC 12 shuffles what is wider than a register lane by lane */
+#ifdef __aarch64__
     int32x4_t in[8][2], out[8][2];
 
     memcpy(in, r, sizeof in);
