@@ -4,7 +4,8 @@
 noinst_LTLIBRARIES += simd/libsimd.la
 simd_libsimd_la_SOURCES = simd/simd.h simd/simd.c simd/ref.c simd/vec_impl.h \
 	simd/impl/vec.h simd/impl/bytes.h simd/impl/formats.h simd/impl/gemm.h \
-	simd/impl/tile.h simd/impl/scales.h simd/impl/gemm_int.h simd/impl/gemm_bf16.h \
+	simd/impl/tile.h simd/impl/scales.h simd/impl/form_int.h simd/impl/gemm_int.h \
+	simd/impl/gemm_bf16.h \
 	simd/impl/softmax.h simd/impl/attend.h simd/impl/attend_few.h simd/impl/attend_bf16.h \
 	simd/impl/rows.h
 simd_libsimd_la_LIBADD  =
@@ -37,4 +38,16 @@ noinst_LTLIBRARIES += simd/libneon.la
 simd_libneon_la_SOURCES = simd/arm/neon.c
 simd_libneon_la_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_NEON) -ffp-contract=fast
 simd_libsimd_la_LIBADD += simd/libneon.la
+endif
+if ISA_DOTPROD
+noinst_LTLIBRARIES += simd/libdotprod.la
+simd_libdotprod_la_SOURCES = simd/arm/dotprod.c
+simd_libdotprod_la_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_DOTPROD) -ffp-contract=fast
+simd_libsimd_la_LIBADD    += simd/libdotprod.la
+endif
+if ISA_I8MM
+noinst_LTLIBRARIES += simd/libi8mm.la
+simd_libi8mm_la_SOURCES = simd/arm/i8mm.c
+simd_libi8mm_la_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_I8MM) -ffp-contract=fast
+simd_libsimd_la_LIBADD += simd/libi8mm.la
 endif

@@ -46,6 +46,12 @@ static const struct {
 #if HAVE_ISA_NEON
     { "neon", GKV__CPU_NEON, gkv__simd_neon },
 #endif
+#if HAVE_ISA_DOTPROD
+    { "dotprod", GKV__CPU_DOTPROD, gkv__simd_dotprod },
+#endif
+#if HAVE_ISA_I8MM
+    { "i8mm", GKV__CPU_I8MM, gkv__simd_i8mm },
+#endif
 };
 
 enum { N_LEVELS = sizeof levels / sizeof *levels };
@@ -182,7 +188,7 @@ static void describe(void)
         snprintf(lines[s], sizeof lines[s], "%s: %s", slots[s].name, level_of(slots[s].at));
     for (size_t t = 0; t < GKV__N_TYPES; t++) {
         const char *form = table.product[t].form;
-        size_t at = form ? offsetof(struct gkv__simd, product[t].gemv) : offsetof(struct gkv__simd, dot[t]);
+        size_t at = form ? offsetof(struct gkv__simd, product[t].gemm) : offsetof(struct gkv__simd, dot[t]);
 
         snprintf(lines[N_SLOTS + t], sizeof *lines, "%s: %s, %s", gkv__quant_of((enum gkv__type)t)->name,
                  form ? form : "f32", level_of(at));

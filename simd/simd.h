@@ -137,5 +137,7 @@ void gkv__simd_avx512(struct gkv__simd *k);
 void gkv__simd_avx512bf16(struct gkv__simd *k);
 void gkv__simd_amx(struct gkv__simd *k);
 void gkv__simd_neon(struct gkv__simd *k);
+void gkv__simd_dotprod(struct gkv__simd *k);
+void gkv__simd_i8mm(struct gkv__simd *k);
 
 #endif

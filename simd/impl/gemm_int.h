@@ -10,14 +10,18 @@
  * max|x| / 127 (i8) or max|x| / 32767 (i16).
  *
  * The OFF costs nothing: the sum starts from -OFF sum_i q_i, known since the activations were
- * prepared, where it would have started from zero.
+ * prepared, where it would have started from zero.  Where the instruction takes signed weights,
+ * they are u - OFF, and sums start from zero.
  *
  * The including file defines, for vectors vi of 32-bit lanes, each lane an output:
  *
  *     IMR, INV         tile
+ *     I8_SIGNED        1: weights are signed
  *     i8_start(a, b)   what a sum begins with that should come out a + b larger; a, b: for the
- *                      activations whose index is 0 or 1, 2 or 3 modulo 4
+ *                      activations whose index is 0 or 1, 2 or 3 modulo 4.  Signed: 0
  *     i8_step(s, u, q) s plus, in each lane, four products of unsigned u and signed q
+ *     i8_at(s, u, q, t)  signed: s plus, in each lane, four products of signed u and those of
+ *                      q = i8_take(x, t) that are activations 4 t .. 4 t + 3 of x
  *     i8_finish(s)     the sum as a 32-bit integer
  *     i8_dot32(u, q)   32 products in eight lanes
  *     i8_dot64(u, q, v, r)  32 more, u and v at most 31
@@ -27,15 +31,9 @@
  *                      there is no exact product of u > 127 and q that is as fast
  */
 
+#include "simd/impl/form_int.h"
+
 /* ---- activations ------------------------------------------------------------------------- */
-
-enum { INR = INV * VW };
-
-/* s: scale; sum: s times the sum of q; start: what a sum of products begins with.  Where the
- * halves of a block of weights have different scales, both are per half. */
-struct FN(i8) { float s, sum; int32_t start; int8_t q[32]; };
-struct FN(i8h) { float s, sum[2]; int32_t start[2]; int8_t q[32]; };
-struct FN(i16) { float s; int16_t q[32]; };
 
 /* Round 32 floats to integers of at most max; returns the scale. */
 INLINE float round32(const float *x, float max, int32_t q[32])
@@ -93,20 +91,8 @@ INLINE void prepare_i8(void *to, const float *x, size_t n, int off, int halves)
 
 _Static_assert(INR % 8 == 0, "weights are transposed eight outputs at a time");
 
-typedef v32 FN(bytes_fn)(const void *row, size_t i, float d[2], float m[2]);
-
-/* A block of a panel: u[8][INR][4], d[halves][INR], and m[halves][INR] if there is one. */
-INLINE size_t i8_block(int halves, int min)
-{
-    return (size_t)INR * (32 + 4 * (size_t)(halves + 1) * (size_t)(min + 1));
-}
-
-typedef int8_t v16b __attribute__((vector_size(16)));
-typedef int16_t v16s __attribute__((vector_size(32)));
-typedef v16s v16su __attribute__((aligned(2), may_alias));
-
-INLINE void pack_i8(FN(bytes_fn) *bytes, int halves, int min, void *panel, const void *w,
-                    size_t stride, size_t n, size_t k)
+INLINE void pack_i8(FN(bytes_fn) *bytes, int off, int halves, int min, void *panel,
+                    const void *w, size_t stride, size_t n, size_t k)
 {
     for (size_t j = 0; j < INR; j += 8)
         for (size_t i = 0; i < k / 32; i++) {
@@ -118,7 +104,8 @@ INLINE void pack_i8(FN(bytes_fn) *bytes, int halves, int min, void *panel, const
                 float dd[2] = { 0 }, mm[2] = { 0 };
                 r[x] = (v8i){ 0 };
                 if (j + x < n)
-                    r[x] = (v8i)bytes((const uint8_t *)w + (j + x) * stride, i, dd, mm);
+                    r[x] = (v8i)i8_weights(bytes((const uint8_t *)w + (j + x) * stride, i, dd,
+                                                 mm), off);
                 for (int h = 0; h <= halves; h++) {
                     d[(size_t)h * INR + j + x] = dd[h];
                     if (min)
@@ -132,6 +119,11 @@ INLINE void pack_i8(FN(bytes_fn) *bytes, int halves, int min, void *panel, const
 }
 
 /* ---- products ----------------------------------------------------------------------------- */
+
+#if !I8_SIGNED
+#define i8_take(x, t) isplat(four((x) + 4 * (size_t)(t)))
+#define i8_at(s, u, q, t) i8_step(s, u, q)
+#endif
 
 INLINE void i8_tile(int mr, int halves, int min, int seg, float *c, size_t ldc, const uint8_t *x,
                     size_t ldx, const uint8_t *w, size_t n, size_t k, int add)
@@ -160,7 +152,7 @@ INLINE void i8_tile(int mr, int halves, int min, int seg, float *c, size_t ldc, 
 #pragma GCC unroll 8
             for (int r = 0; r < mr; r++) {
                 int32_t first = 0;
-                if (h == 0 || halves)
+                if (!I8_SIGNED && (h == 0 || halves))
                     memcpy(&first, x + (size_t)r * ldx + xs + 4 * (size_t)h, sizeof first);
 #pragma GCC unroll 4
                 for (int j = 0; j < INV; j++)
@@ -174,10 +166,10 @@ INLINE void i8_tile(int mr, int halves, int min, int seg, float *c, size_t ldc, 
                     u[j] = load_i(w + ((size_t)t * INR + (size_t)j * VW) * 4);
 #pragma GCC unroll 8
                 for (int r = 0; r < mr; r++) {
-                    vi q = isplat(four(x + (size_t)r * ldx + xq + 4 * (size_t)t));
+                    vi q = i8_take(x + (size_t)r * ldx + xq, t);
 #pragma GCC unroll 4
                     for (int j = 0; j < INV; j++)
-                        s[r][j] = i8_step(s[r][j], u[j], q);
+                        s[r][j] = i8_at(s[r][j], u[j], q, t);
                 }
             }
 #pragma GCC unroll 8
@@ -245,15 +237,24 @@ INLINE v8f splat8(float x)
     return x - (v8f){ 0 };
 }
 
-/* What 32 or 64 products add to eight partial sums; d0 and, of the upper four, d1: scales of
- * weights times activations. */
-INLINE v8f group(v8i sum, const float *d0, const float *d1, int two)
+/* Eight partial sums plus 32 or 64 products; d0 and, of the upper four, d1: scales of weights
+ * times activations. */
+INLINE v8f group(v8f acc, v8i sum, const float *d0, const float *d1, int two)
 {
+#ifdef __aarch64__
+    const union ints s = { sum };
+    union floats a = { acc };
+
+    a.half[0] += vcvtq_f32_s32(s.half[0]) * *d0;
+    a.half[1] += vcvtq_f32_s32(s.half[1]) * (two ? *d1 : *d0);
+    return a.both;
+#else
     v8f d = splat8(*d0);
 
     if (two)
         d = __builtin_shufflevector(d, splat8(*d1), 0, 1, 2, 3, 12, 13, 14, 15);
-    return __builtin_convertvector(sum, v8f) * d;
+    return acc + __builtin_convertvector(sum, v8f) * d;
+#endif
 }
 
 enum {
@@ -296,9 +297,12 @@ PAIR(q5_1, pair_fifths(u, b[0].h, b[1].h))
 /* y[o] = row o of w times x, from 256 weights, per_256 bytes, at a time; what is left of a row,
  * one by one.  Weights are read once and never stored. */
 INLINE void gemv(FN(bytes_fn) *bytes, FN(scales_fn) *scales, FN(product_fn) *product,
-                 FN(pair_fn) *pair, int off, int halves, int min, size_t per_256, struct layout f, float *y, const uint8_t *w,
-                 size_t stride, size_t n_out, const uint8_t *x, size_t n)
+                 FN(pair_fn) *pair, int off, int halves, int min, size_t per_256,
+                 struct layout f, float *y, const uint8_t *w, size_t stride, size_t n_out,
+                 const uint8_t *x, size_t n)
 {
+    const int extra = I8_SIGNED ? 0 : off;      /* what the products have in each u */
+
     for (size_t at = 0; at < n; at += SEGMENT, w += SEGMENT / 256 * per_256) {
         const size_t n_units = (n - at < SEGMENT ? n - at : SEGMENT) / 32;
         const uint8_t *p = x + at / 32 * f.bytes + f.q, *row = w;
@@ -326,8 +330,8 @@ INLINE void gemv(FN(bytes_fn) *bytes, FN(scales_fn) *scales, FN(product_fn) *pro
                     __builtin_prefetch(r + AHEAD + line, 0, 2);
                 scales(r, d, m);
                 for (int h = 0; h <= halves; h++) {
-                    if (off)
-                        rest -= d[h] * (float)off * *(const v8fu *)(sum[h] + i);
+                    if (extra)
+                        rest -= d[h] * (float)extra * *(const v8fu *)(sum[h] + i);
                     if (min)
                         rest += m[h] * *(const v8fu *)(sum[h] + i);
                     *(v8fu *)ds[h] = d[h] * *(const v8fu *)(s + i);
@@ -341,8 +345,11 @@ INLINE void gemv(FN(bytes_fn) *bytes, FN(scales_fn) *scales, FN(product_fn) *pro
                         v32 u2[2];
 
                         pair(r, u, u2);
-                        acc[u / 2 & 1] += group(i8_dot64(u2[0], x2[0], u2[1], x2[1]), &ds[0][u],
-                                                &ds[0][u + 1], 1);
+                        u2[0] = i8_weights(u2[0], off);
+                        u2[1] = i8_weights(u2[1], off);
+                        acc[u / 2 & 1] = group(acc[u / 2 & 1],
+                                               i8_dot64(u2[0], x2[0], u2[1], x2[1]),
+                                               &ds[0][u], &ds[0][u + 1], 1);
                     }
                     continue;
                 }
@@ -351,7 +358,7 @@ INLINE void gemv(FN(bytes_fn) *bytes, FN(scales_fn) *scales, FN(product_fn) *pro
                     float dd[2], mm[2];
                     v8i t = product(bytes(r, u, dd, mm), off, q + u * f.bytes);
 
-                    acc[u & 1] += group(t, &ds[0][u], &ds[halves][u], halves);
+                    acc[u & 1] = group(acc[u & 1], t, &ds[0][u], &ds[halves][u], halves);
                 }
             }
             for (; i < n_units; i++, r += per_256 / 8, q += f.bytes) {
@@ -360,9 +367,9 @@ INLINE void gemv(FN(bytes_fn) *bytes, FN(scales_fn) *scales, FN(product_fn) *pro
 
                 for (int h = 0; h <= halves; h++) {
                     ds[h] = d[h] * s[i];
-                    tail += ((min ? m[h] : 0) - (float)off * d[h]) * (off || min ? sum[h][i] : 0);
+                    tail += ((min ? m[h] : 0) - (float)extra * d[h]) * (extra || min ? sum[h][i] : 0);
                 }
-                acc[0] += group(t, &ds[0], &ds[halves], halves);
+                acc[0] = group(acc[0], t, &ds[0], &ds[halves], halves);
             }
             tail += sum8(acc[0] + acc[1] + rest);
             y[o] = at ? y[o] + tail : tail;
@@ -372,8 +379,7 @@ INLINE void gemv(FN(bytes_fn) *bytes, FN(scales_fn) *scales, FN(product_fn) *pro
 
 INLINE v8i i8_products(v32 u, int off, const uint8_t *q)
 {
-    (void)off;
-    return i8_dot32(u, *(const v32u *)q);
+    return i8_dot32(i8_weights(u, off), *(const v32u *)q);
 }
 
 /* ---- sixteen bits ------------------------------------------------------------------------- */
@@ -510,7 +516,8 @@ INLINE v8i i16_products(v32 u, int off, const uint8_t *q)
     static void FN(pack_##name##_i8)(void *panel, const void *w, size_t stride, size_t n,   \
                                      size_t k)                                              \
     {                                                                                       \
-        pack_i8(bytes_##name, HALVES_##name, MIN_##name, panel, w, stride, n, k);           \
+        pack_i8(bytes_##name, OFF_##name, HALVES_##name, MIN_##name, panel, w, stride, n,   \
+                k);                                                                         \
     }                                                                                       \
     static void FN(gemv_##name##_i8)(float *y, const void *w, size_t stride, size_t n_out,  \
                                      const void *x, size_t n)                               \

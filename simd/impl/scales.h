@@ -17,18 +17,34 @@ INLINE v8f floats_u8(uint64_t bytes)
     v8b x;
 
     memcpy(&x, &bytes, sizeof x);
+#ifdef __aarch64__
+    const uint16x8_t w = vmovl_u8((uint8x8_t)x);
+
+    return join8(vcvtq_f32_u32(vmovl_u16(vget_low_u16(w))), vcvtq_f32_u32(vmovl_high_u16(w)));
+#else
     return __builtin_convertvector((v8i){ EACH8(x, 0) }, v8f);
+#endif
 }
 
 INLINE v8f floats_i8(v8c x)
 {
+#ifdef __aarch64__
+    const int16x8_t w = vmovl_s8((int8x8_t)x);
+
+    return join8(vcvtq_f32_s32(vmovl_s16(vget_low_s16(w))), vcvtq_f32_s32(vmovl_high_s16(w)));
+#else
     return __builtin_convertvector((v8i){ EACH8(x, 0) }, v8f);
+#endif
 }
 
 INLINE v8f halves_f16(v8h h)
 {
 #ifdef __F16C__
     return (v8f)_mm256_cvtph_ps((__m128i)h);
+#elif defined(__aarch64__)
+    const float16x8_t f = (float16x8_t)h;
+
+    return join8(vcvt_f32_f16(vget_low_f16(f)), vcvt_high_f32_f16(f));
 #else
     return (v8f){ half(h[0]), half(h[1]), half(h[2]), half(h[3]),
                   half(h[4]), half(h[5]), half(h[6]), half(h[7]) };
@@ -139,6 +155,6 @@ INLINE void scales_iq4_xs(const void *row, v8f d[2], v8f m[2])
 
     for (int i = 0; i < 8; i++)
         s[i] = (int32_t)((low >> 4 * i & 15) | (h >> 2 * i & 3) << 4) - 32;
-    d[0] = __builtin_convertvector(s, v8f) * half(b->d);
+    d[0] = floats8(s) * half(b->d);
     (void)m;
 }

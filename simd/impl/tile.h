@@ -5,8 +5,50 @@ typedef int32_t v8i __attribute__((vector_size(32)));
 typedef float v8f __attribute__((vector_size(32)));
 typedef v8i v8iu __attribute__((aligned(4), may_alias));
 
+/* Registers of AArch64 hold four; GCC 12 shuffles and converts what is wider lane by lane. */
+#ifdef __aarch64__
+union ints { v8i both; int32x4_t half[2]; };
+union floats { v8f both; float32x4_t half[2]; };
+
+INLINE v8f join8(float32x4_t a, float32x4_t b)
+{
+    const union floats x = { .half = { a, b } };
+
+    return x.both;
+}
+#endif
+
+INLINE v8f floats8(v8i x)
+{
+#ifdef __aarch64__
+    const union ints a = { x };
+
+    return join8(vcvtq_f32_s32(a.half[0]), vcvtq_f32_s32(a.half[1]));
+#else
+    return __builtin_convertvector(x, v8f);
+#endif
+}
+
 INLINE void transpose8(v8i r[8])
 {
+#ifdef __aarch64__
+    int32x4_t in[8][2], out[8][2];
+
+    memcpy(in, r, sizeof in);
+    for (int g = 0; g < 2; g++)
+        for (int h = 0; h < 2; h++) {
+            const int32x4_t a = vzip1q_s32(in[4 * g][h], in[4 * g + 2][h]);
+            const int32x4_t b = vzip2q_s32(in[4 * g][h], in[4 * g + 2][h]);
+            const int32x4_t c = vzip1q_s32(in[4 * g + 1][h], in[4 * g + 3][h]);
+            const int32x4_t d = vzip2q_s32(in[4 * g + 1][h], in[4 * g + 3][h]);
+
+            out[4 * h][g] = vzip1q_s32(a, c);
+            out[4 * h + 1][g] = vzip2q_s32(a, c);
+            out[4 * h + 2][g] = vzip1q_s32(b, d);
+            out[4 * h + 3][g] = vzip2q_s32(b, d);
+        }
+    memcpy(r, out, sizeof out);
+#else
     v8i a[8], b[8];
 
     for (int i = 0; i < 8; i += 2) {
@@ -22,6 +64,7 @@ INLINE void transpose8(v8i r[8])
         r[i] = __builtin_shufflevector(b[i], b[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
         r[i + 4] = __builtin_shufflevector(b[i], b[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
     }
+#endif
 }
 
 INLINE vi isplat(int32_t x)

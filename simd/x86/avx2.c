@@ -18,6 +18,7 @@
 #define ANV 3
 #define IMR 3
 #define INV 4
+#define I8_SIGNED 0
 #define I16 1
 #include "simd/impl/vec.h"
 

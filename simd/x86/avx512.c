@@ -17,6 +17,7 @@
 #define ANV 3
 #define IMR 6
 #define INV 2
+#define I8_SIGNED 0
 #define I16 0
 #include "simd/impl/vec.h"
 
