@@ -18,7 +18,8 @@ enum {
     PANEL = 32 << 10,   /* bytes of a panel at most                                          */
     BLOCK = 256,        /* steps of K are multiples of it, and it of every format's block    */
     FEW = 6,            /* below this many rows, dot products: the weights are read anyway   */
-    ITEM = 512,         /* outputs per work item of those at most                            */
+    ITEM = 512,         /* outputs per work item of those at most, ...                       */
+    UNIT = 16,          /* ... and a multiple of this: which rows go together must not matter */
     FORM_MAX = 68,      /* bytes of 32 activations in the largest form: i16                  */
 };
 
@@ -284,7 +285,7 @@ void gkv__gemm(struct gkv__exec *e, float *y, struct gkv__rows *x, const struct 
     }
     if (j.few) {
         /* Two items per thread: a stream of weights from memory is slow to start. */
-        j.nc = min(ITEM, items(w->n_out, 2 * (size_t)e->n_threads));
+        j.nc = min(ITEM, items(w->n_out, 2 * (size_t)e->n_threads * UNIT) * UNIT);
         gkv__for(e->n_threads, items(w->n_out, j.nc), few_item, &j);
     } else {
         gkv__for(e->n_threads, items(w->n_out, j.nc) * items(x->n, j.mc), block_item, &j);
