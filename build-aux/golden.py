@@ -10,7 +10,8 @@ import sys
 
 SRC, DST = sys.argv[1], sys.argv[2]
 MODELS = ("llama3", "mistral")          # architecture llama: rope_freqs; linear scaling
-METHODS = ("full", "truncate", "gemfilter", "gemfilter-max", "gemfilter-nopool", "gemfilter-keep")
+METHODS = ("full", "truncate", "gemfilter", "gemfilter-max", "gemfilter-nopool", "gemfilter-keep",
+           "stream-true", "stream-common")
 SIZE = {"logits": 4, "scores": 4, "sel": 2}     # bytes per element
 
 blob = open(SRC + "/cases.bin", "rb").read()

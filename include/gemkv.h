@@ -71,8 +71,17 @@ typedef struct {
 typedef struct {
     const char      *name, *summary;
     const gkv_param *params;            /* ends with a row whose name is NULL                */
+    int              two_passes;        /* it has a first pass, for which there are schedules */
 } gkv_method;
 GKV_API const gkv_method *gkv_methods(size_t *count);           /* static table              */
+
+/* In which order a first pass meets tokens and layers. */
+typedef struct {
+    const char      *name, *summary;
+    const gkv_param *params;            /* ends with a row whose name is NULL                */
+    int              exact;             /* the same selection, whichever is taken            */
+} gkv_schedule;
+GKV_API const gkv_schedule *gkv_schedules(size_t *count);       /* static table              */
 
 /* ---- model ------------------------------------------------------------------------------ */
 typedef struct gkv_model gkv_model;
@@ -121,10 +130,12 @@ typedef struct {
 
 typedef struct {
     const char *method;         /* "gemfilter" or "gemfilter:pool=max"; NULL: gemfilter      */
-    const char *schedule;       /* first pass: "auto", "layer"                               */
+    const char *schedule;       /* first pass: "layer", "stream:budget=4096"; NULL or "auto": the
+                                   fastest exact one that fits in memory_limit, else stream  */
     const char *device;         /* "auto", "cpu"                                             */
     const char *chat_template;  /* name; NULL: the model's own                               */
-    const char *kv_type;        /* "f32", "f16", "bf16", "q8_0"; NULL: f16, first pass f32   */
+    const char *kv_type;        /* "f32", "f16", "bf16", "q8_0"; NULL: f16, and f32 in exact
+                                   schedules of the first pass                               */
     const char *gemm;           /* matrix products: "own" (NULL): integer formats with activations
                                    rounded to 8 or 16 bits in blocks of 32; "exact": all in f32;
                                    "openblas", if built with it: the same; "onednn", likewise,
@@ -146,7 +157,9 @@ typedef struct {
     uint64_t    seed;
     void      (*progress)(void *arg, const gkv_progress *p);    /* a few times a second      */
     void       *progress_arg;
-    uint8_t     reserved[64];   /* zero                                                      */
+    void      (*note)(void *arg, const char *line);     /* once: the schedule chosen, and why */
+    void       *note_arg;
+    uint8_t     reserved[48];   /* zero                                                      */
 } gkv_options;
 
 GKV_API void       gkv_options_init(gkv_options *opt);
@@ -185,6 +198,7 @@ typedef struct {
     uint64_t    memory_limit;
     int32_t     layer;                                  /* -1: the method has none           */
     const char *method, *schedule, *device, *cpu, *chat_template;
+    const char *schedule_reason;                        /* one line, or NULL: no first pass  */
     const char *warning;                                /* one line, or NULL                 */
     const char *finish;                                 /* "stop", "length"; "" before END   */
 } gkv_stats;

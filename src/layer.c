@@ -95,26 +95,29 @@ static void turn_item(void *arg, size_t i, unsigned thread)
     }
 }
 
+void gkv__rotate(const struct gkv__shape *s, float *p, const float *turn, bool back)
+{
+    const size_t half = s->n_rot / 2;
+    const size_t step = s->pairs == GKV__ROPE_ADJACENT ? 2 : 1;     /* from pair to pair      */
+    const size_t apart = s->pairs == GKV__ROPE_ADJACENT ? 1 : half; /* within a pair          */
+    const float sign = back ? -1 : 1;
+
+    for (size_t x = 0; x < half; x++, turn += 2, p += step) {
+        float a = p[0], b = p[apart], sine = sign * turn[1];
+        p[0] = a * turn[0] - b * sine;
+        p[apart] = b * turn[0] + a * sine;
+    }
+}
+
 static void rope_item(void *arg, size_t i, unsigned thread)
 {
     const struct rows *r = arg;
     const struct gkv__shape *s = &r->m->shape;
-    const size_t half = s->n_rot / 2;
-    const size_t step = s->pairs == GKV__ROPE_ADJACENT ? 2 : 1;     /* from pair to pair      */
-    const size_t apart = s->pairs == GKV__ROPE_ADJACENT ? 1 : half; /* within a pair          */
 
     (void)thread;
     for (size_t t = i * ROWS; t < end_of(r, i); t++)
-        for (size_t h = 0; h < r->n_head; h++) {
-            const float *turn = r->in + t * s->n_rot;
-            float *p = r->out + (t * r->n_head + h) * s->head_dim;
-
-            for (size_t x = 0; x < half; x++, turn += 2, p += step) {
-                float a = p[0], b = p[apart];
-                p[0] = a * turn[0] - b * turn[1];
-                p[apart] = b * turn[0] + a * turn[1];
-            }
-        }
+        for (size_t h = 0; h < r->n_head; h++)
+            gkv__rotate(s, r->out + (t * r->n_head + h) * s->head_dim, r->in + t * s->n_rot, false);
 }
 
 static void norm(struct gkv__exec *e, const gkv_model *m, float *out, const float *x,
@@ -125,7 +128,7 @@ static void norm(struct gkv__exec *e, const gkv_model *m, float *out, const floa
     gkv__for(e->n_threads, items(n), norm_item, &r);
 }
 
-static void turn(struct gkv__exec *e, const gkv_model *m, size_t n, uint64_t pos)
+void gkv__turn(struct gkv__exec *e, const gkv_model *m, size_t n, uint64_t pos)
 {
     struct rows r = { .e = e, .m = m, .out = e->turn, .n = n, .pos = pos };
 
@@ -167,7 +170,7 @@ static void qk(struct gkv__exec *e, const gkv_model *m, uint32_t il, const float
     const size_t n = h->n;
 
     norm(e, m, e->h, x, w->attn_norm, n);
-    turn(e, m, n, pos);
+    gkv__turn(e, m, n, pos);
     gkv__gemm(e, e->k, h, &w->k, false);
     rope(e, m, e->k, n, s->n_head_kv, 0);
     if (first_q < n) {
@@ -176,6 +179,20 @@ static void qk(struct gkv__exec *e, const gkv_model *m, uint32_t il, const float
         gkv__gemm(e, q, first_q ? &last : h, &w->q, false);
         rope(e, m, q, n - first_q, s->n_head, first_q);
     }
+}
+
+void gkv__layer_keys(struct gkv__exec *e, const gkv_model *m, uint32_t il, const float *x, size_t n)
+{
+    struct gkv__rows h = { e->h, n, e->gate, NULL };
+
+    norm(e, m, e->h, x, m->layer[il].attn_norm, n);
+    gkv__gemm(e, e->k, &h, &m->layer[il].k, false);
+}
+
+void gkv__rope_keys(struct gkv__exec *e, const gkv_model *m, float *k, size_t n, uint64_t pos)
+{
+    gkv__turn(e, m, n, pos);
+    rope(e, m, k, n, m->shape.n_head_kv, 0);
 }
 
 void gkv__layer_qk(struct gkv__exec *e, const gkv_model *m, uint32_t il, const float *x, size_t n,

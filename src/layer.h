@@ -21,6 +21,16 @@ void gkv__layer(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *x, 
 void gkv__layer_qk(struct gkv__exec *e, const gkv_model *m, uint32_t il, const float *x, size_t n,
                    uint64_t pos, size_t first_q);
 
+/* Keys of layer il as they are before they are rotated, into e->k. */
+void gkv__layer_keys(struct gkv__exec *e, const gkv_model *m, uint32_t il, const float *x, size_t n);
+
+/* Cosines and sines of positions pos .. pos + n - 1 into e->turn[n][n_rot]; n <= e->chunk. */
+void gkv__turn(struct gkv__exec *e, const gkv_model *m, size_t n, uint64_t pos);
+/* One head p[head_dim] by one row of them; back: the other way. */
+void gkv__rotate(const struct gkv__shape *s, float *p, const float *turn, bool back);
+/* k[n][n_head_kv * head_dim] to positions pos ...; n <= e->chunk. */
+void gkv__rope_keys(struct gkv__exec *e, const gkv_model *m, float *k, size_t n, uint64_t pos);
+
 /* logits[n][n_vocab] of n <= e->chunk rows x[n][n_embd] that have gone through all layers. */
 void gkv__logits(struct gkv__exec *e, const gkv_model *m, const float *x, size_t n,
                  float *logits);

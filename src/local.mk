@@ -12,7 +12,6 @@ src_libcore_la_SOURCES = \
 	src/attend.c src/attend.h \
 	src/eval.c \
 	src/exec.c src/exec.h \
-	src/first.c src/pass.h src/second.c \
 	src/gemm.c src/gemm.h src/gemm-row.h src/gemm-openblas.c src/gemm-onednn.c \
 	src/gguf.c src/gguf-kv.c src/gguf.h \
 	src/kv.c src/kv.h \
@@ -24,12 +23,17 @@ src_libcore_la_SOURCES = \
 	src/quant-q8_0.c src/quant-q4_0.c src/quant-q4_1.c src/quant-q5_0.c src/quant-q5_1.c \
 	src/quant-q2_k.c src/quant-q3_k.c src/quant-q4_k.c src/quant-q5_k.c src/quant-q6_k.c \
 	src/quant-iq4_nl.c src/quant-iq4_xs.c \
+	src/param.c src/param.h \
+	src/pass.h src/second.c \
 	src/plan.c src/plan.h \
 	src/prompt.c src/prompt.h \
 	src/sample.c src/sample.h \
+	src/schedule.c src/schedule.h \
+	src/schedule-layer.c src/schedule-chunk.c src/schedule-stream.c \
 	src/select.c src/select.h \
 	src/select-full.c src/select-gemfilter.c src/select-truncate.c \
 	src/session.c \
+	src/spill.c src/spill.h \
 	src/status.c src/status.h \
 	src/template.c src/template.h \
 	src/thread.c src/thread.h \

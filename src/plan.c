@@ -12,6 +12,7 @@
 #include "src/pass.h"
 #include "src/plan.h"
 #include "src/sample.h"
+#include "src/spill.h"
 #include "src/thread.h"
 
 enum { MIN_CHUNK = 64 };
@@ -27,21 +28,6 @@ static uint64_t max64(uint64_t a, uint64_t b)
 static uint64_t min64(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
-}
-
-/* Saturating: "more than there is" needs no exact number. */
-static uint64_t plus(uint64_t a, uint64_t b)
-{
-    uint64_t c;
-
-    return gkv__add(a, b, &c) ? c : UINT64_MAX;
-}
-
-static uint64_t times(uint64_t a, uint64_t b)
-{
-    uint64_t c;
-
-    return gkv__mul(a, b, &c) ? c : UINT64_MAX;
 }
 
 /* ---- options ---------------------------------------------------------------------------- */
@@ -67,12 +53,11 @@ static gkv_status kv_types(const gkv_model *m, const gkv_options *o, struct gkv_
     static const char *const known[] = { "f32", "f16", "bf16", "q8_0", NULL };
 
     GKV__TRY(gkv__plan_name("KV type", o->kv_type, known, err));
-    /* One layer's cache is small beside the hidden states, so the first pass need not round. */
-    p->kv_first = gkv__quant_named(o->kv_type ? o->kv_type : "f32");
+    p->kv_type = o->kv_type;
     p->kv_second = gkv__quant_named(o->kv_type ? o->kv_type : "f16");
-    if (m->shape.head_dim % p->kv_first->block)
+    if (m->shape.head_dim % p->kv_second->block)
         return gkv__fail(err, GKV_INVALID, "KV type %s needs heads of a multiple of %u, they are %u",
-                         o->kv_type, p->kv_first->block, m->shape.head_dim);
+                         o->kv_type, p->kv_second->block, m->shape.head_dim);
     return GKV_OK;
 }
 
@@ -93,6 +78,14 @@ static gkv_status products(const gkv_options *o, struct gkv__plan *p, gkv_error 
     return gkv__fail(err, GKV_INVALID, "%s", why.text);
 }
 
+static gkv_status schedules(const gkv_options *o, struct gkv__plan *p, gkv_error *err)
+{
+    p->asked = NULL;
+    if (!o->schedule || !strcmp(o->schedule, "auto"))
+        return GKV_OK;
+    return gkv__schedule_parse(o->schedule, &p->asked, p->schedule_param, err);
+}
+
 gkv_status gkv__plan_options(struct gkv__plan *p, const gkv_model *m, const gkv_options *o,
                              gkv_error *err)
 {
@@ -110,6 +103,7 @@ gkv_status gkv__plan_options(struct gkv__plan *p, const gkv_model *m, const gkv_
         return gkv__fail(err, GKV_INVALID, "chunk %u: not in 16 .. 65536", o->chunk);
     GKV__TRY(kv_types(m, o, p, err));
     GKV__TRY(products(o, p, err));
+    GKV__TRY(schedules(o, p, err));
     p->n_threads = o->threads ? o->threads : gkv__physical_cores();
     p->max_chunk = o->chunk ? o->chunk : 1024;
     p->limit = o->memory_limit ? o->memory_limit : gkv__mem_available() / 5 * 4;
@@ -125,8 +119,8 @@ static uint64_t whole_model(const struct gkv__plan *p, const gkv_model *m, uint6
     const struct gkv__shape *s = &m->shape;
     uint64_t sum = gkv__cache_bytes(p->kv_second, s->n_layer, s->n_head_kv, s->head_dim, n);
 
-    sum = plus(sum, gkv__model_weight_bytes(m));
-    return plus(sum, rows * s->n_embd * sizeof(float));
+    sum = gkv__plus(sum, gkv__model_weight_bytes(m));
+    return gkv__plus(sum, rows * s->n_embd * sizeof(float));
 }
 
 /* n tokens, n_kept of them in the second pass.  The two passes do not overlap, so the peak is
@@ -136,20 +130,26 @@ static uint64_t session_peak(const struct gkv__plan *p, const gkv_model *m, uint
 {
     const struct gkv__shape *s = &m->shape;
     const uint64_t exec = gkv__exec_bytes(p->simd, p->gemm, s, p->n_threads, p->chunk);
-    uint64_t both = times(n_kept, sizeof(uint32_t)), first = 0, second = 0;     /* indices */
+    uint64_t both = gkv__times(n_kept, sizeof(uint32_t)), first = 0, second = 0;    /* indices */
 
     if (p->two_passes || !p->select_only)
-        both = plus(both, exec);
+        both = gkv__plus(both, exec);
     if (p->two_passes) {
-        both = plus(both, times(n, 2 * sizeof(float)));         /* scores, their spare */
-        first = plus(gkv__first_bytes(m, p->kv_first, n), gkv__first_weights(m, p->filter_layer));
+        const struct gkv__first f = {
+            .m = m, .il = p->filter_layer, .kv = p->kv_first, .param = p->schedule_param,
+            .spill = p->spill, .n = n,
+        };
+
+        both = gkv__plus(both, gkv__times(n, 2 * sizeof(float)));       /* scores, their spare */
+        first = gkv__plus(p->schedule->bytes(&f, p->chunk, p->n_threads),
+                          p->schedule->weights(m, p->filter_layer));
     }
     if (!p->select_only) {
-        second = whole_model(p, m, plus(n_kept, p->max_tokens), min64(p->chunk, n_kept));
-        second = plus(second, times(n_kept, sizeof(uint32_t)));        /* ids */
-        second = plus(second, s->n_vocab * (sizeof(float) + sizeof(struct gkv__candidate)));
+        second = whole_model(p, m, gkv__plus(n_kept, p->max_tokens), min64(p->chunk, n_kept));
+        second = gkv__plus(second, gkv__times(n_kept, sizeof(uint32_t)));       /* ids */
+        second = gkv__plus(second, s->n_vocab * (sizeof(float) + sizeof(struct gkv__candidate)));
     }
-    return plus(both, max64(first, second));
+    return gkv__plus(both, max64(first, second));
 }
 
 /* n positions, n_logits rows of logits. */
@@ -159,8 +159,8 @@ static uint64_t eval_peak(const struct gkv__plan *p, const gkv_model *m, uint64_
     const struct gkv__shape *s = &m->shape;
     uint64_t sum = whole_model(p, m, n, p->chunk);
 
-    sum = plus(sum, gkv__exec_bytes(p->simd, p->gemm, s, p->n_threads, p->chunk));
-    return plus(sum, n_logits * s->n_vocab * sizeof(float));
+    sum = gkv__plus(sum, gkv__exec_bytes(p->simd, p->gemm, s, p->n_threads, p->chunk));
+    return gkv__plus(sum, n_logits * s->n_vocab * sizeof(float));
 }
 
 /* Halve the chunk until the peak is below the limit.  False: it never is. */
@@ -168,10 +168,10 @@ static bool fit(struct gkv__plan *p, const gkv_model *m, uint64_t base,
                 uint64_t (*peak)(const struct gkv__plan *, const gkv_model *, uint64_t, uint64_t),
                 uint64_t a, uint64_t b)
 {
-    base = plus(base, SLACK + (uint64_t)p->n_threads * STACK);
-    base = plus(base, gkv__gemm_resident(p->gemm));
+    base = gkv__plus(base, SLACK + (uint64_t)p->n_threads * STACK);
+    base = gkv__plus(base, gkv__gemm_resident(p->gemm));
     for (;; p->chunk /= 2) {
-        p->predicted = plus(base, peak(p, m, a, b));
+        p->predicted = gkv__plus(base, peak(p, m, a, b));
         if (!p->limit || p->predicted <= p->limit)
             return true;
         if (p->chunk / 2 < MIN_CHUNK)
@@ -179,12 +179,64 @@ static bool fit(struct gkv__plan *p, const gkv_model *m, uint64_t base,
     }
 }
 
+static uint64_t mib(uint64_t bytes)
+{
+    return (bytes + (1 << 19)) >> 20;
+}
+
+/* least: what any schedule asked about before this one would need. */
+static void explain(struct gkv__plan *p, uint64_t least)
+{
+    const int n = snprintf(p->why, sizeof p->why, "%s%s, %" PRIu64 " MiB of the %" PRIu64 " allowed",
+                           p->asked ? "as asked, " : "", p->schedule->exact ? "exact" : "approximate",
+                           mib(p->predicted), mib(p->limit));
+
+    if (p->spill)
+        snprintf(p->why + n, sizeof p->why - (size_t)n, "; hidden states in a file in %.60s",
+                 gkv__spill_dir());
+    else if (!p->asked && !p->schedule->exact)
+        snprintf(p->why + n, sizeof p->why - (size_t)n, "; an exact one needs %" PRIu64, mib(least));
+}
+
+/* The first that fits: exact ones in memory, then with a file, then the others. */
+static bool choose_schedule(struct gkv__plan *p, const gkv_model *m, uint64_t base, uint64_t n,
+                            uint64_t n_kept)
+{
+    static const struct { bool exact, spill; } order[] = { { true, false }, { true, true }, { false, false } };
+    const struct gkv__schedule *s;
+    uint64_t least = UINT64_MAX;
+
+    for (size_t o = 0; o < sizeof order / sizeof *order; o++)
+        for (size_t i = 0; (s = gkv__schedule_at(i)); i++) {
+            if (s->exact != order[o].exact || (order[o].spill && !s->can_spill) ||
+                (p->asked && s != p->asked))
+                continue;
+            if (!p->asked)              /* the defaults, which are right */
+                (void)gkv__schedule_parse(s->name, &s, p->schedule_param, NULL);
+            p->schedule = s;
+            p->spill = order[o].spill;
+            p->kv_first = gkv__quant_named(p->kv_type ? p->kv_type : s->kv_type);
+            p->chunk = (uint32_t)max64(1, min64(p->max_chunk, n));
+            if (fit(p, m, base, session_peak, n, n_kept)) {
+                explain(p, least);
+                return true;
+            }
+            least = min64(least, p->predicted);
+        }
+    p->predicted = least;
+    return false;
+}
+
 gkv_status gkv__plan_make(struct gkv__plan *p, const gkv_model *m, uint64_t base, uint64_t n,
                           uint64_t n_kept, gkv_error *err)
 {
     p->two_passes = p->method->needs != GKV__NEEDS_NOTHING && n_kept < n;
-    p->chunk = (uint32_t)max64(1, min64(p->max_chunk, p->two_passes ? n : n_kept));
-    if (fit(p, m, base, session_peak, n, n_kept))
+    p->chunk = (uint32_t)max64(1, min64(p->max_chunk, n_kept));
+    p->schedule = NULL;
+    p->spill = false;
+    *p->why = 0;
+    if (p->two_passes ? choose_schedule(p, m, base, n, n_kept)
+                      : fit(p, m, base, session_peak, n, n_kept))
         return GKV_OK;
     return gkv__fail(err, GKV_LIMIT,
                      "method %s needs %" PRIu64 " bytes (%.1f GiB) of memory for %" PRIu64 " tokens, "

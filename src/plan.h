@@ -5,6 +5,7 @@
 
 #include "simd/simd.h"
 #include "src/model.h"
+#include "src/schedule.h"
 #include "src/select.h"
 
 struct gkv__plan {
@@ -14,12 +15,19 @@ struct gkv__plan {
     const struct gkv__gemm   *gemm;
     unsigned                  n_threads;
     uint32_t                  filter_layer;
-    const struct gkv__quant  *kv_first, *kv_second;
+    const struct gkv__schedule *asked;          /* NULL: plan_make chooses                   */
+    double                    schedule_param[GKV__MAX_PARAMS];
+    const char               *kv_type;          /* as asked, or NULL                         */
+    const struct gkv__quant  *kv_second;
     uint32_t                  max_chunk, max_tokens;
     uint64_t                  limit;            /* bytes                                     */
     bool                      select_only;      /* no second pass                            */
     /* Filled in: */
     bool                      two_passes;
+    const struct gkv__schedule *schedule;       /* of two passes                             */
+    const struct gkv__quant  *kv_first;
+    bool                      spill;
+    char                      why[160];         /* this schedule, for people                 */
     uint32_t                  chunk;            /* rows at a time, no more than there are    */
     uint64_t                  predicted;        /* peak resident bytes of the process        */
 };

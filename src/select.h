@@ -4,17 +4,7 @@
 #ifndef GKV__SELECT_H
 #define GKV__SELECT_H
 
-#include <stdbool.h>
-#include "src/status.h"
-
-struct gkv__param {
-    const char *name, *value, *help;    /* value: the default, as the user would write it    */
-    double      min, max;               /* of a number; odd: no even ones                    */
-    bool        odd;
-    const char *words;                  /* "avg max none": value is the index of a word      */
-};
-
-enum { GKV__MAX_PARAMS = 8 };
+#include "src/param.h"
 
 /* What the first pass must compute. */
 enum gkv__needs {

@@ -87,11 +87,8 @@ static gkv_status check_numbers(const gkv_model *m, const gkv_options *o, gkv_er
 static gkv_status resolve(const gkv_model *m, const gkv_options *o, struct gkv__plan *p,
                           double param[GKV__MAX_PARAMS], gkv_error *err)
 {
-    static const char *const schedules[] = { "auto", "layer", NULL };
-
     GKV__TRY(gkv__plan_options(p, m, o, err));
     GKV__TRY(gkv__select_parse(o->method ? o->method : "gemfilter", &p->method, param, err));
-    GKV__TRY(gkv__plan_name("schedule", o->schedule, schedules, err));
     GKV__TRY(check_numbers(m, o, err));
     p->filter_layer = o->layer >= 0 ? (uint32_t)o->layer : m->filter_layer;
     p->max_tokens = o->max_tokens;
@@ -316,8 +313,10 @@ static gkv_status choose_tokens(gkv_session *s, gkv_error *err)
             free(spare);
             return gkv__fail(err, GKV_NOMEM, "out of memory");
         }
-        status = gkv__first_pass(&s->exec, s->model, s->prompt.tokens.id, n, s->plan.filter_layer,
-                                 s->plan.kv_first, s->score, err);
+        status = s->plan.schedule->run(&s->exec, &(struct gkv__first){
+            .m = s->model, .il = s->plan.filter_layer, .kv = s->plan.kv_first,
+            .param = s->plan.schedule_param, .spill = s->plan.spill, .n = n,
+            .n_tail = gkv__prompt_tail(&s->prompt), .id = s->prompt.tokens.id, .score = s->score }, err);
         if (status != GKV_OK) {
             free(spare);
             return status;
@@ -341,9 +340,16 @@ static gkv_status prepare(gkv_session *s, const char *question, size_t len, gkv_
         return gkv__fail(err, GKV_INVALID, "a session takes one question");
     GKV__TRY(gkv__prompt_ask(&s->prompt, question, len, err));
     GKV__TRY(check_limits(s, false, err));
-    if (trained && s->prompt.tokens.n > trained && !*s->warning)
+    if (trained && s->prompt.tokens.n > trained && !*s->warning &&
+        !(s->plan.two_passes && !s->plan.schedule->exact))      /* those do not mind length */
         snprintf(s->warning, sizeof s->warning, "the prompt has %zu tokens, the model was trained for "
                  "%u: answers may suffer", s->prompt.tokens.n, trained);
+    if (s->plan.two_passes && s->opt.note) {
+        char line[200];
+
+        snprintf(line, sizeof line, "schedule %s: %s", s->plan.schedule->name, s->plan.why);
+        s->opt.note(s->opt.note_arg, line);
+    }
     if (s->plan.two_passes || !s->plan.select_only)
         GKV__TRY(gkv__exec_open(&s->exec, s->plan.simd, s->plan.gemm, &s->model->shape, s->plan.n_threads,
                                 s->plan.chunk, err));
@@ -506,7 +512,8 @@ void gkv_session_stats(const gkv_session *s, gkv_stats *out)
     out->memory_limit = s->plan.limit;
     out->layer = s->plan.method->needs == GKV__NEEDS_NOTHING ? -1 : (int32_t)s->plan.filter_layer;
     out->method = s->plan.method->name;
-    out->schedule = s->plan.method->needs == GKV__NEEDS_NOTHING ? "chunk" : "layer";
+    out->schedule = s->plan.two_passes ? s->plan.schedule->name : "chunk";
+    out->schedule_reason = s->plan.two_passes ? s->plan.why : NULL;
     out->device = "cpu";
     out->cpu = s->plan.simd->level;
     out->chat_template = s->prompt.tmpl->name;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "src/attend.h"
+#include "src/gemm.h"
 #include "tests/kernels.h"
 #include "tests/tap.h"
 
@@ -128,7 +129,7 @@ static void check(const struct gkv__shape *s, const char *type)
                 if (!*level)
                     continue;
                 for (unsigned t = 0; t < 2; t++) {
-                    if (gkv__exec_open(&e, &simd, NULL, s, 1 + 2 * t, N_MAX, NULL) != GKV_OK)
+                    if (gkv__exec_open(&e, &simd, gkv__gemm_named("own"), s, 1 + 2 * t, N_MAX, NULL) != GKV_OK)
                         exit(1);
                     gkv__attend(&e, &c, 1, out + t * N_MAX * row, q, n, ps[ip]);
                     gkv__exec_close(&e);

@@ -20,7 +20,7 @@ static const struct opt opts[] = {
     { MODEL, 'm', "model", "FILE", "$GEMKV_MODEL, else the bundled model",
       "GGUF model, the same as MODEL" },
     { CPU, 0, "cpu", NULL, NULL, "kernels chosen for this processor; needs no model" },
-    { MEMORY, 0, "memory", NULL, NULL, "memory that each method needs" },
+    { MEMORY, 0, "memory", NULL, NULL, "memory that each method and schedule needs" },
     { CONTEXT, 'c', "context", "N[,N]...", "8192,32768,131072",
       "prompt lengths for --memory, in tokens" },
     { KEEP, 'k', "keep", "N|P%", "1024", "tokens kept, for --memory" },
@@ -134,7 +134,7 @@ static void print_cpu(void)
 
 /* ---- memory -------------------------------------------------------------------------- */
 /* Bytes, or die: the first refusal says why. */
-static uint64_t needed(const struct info *in, const char *method, uint64_t n)
+static uint64_t needed(const struct info *in, const char *method, const char *schedule, uint64_t n)
 {
     gkv_options opt = in->opt;
     gkv_error   err = { 0 };
@@ -142,31 +142,45 @@ static uint64_t needed(const struct info *in, const char *method, uint64_t n)
     uint64_t    bytes = 0;
 
     opt.method = method;
+    opt.schedule = schedule;
     status = gkv_memory_needed(in->model, &opt, n, &bytes, &err);
     if (status)
         exit(fail_library(status, &err, NULL));
     return bytes;
 }
 
+/* Each method, and each schedule of those that have a first pass. */
+static void each_way(const struct info *in,
+                     void (*line)(const struct info *in, const char *method, const char *schedule))
+{
+    size_t              n, n_schedules;
+    const gkv_method   *m = gkv_methods(&n);
+    const gkv_schedule *s = gkv_schedules(&n_schedules);
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < (m[i].two_passes ? n_schedules : 1); j++)
+            line(in, m[i].name, m[i].two_passes ? s[j].name : NULL);
+}
+
+static void print_needed(const struct info *in, const char *method, const char *schedule)
+{
+    out_printf("%-14s %-8s", method, schedule ? schedule : "");
+    for (size_t j = 0; j < in->n_length; j++) {
+        char *s = view_bytes(needed(in, method, schedule, in->length[j]));
+
+        out_printf(" %10s", s);
+        free(s);
+    }
+    out_char('\n');
+}
+
 static void print_memory(const struct info *in)
 {
-    size_t            n;
-    const gkv_method *m = gkv_methods(&n);
-
-    out_printf("%-14s", "tokens");
+    out_printf("%-14s %-8s", "tokens", "");
     for (size_t j = 0; j < in->n_length; j++)
         out_printf(" %10" PRIu64, in->length[j]);
     out_char('\n');
-    for (size_t i = 0; i < n; i++) {
-        out_printf("%-14s", m[i].name);
-        for (size_t j = 0; j < in->n_length; j++) {
-            char *s = view_bytes(needed(in, m[i].name, in->length[j]));
-
-            out_printf(" %10s", s);
-            free(s);
-        }
-        out_char('\n');
-    }
+    each_way(in, print_needed);
 }
 
 /* ---- JSON ---------------------------------------------------------------------------- */
@@ -211,21 +225,24 @@ static void json_model(const struct info *in)
     named_string("filter_layer_source", m.filter_layer_source);
 }
 
+static void json_needed(const struct info *in, const char *method, const char *schedule)
+{
+    for (size_t j = 0; j < in->n_length; j++) {
+        json_open('{');
+        named_string("method", method);
+        if (schedule)
+            named_string("schedule", schedule);
+        named_uint("tokens", in->length[j]);
+        named_uint("bytes", needed(in, method, schedule, in->length[j]));
+        json_close();
+    }
+}
+
 static void json_memory(const struct info *in)
 {
-    size_t            n;
-    const gkv_method *m = gkv_methods(&n);
-
     json_key("memory");
     json_open('[');
-    for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < in->n_length; j++) {
-            json_open('{');
-            named_string("method", m[i].name);
-            named_uint("tokens", in->length[j]);
-            named_uint("bytes", needed(in, m[i].name, in->length[j]));
-            json_close();
-        }
+    each_way(in, json_needed);
     json_close();
 }
 
@@ -284,7 +301,7 @@ static int run(const struct cmd *self, int argc, char **argv)
         status = gkv_model_open(&in.model, in.path, 0, &err);
     }
     if (!status && in.memory)                   /* refused before anything is printed */
-        needed(&in, NULL, in.length[0]);
+        needed(&in, NULL, NULL, in.length[0]);
     if (status) {
         code = run_failed(status, &err);
     } else if (in.json) {

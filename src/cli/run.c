@@ -33,7 +33,9 @@ const struct opt run_opts[] = {
     { KEEP_FIRST, 0, "keep-first", "N", "4", "first tokens kept whatever their score" },
     { KEEP_LAST, 0, "keep-last", "N|prompt", "prompt",
       "last tokens kept whatever their score; prompt: the question with its template" },
-    { SCHEDULE, 0, "schedule", "auto|layer", "auto", "order of the first pass" },
+    { SCHEDULE, 0, "schedule", "NAME[:PARAM=VALUE,...]",
+      "auto: the fastest exact one that fits in the memory, else stream",
+      "order of the first pass, see below" },
     { CHUNK, 0, "chunk", "N", "1024", "tokens computed at a time" },
     { MEMORY, 0, "memory", "SIZE", "80 % of what is available",
       "refuse what would need more memory, such as 512M or 1.5G" },
@@ -63,22 +65,30 @@ const struct opt run_opts[] = {
     OPT_COMMON
 };
 
+static void help_row(const char *name, const char *summary, const gkv_param *p)
+{
+    out_printf("  %-24s", name);
+    args_wrap(summary, 26);
+    for (; p && p->name; p++) {
+        int used = (int)(strlen(p->name) + strlen(p->value)) + 5;
+
+        out_printf("    %s=%s%*s", p->name, p->value, used < 26 ? 26 - used : 1, "");
+        args_wrap(p->help, 26);
+    }
+}
+
 void run_more_help(void)
 {
-    size_t            n;
-    const gkv_method *m = gkv_methods(&n);
+    size_t              n, n_schedules;
+    const gkv_method   *m = gkv_methods(&n);
+    const gkv_schedule *s = gkv_schedules(&n_schedules);
 
     out_printf("\nMethods for --method:\n");
-    for (size_t i = 0; i < n; i++) {
-        out_printf("  %-24s", m[i].name);
-        args_wrap(m[i].summary, 26);
-        for (const gkv_param *p = m[i].params; p && p->name; p++) {
-            int used = (int)(strlen(p->name) + strlen(p->value)) + 5;
-
-            out_printf("    %s=%s%*s", p->name, p->value, used < 26 ? 26 - used : 1, "");
-            args_wrap(p->help, 26);
-        }
-    }
+    for (size_t i = 0; i < n; i++)
+        help_row(m[i].name, m[i].summary, m[i].params);
+    out_printf("\nSchedules for --schedule:\n");
+    for (size_t i = 0; i < n_schedules; i++)
+        help_row(s[i].name, s[i].summary, s[i].params);
 }
 
 /* ---- options ------------------------------------------------------------------------- */
@@ -138,7 +148,7 @@ static void parse(struct run *r, const struct cmd *cmd, int argc, char **argv)
         case QUIET:       r->quiet = true; break;
         case RAW:         o->raw = 1; break;
         case REPORT:      r->report_path = a.value; break;
-        case SCHEDULE:    o->schedule = args_choice(&a); break;
+        case SCHEDULE:    o->schedule = a.value; break;
         case SEED:        o->seed = args_uint(&a, 0, UINT64_MAX); break;
         case TEMPERATURE: o->temperature = (float)args_real(&a, 0, 100); break;
         case TEMPLATE:    o->chat_template = a.value; break;
@@ -253,6 +263,13 @@ static int feed_all(const struct run *r)
     return code;
 }
 
+static void note(void *arg, const char *line)
+{
+    (void)arg;
+    progress_erase();
+    say("%s", line);
+}
+
 int run_open(struct run *r, const struct cmd *cmd, int argc, char **argv, run_ask *ask)
 {
     gkv_error  err = { 0 };
@@ -278,6 +295,7 @@ int run_open(struct run *r, const struct cmd *cmd, int argc, char **argv, run_as
 
     progress_start(!r->quiet && !r->json && (r->tty || isatty(STDERR_FILENO)));
     r->opt.progress = progress_update;
+    r->opt.note = r->json ? NULL : note;
     status = gkv_session_open(&r->session, r->model, &r->opt, &err);
     if (status)
         return run_failed(status, &err);
@@ -344,6 +362,8 @@ void run_json(const struct run *r, const char *answer, size_t len)
     else
         json_uint((uint64_t)s.layer);
     named_string("schedule", s.schedule);
+    if (s.schedule_reason)
+        named_string("schedule_reason", s.schedule_reason);
     named_string("device", s.device);
     named_string("cpu", s.cpu);
     if (s.warning)

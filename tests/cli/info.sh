@@ -2,11 +2,12 @@
 t info tiny.gguf
 t info -m tiny.gguf --json
 gemkv info --cpu | head -n 1
-gemkv info --cpu --json | sed 's/"kernels": {"[^}]*}/"kernels": {K}/'
+gemkv info --cpu --json | sed 's/"kernels": {"[^}]*}/"kernels": {K}/' |
+    sed 's/"gemm": {[^}]*}/"gemm": {G}/'
 gemkv info --memory | mask | sed 's/  */ /g'
 gemkv info --memory -c 1000,2000 --json | sed 's/.*"memory"/"memory"/; s/"bytes": [0-9]*/"bytes": N/g'
 # more tokens need more memory
-n() { gemkv info --memory --json "$@" | tr '{' '\n' | sed -n 's/^"method": "gemfilter".*"bytes": \([0-9]*\).*/\1/p'; }
+n() { gemkv info --memory --json "$@" | tr '{' '\n' | sed -n 's/^"method": "gemfilter".*"bytes": \([0-9]*\).*/\1/p' | head -n 1; }
 test "$(n -c 100000)" -lt "$(n -c 200000)" && echo "tokens"
 # nothing is printed before a refusal
 t info --memory --json --kv-type q8_0
