@@ -15,7 +15,10 @@
 #include "src/spill.h"
 #include "src/thread.h"
 
-enum { MIN_CHUNK = 64 };
+enum {
+    MIN_CHUNK = 64,
+    LONG = 32768,       /* tokens: from here on, exact attention takes most of the time */
+};
 
 /* The run-time library and the stack of each thread: seen, not computed. */
 enum { SLACK = 128 << 10, STACK = 16 << 10 };
@@ -185,7 +188,7 @@ static uint64_t mib(uint64_t bytes)
 }
 
 /* least: what any schedule asked about before this one would need. */
-static void explain(struct gkv__plan *p, uint64_t least)
+static void explain(struct gkv__plan *p, uint64_t n_tokens, uint64_t least)
 {
     const int n = snprintf(p->why, sizeof p->why, "%s%s, %" PRIu64 " MiB of the %" PRIu64 " allowed",
                            p->asked ? "as asked, " : "", p->schedule->exact ? "exact" : "approximate",
@@ -196,6 +199,8 @@ static void explain(struct gkv__plan *p, uint64_t least)
                  gkv__spill_dir());
     else if (!p->asked && !p->schedule->exact)
         snprintf(p->why + n, sizeof p->why - (size_t)n, "; an exact one needs %" PRIu64, mib(least));
+    else if (!p->asked && n_tokens >= LONG)
+        snprintf(p->why + n, sizeof p->why - (size_t)n, "; --schedule stream is faster, not exact");
 }
 
 /* The first that fits: exact ones in memory, then with a file, then the others. */
@@ -218,7 +223,7 @@ static bool choose_schedule(struct gkv__plan *p, const gkv_model *m, uint64_t ba
             p->kv_first = gkv__quant_named(p->kv_type ? p->kv_type : s->kv_type);
             p->chunk = (uint32_t)max64(1, min64(p->max_chunk, n));
             if (fit(p, m, base, session_peak, n, n_kept)) {
-                explain(p, least);
+                explain(p, n, least);
                 return true;
             }
             least = min64(least, p->predicted);

@@ -160,6 +160,9 @@ static gkv_status begin(struct stream *s, struct gkv__exec *e, const struct gkv_
 
     s->e = e;
     sizes(s, f, e->chunk);
+    if (s->recent + SINKS >= s->budget)
+        return gkv__fail(err, GKV_INVALID, "recent=%zu: at most %zu with budget=%zu", s->recent,
+                         s->budget - SINKS - 1, s->budget);
     if (kv_width(s) % s->key_type->block)
         return gkv__fail(err, GKV_INVALID, "keys=%s needs rows of a multiple of %u, they are %zu",
                          s->key_type->name, s->key_type->block, kv_width(s));
