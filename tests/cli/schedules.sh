@@ -2,7 +2,7 @@
 # Exact schedules select the same, from a file too; auto goes from memory to a file to stream.
 for i in 1 2 3 4 5 6 7 8; do cat text; done >long
 kept() { gemkv select --json -f long $small "$@" "What is the pass key?" | sed 's/.*"kept"/"kept"/'; }
-why() { sed 's/.*"schedule_reason": "\([^"]*\)".*/\1/' "$1" | mask | sed "s|$TMPDIR|TMPDIR|"; }
+why() { sed 's/.*"schedule_reason": "\([^"]*\)".*/\1/' "$1" | sed "s|$TMPDIR|TMPDIR|" | mask; }
 field() { sed "s/.*\"$1\": \([0-9]*\).*/\1/" "$2"; }
 TMPDIR=$PWD
 export TMPDIR
