@@ -13,11 +13,6 @@ extern const struct gkv__schedule gkv__schedule_chunk;
 
 static const struct gkv__param params[] = { { .name = NULL } };
 
-static size_t least(uint64_t a, uint64_t b)
-{
-    return (size_t)(a < b ? a : b);
-}
-
 static size_t key_bytes(const struct gkv__shape *s)
 {
     return (size_t)s->n_head_kv * s->head_dim * sizeof(float);
@@ -26,7 +21,7 @@ static size_t key_bytes(const struct gkv__shape *s)
 static uint64_t bytes(const struct gkv__first *f, uint32_t chunk, unsigned n_threads)
 {
     const struct gkv__shape *s = &f->m->shape;
-    uint64_t sum = gkv__times(least(chunk, f->n), s->n_embd * sizeof(float));
+    uint64_t sum = gkv__times(gkv__least(chunk, f->n), s->n_embd * sizeof(float));
 
     (void)n_threads;
     sum = gkv__plus(sum, gkv__times(f->n, key_bytes(s)));
@@ -39,7 +34,7 @@ static gkv_status chunks(struct gkv__exec *e, const struct gkv__first *f, struct
     const size_t n = (size_t)f->n, width = (size_t)f->m->shape.n_head_kv * f->m->shape.head_dim;
 
     for (size_t at = 0; at < n; at += e->chunk) {
-        const size_t nc = least(e->chunk, n - at);
+        const size_t nc = gkv__least(e->chunk, n - at);
 
         gkv__embed(e, f->m, f->id + at, x, nc);
         for (uint32_t i = 0; i < f->il; i++) {
@@ -61,7 +56,7 @@ static gkv_status chunks(struct gkv__exec *e, const struct gkv__first *f, struct
 static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error *err)
 {
     const struct gkv__shape *s = &f->m->shape;
-    const size_t rows = least(e->chunk, f->n), kv = (size_t)s->n_head_kv * s->head_dim;
+    const size_t rows = gkv__least(e->chunk, f->n), kv = (size_t)s->n_head_kv * s->head_dim;
     const size_t width = s->n_embd > kv ? s->n_embd : kv;
     float *x = gkv__pages(rows, width * sizeof *x), *keys = gkv__pages(f->n, key_bytes(s));
     struct gkv__cache cache = { 0 };

@@ -17,15 +17,10 @@ extern const struct gkv__schedule gkv__schedule_layer;
 
 static const struct gkv__param params[] = { { .name = NULL } };
 
-static size_t least(uint64_t a, uint64_t b)
-{
-    return (size_t)(a < b ? a : b);
-}
-
 static uint64_t bytes(const struct gkv__first *f, uint32_t chunk, unsigned n_threads)
 {
     const struct gkv__shape *s = &f->m->shape;
-    const uint64_t rows = f->spill ? least(chunk, f->n) : f->n;
+    const uint64_t rows = f->spill ? gkv__least(chunk, f->n) : f->n;
 
     (void)n_threads;
     return gkv__plus(gkv__times(rows, s->n_embd * sizeof(float)),
@@ -42,7 +37,7 @@ static gkv_status score_all(struct gkv__exec *e, const struct gkv__first *f, str
     gkv_status status = q ? GKV_OK : gkv__fail(err, GKV_NOMEM, "out of memory");
 
     for (size_t c = n_chunks; status == GKV_OK && c-- > 0;) {
-        const size_t at = c * chunk, nc = least(chunk, n - at);
+        const size_t at = c * chunk, nc = gkv__least(chunk, n - at);
 
         status = gkv__spill_get(x, at, nc, &row, err);
         if (status != GKV_OK)
@@ -65,14 +60,19 @@ static gkv_status layers(struct gkv__exec *e, const struct gkv__first *f, struct
     const size_t n = (size_t)f->n;
     float *row;
 
+    for (size_t at = 0; at < n; at += e->chunk) {
+        const size_t nc = gkv__least(e->chunk, n - at);
+
+        GKV__TRY(gkv__spill_get(x, at, 0, &row, err));
+        gkv__embed(e, f->m, f->id + at, row, nc);
+        GKV__TRY(gkv__spill_put(x, at, nc, err));
+    }
     for (uint32_t i = 0; i < f->il; i++) {
         gkv__model_layer_need(f->m, i, true);
         for (size_t at = 0; at < n; at += e->chunk) {
-            const size_t nc = least(e->chunk, n - at);
+            const size_t nc = gkv__least(e->chunk, n - at);
 
-            GKV__TRY(gkv__spill_get(x, at, i ? nc : 0, &row, err));
-            if (i == 0)
-                gkv__embed(e, f->m, f->id + at, row, nc);
+            GKV__TRY(gkv__spill_get(x, at, nc, &row, err));
             gkv__layer(e, f->m, i, row, nc, at, cache, 0);
             GKV__TRY(gkv__spill_put(x, at, nc, err));
             gkv__progress(e, gkv__layer_work(&f->m->shape, at, nc));
@@ -81,11 +81,6 @@ static gkv_status layers(struct gkv__exec *e, const struct gkv__first *f, struct
                                  "first pass done", i, f->il, 100 * e->done / e->total);
         }
         gkv__model_layer_need(f->m, i, false);
-    }
-    for (size_t at = 0; f->il == 0 && at < n; at += e->chunk) {
-        GKV__TRY(gkv__spill_get(x, at, 0, &row, err));
-        gkv__embed(e, f->m, f->id + at, row, least(e->chunk, n - at));
-        GKV__TRY(gkv__spill_put(x, at, least(e->chunk, n - at), err));
     }
     return GKV_OK;
 }

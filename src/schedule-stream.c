@@ -72,11 +72,6 @@ struct stream {
     size_t                   first, count;              /* of a part of the rows             */
 };
 
-static size_t least(uint64_t a, uint64_t b)
-{
-    return (size_t)(a < b ? a : b);
-}
-
 static size_t more(size_t a, size_t b)
 {
     return a > b ? a : b;
@@ -112,16 +107,16 @@ static void sizes(struct stream *s, const struct gkv__first *f, size_t chunk)
     s->warm = (size_t)p[WARM];
     s->recent = (size_t)p[RECENT];
     s->key_type = gkv__quant_named(key_types[(int)p[KEYS]]);
-    s->n_q = least(least(f->n_tail ? f->n_tail : 1, QUESTION), least(chunk, f->n));
+    s->n_q = gkv__least(gkv__least(f->n_tail ? f->n_tail : 1, QUESTION), gkv__least(chunk, f->n));
     s->n_text = (size_t)f->n - s->n_q;
     if (p[STEP] > 0) {
         s->step = (size_t)p[STEP];
-        s->max_rows = s->warm + s->step + least(QUESTION, chunk);
+        s->max_rows = s->warm + s->step + gkv__least(QUESTION, chunk);
     } else {
-        s->max_rows = more(2 * chunk, s->warm + least(QUESTION, chunk) + 64);
+        s->max_rows = more(2 * chunk, s->warm + gkv__least(QUESTION, chunk) + 64);
         s->step = s->max_rows - s->warm - s->n_q;
     }
-    s->max_rows = least(s->max_rows, more((size_t)f->n, chunk));
+    s->max_rows = gkv__least(s->max_rows, more((size_t)f->n, chunk));
 }
 
 static uint64_t bytes(const struct gkv__first *f, uint32_t chunk, unsigned n_threads)
@@ -131,9 +126,9 @@ static uint64_t bytes(const struct gkv__first *f, uint32_t chunk, unsigned n_thr
 
     sizes(&s, f, chunk);
     n = s.budget + s.max_rows;
-    sum = gkv__cache_bytes(f->kv, f->il, s.s->n_head_kv, s.s->head_dim, least(s.budget, f->n));
+    sum = gkv__cache_bytes(f->kv, f->il, s.s->n_head_kv, s.s->head_dim, gkv__least(s.budget, f->n));
     sum = gkv__plus(sum, gkv__cache_bytes(gkv__quant_of(GKV__TYPE_F32), 1, s.s->n_head_kv,
-                                          s.s->head_dim, least(n, f->n + s.max_rows)));
+                                          s.s->head_dim, gkv__least(n, f->n + s.max_rows)));
     sum = gkv__plus(sum, gkv__times(s.max_rows, s.s->n_embd * sizeof(float)));
     sum = gkv__plus(sum, gkv__times(f->n, key_row(&s)));
     sum = gkv__plus(sum, n * s.s->n_head_kv * sizeof(float) + s.budget * sizeof(uint32_t));
@@ -193,7 +188,7 @@ static void load_item(void *arg, size_t i, unsigned thread)
 {
     const struct stream *s = arg;
     const uint32_t ih = (uint32_t)(i % s->s->n_head_kv);
-    const size_t d = s->s->head_dim, at = i / s->s->n_head_kv * ROWS, n = least(ROWS, s->count - at);
+    const size_t d = s->s->head_dim, at = i / s->s->n_head_kv * ROWS, n = gkv__least(ROWS, s->count - at);
     const size_t row = s->first + at;
     gkv__unpack_fn *unpack = s->e->simd->unpack[s->store.type->type];
     float *k = (float *)(void *)gkv__cache_k(&s->work, 0, ih, row);
@@ -209,7 +204,7 @@ static void load_item(void *arg, size_t i, unsigned thread)
 static void load(struct stream *s)
 {
     for (s->first = 0; s->first < s->held; s->first += s->count) {
-        s->count = least(s->e->chunk, s->held - s->first);
+        s->count = gkv__least(s->e->chunk, s->held - s->first);
         gkv__turn(s->e, s->f->m, s->count, s->first);
         gkv__for(s->e->n_threads, (s->count + ROWS - 1) / ROWS * s->s->n_head_kv, load_item, s);
     }
@@ -277,7 +272,7 @@ static void products(const struct stream *s, const struct tile *t, size_t n_rows
     const float *k = (const float *)(const void *)gkv__cache_k(&s->work, 0, ih, from);
 
     for (size_t i = 0; i < n; i += nr)
-        s->e->simd->pack(t->rows + i * d, k + i * d, d, least(nr, n - i), d);
+        s->e->simd->pack(t->rows + i * d, k + i * d, d, gkv__least(nr, n - i), d);
     s->e->simd->gemm(t->s, BLOCK, t->q, d, t->rows, n_rows, n, d, 0);
 }
 
@@ -295,7 +290,7 @@ static void weigh_item(void *arg, size_t i, unsigned thread)
 
     memset(weight, 0, n_text * sizeof *weight);
     for (size_t at = 0; at < rows; at += TILE) {
-        const size_t nt = least(TILE, rows - at);
+        const size_t nt = gkv__least(TILE, rows - at);
 
         for (size_t r = 0; r < nt; r++) {
             const size_t p = s->count - s->n_q + (at + r) / g;          /* row of e->q       */
@@ -307,12 +302,12 @@ static void weigh_item(void *arg, size_t i, unsigned thread)
             t.sum[r] = 0;
         }
         for (size_t key = 0; key < n_keys; key += BLOCK) {
-            const size_t n = least(BLOCK, n_keys - key);
+            const size_t n = gkv__least(BLOCK, n_keys - key);
 
             products(s, &t, nt, ih, key, n);
             for (size_t r = 0; r < nt; r++) {
                 const size_t seen = n_text + (at + r) / g + 1;
-                const size_t n_seen = seen <= key ? 0 : least(n, seen - key);
+                const size_t n_seen = seen <= key ? 0 : gkv__least(n, seen - key);
                 const float *row = t.s + r * BLOCK;
                 float max = t.max[r], sum = 0;
 
@@ -325,7 +320,7 @@ static void weigh_item(void *arg, size_t i, unsigned thread)
             }
         }
         for (size_t key = 0; key < n_text; key += BLOCK) {
-            const size_t n = least(BLOCK, n_text - key);
+            const size_t n = gkv__least(BLOCK, n_text - key);
 
             products(s, &t, nt, ih, key, n);
             for (size_t r = 0; r < nt; r++)
@@ -341,7 +336,7 @@ static void cut(struct stream *s)
 {
     const size_t width = s->budget + s->max_rows, n_heads = s->s->n_head_kv;
     const size_t n_text = s->held + s->n_warm + s->n_new;
-    const size_t n_keep = least(s->budget, s->held + s->n_new);
+    const size_t n_keep = gkv__least(s->budget, s->held + s->n_new);
     float *sum = s->weight;
 
     gkv__for(s->e->n_threads, n_heads, weigh_item, s);
@@ -352,14 +347,14 @@ static void cut(struct stream *s)
         sum[j] = -INFINITY;
     for (size_t j = 0; j < SINKS && j < n_text; j++)
         sum[j] = INFINITY;
-    for (size_t j = n_text - least(s->recent, s->n_new); j < n_text; j++)
+    for (size_t j = n_text - gkv__least(s->recent, s->n_new); j < n_text; j++)
         sum[j] = INFINITY;
     gkv__top(sum, n_text, n_keep, s->keep);
 
     s->count = n_keep;
     gkv__for(s->e->n_threads, n_heads, squeeze_item, s);
     for (s->first = s->held; s->first < n_text; s->first += s->e->chunk) {
-        gkv__turn(s->e, s->f->m, least(s->e->chunk, n_text - s->first), s->first);
+        gkv__turn(s->e, s->f->m, gkv__least(s->e->chunk, n_text - s->first), s->first);
         gkv__for(s->e->n_threads, n_heads, take_item, s);
     }
 }
@@ -386,7 +381,7 @@ static void keep_keys(struct stream *s, size_t first, size_t n, size_t at)
     const size_t width = kv_width(s);
 
     for (size_t i = 0; i < n; i += s->e->chunk) {
-        const size_t nc = least(s->e->chunk, n - i);
+        const size_t nc = gkv__least(s->e->chunk, n - i);
 
         gkv__layer_keys(s->e, s->f->m, s->f->il, s->x + (first + i) * s->s->n_embd, nc);
         for (size_t t = 0; t < nc; t++)
@@ -402,11 +397,11 @@ static gkv_status step(struct stream *s, size_t at, size_t n, gkv_error *err)
     const size_t d = s->s->n_embd;
 
     s->n_new = n;
-    s->n_warm = n ? least(s->warm, at) : 0;
+    s->n_warm = n ? gkv__least(s->warm, at) : 0;
     s->n_rows = s->n_warm + n + s->n_q;
     for (size_t i = 0; i < s->n_warm + n; i += s->e->chunk)
         gkv__embed(s->e, f->m, f->id + at - s->n_warm + i, s->x + i * d,
-                   least(s->e->chunk, s->n_warm + n - i));
+                   gkv__least(s->e->chunk, s->n_warm + n - i));
     gkv__embed(s->e, f->m, f->id + s->n_text, s->x + (s->n_warm + n) * d, s->n_q);
     for (s->il = 0; s->il < f->il; s->il++) {
         layer(s);
@@ -417,7 +412,7 @@ static gkv_status step(struct stream *s, size_t at, size_t n, gkv_error *err)
             return gkv__fail(err, GKV_CANCELLED, "cancelled at token %zu of %zu, %.0f %% of the first "
                              "pass done", at, (size_t)f->n, 100 * s->e->done / s->e->total);
     }
-    s->held = least(s->budget, s->held + n);
+    s->held = gkv__least(s->budget, s->held + n);
     keep_keys(s, n ? s->n_warm : 0, n ? n : s->n_q, at);
     return GKV_OK;
 }
@@ -437,7 +432,7 @@ static void score_all(struct stream *s)
     gkv__layer_qk(s->e, f->m, f->il, s->x, s->n_q, common ? 1 : s->n_text, s->n_q - 1);
     gkv__fold_query(s->e, s->n_q - 1, q);
     for (size_t at = 0; at < n; at += s->e->chunk) {
-        const size_t nc = least(s->e->chunk, n - at);
+        const size_t nc = gkv__least(s->e->chunk, n - at);
 
         unpack(s->keys + at * key_row(s), s->e->k, nc * width);
         if (!common)
@@ -453,10 +448,10 @@ static double work_of(const struct stream *s)
     size_t held = 0;
 
     for (size_t at = 0; at < s->n_text; at += s->step) {
-        const size_t n = least(s->step, s->n_text - at);
+        const size_t n = gkv__least(s->step, s->n_text - at);
 
-        sum += gkv__layer_work(s->s, held, least(s->warm, at) + n + s->n_q);
-        held = least(s->budget, held + n);
+        sum += gkv__layer_work(s->s, held, gkv__least(s->warm, at) + n + s->n_q);
+        held = gkv__least(s->budget, held + n);
     }
     return s->f->il * (sum + gkv__layer_work(s->s, held, s->n_q));
 }
@@ -469,7 +464,7 @@ static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error
     if (status == GKV_OK)
         gkv__stage(e, "first pass", f->n, work_of(&s));
     for (size_t at = 0; status == GKV_OK && at < s.n_text; at += s.step)
-        status = step(&s, at, least(s.step, s.n_text - at), err);
+        status = step(&s, at, gkv__least(s.step, s.n_text - at), err);
     if (status == GKV_OK)
         status = step(&s, s.n_text, 0, err);
     if (status == GKV_OK)

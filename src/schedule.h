@@ -58,4 +58,9 @@ uint64_t gkv__weights_early(const gkv_model *m, uint32_t il);   /* all that is t
 uint64_t gkv__plus(uint64_t a, uint64_t b);
 uint64_t gkv__times(uint64_t a, uint64_t b);
 
+static inline size_t gkv__least(uint64_t a, uint64_t b)
+{
+    return (size_t)(a < b ? a : b);
+}
+
 #endif

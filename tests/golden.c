@@ -174,9 +174,6 @@ static int equal(const struct golden *g, const struct result *r, const struct lo
     double score_error = 0, score_max = 0;
     int good = 1;
 
-    /* A schedule that chooses on the way proves nothing once it has chosen otherwise. */
-    if (loss != &exact && !strncmp(g->schedule, "stream", 6))
-        return r->n_kept == g->n_sel;
     for (size_t i = 0; i < g->n_score; i++) {
         score_error = fmax(score_error, fabs((double)r->score[i] - (double)g->score[i]));
         score_max = fmax(score_max, fabs((double)g->score[i]));
@@ -237,9 +234,15 @@ static void check_table(const struct golden *g, const struct prompt *p, const st
     const struct loss *loss = simd->attend.pairs ? &rounded : &exact;
     const gkv_model *m = model_named(g->model);
     const char *what = g->method;
+    /* What a schedule that chooses on the way computes after another choice proves nothing. */
+    const bool chooses = loss != &exact && !strncmp(g->schedule, "stream", 6);
 
     run(m, g, p, simd, 1, 128, &a);
-    ok(equal(g, &a, loss), "%s %s %s: %s", g->model, g->prompt, what, simd->level);
+    if (chooses)
+        skip("rounds, and may choose otherwise on the way", "%s %s %s: %s", g->model, g->prompt, what,
+             simd->level);
+    else
+        ok(equal(g, &a, loss), "%s %s %s: %s", g->model, g->prompt, what, simd->level);
     if (!strcmp(simd->level, "ref"))
         return;                 /* plain C has no speed to spare */
     run(m, g, p, simd, 3, 128, &b);
@@ -258,6 +261,8 @@ static void check_table(const struct golden *g, const struct prompt *p, const st
         ok(!memcmp(&a, &b, sizeof a), "%s %s %s: %s, same bytes from a file", g->model, g->prompt, what,
            simd->level);
     }
+    if (chooses)
+        return;
     run(m, g, p, simd, 2, 1024, &b);
     ok(equal(g, &b, loss), "%s %s %s: %s, one chunk", g->model, g->prompt, what, simd->level);
 }

@@ -256,7 +256,7 @@ static void test_model(const char *file)
             if (!(e <= d))
                 d = e;
         }
-        /* Files of f32 tensors, so that nobody rounds anything else: logits around 10. */
+        /* Weights in f16, beside which nobody rounds activations: logits around 10. */
         ok(d < 5e-5, "%s, %s: logits within %.2g", file, name, d);
         ok(!memcmp(got, got3, sizeof got), "%s, %s: the same bytes with 3 threads", file, name);
     }
