@@ -86,11 +86,16 @@ static gkv_status tokenize(struct gkv__prompt *p, size_t n, size_t close_bytes, 
 {
     const double start = gkv__seconds();
     const size_t from = p->tokenized, open = strlen(p->tmpl->open);
-    /* The opening and closing parts are parsed for special tokens, the rest is plain. */
-    const struct gkv__range plain = { from < open ? open - from : 0, n - close_bytes };
+    /* The opening and closing parts are parsed for special tokens, the rest is plain; and in the
+     * opening, which is in the first piece as a whole, a system prompt. */
+    const struct gkv__range plain[] = {
+        { p->tmpl->system, p->tmpl->system_end }, { from < open ? open - from : 0, n - close_bytes }
+    };
+    const size_t n_plain = raw(p) ? 0 : from == 0 && p->tmpl->system_end ? 2 : 1;
 
     p->tokenized += n;
-    GKV__TRY(gkv__tokenize(p->vocab, p->text + from, n, &plain, !raw(p), &p->tokens, err));
+    GKV__TRY(gkv__tokenize(p->vocab, p->text + from, n, plain + 2 - n_plain, n_plain, &p->tokens,
+                           err));
     p->seconds += gkv__seconds() - start;
     return GKV_OK;
 }
@@ -141,7 +146,8 @@ gkv_status gkv__prompt_feed_end(struct gkv__prompt *p, gkv_error *err)
 
 /* ---- question --------------------------------------------------------------------------- */
 
-gkv_status gkv__prompt_ask(struct gkv__prompt *p, const char *question, size_t len, gkv_error *err)
+gkv_status gkv__prompt_ask(struct gkv__prompt *p, const char *question, size_t len,
+                           const char *begin, gkv_error *err)
 {
     struct gkv__tokens *t = &p->tokens;
     const uint32_t bos = gkv__vocab_bos(p->vocab);
@@ -154,10 +160,14 @@ gkv_status gkv__prompt_ask(struct gkv__prompt *p, const char *question, size_t l
         return gkv__fail(err, GKV_DOCUMENT, "the document is empty");
     if (gkv__utf8_check(question, len, NULL) < len)
         return gkv__fail(err, GKV_INVALID, "the question is not UTF-8");
+    begin = begin ? begin : "";
+    if (gkv__utf8_check(begin, strlen(begin), NULL) < strlen(begin))
+        return gkv__fail(err, GKV_INVALID, "the beginning of the answer is not UTF-8");
     GKV__TRY(append_str(p, p->tmpl->ask, err));
     GKV__TRY(append(p, question, len, err));
     GKV__TRY(append_str(p, p->tmpl->close, err));
-    GKV__TRY(tokenize(p, p->len - p->tokenized, strlen(p->tmpl->close), err));
+    GKV__TRY(append_str(p, begin, err));
+    GKV__TRY(tokenize(p, p->len - p->tokenized, strlen(p->tmpl->close) + strlen(begin), err));
 
     /* A raw prompt may begin with its own BOS: not twice. */
     if (t->n > 1 && t->id[0] == bos && t->id[1] == bos && !t->len[0]) {

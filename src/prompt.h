@@ -40,8 +40,9 @@ void       gkv__prompt_close(struct gkv__prompt *p);
 gkv_status gkv__prompt_feed(struct gkv__prompt *p, const char *text, size_t len, gkv_error *err);
 gkv_status gkv__prompt_feed_end(struct gkv__prompt *p, gkv_error *err);
 
-/* The question: afterwards all of the text is tokens. */
-gkv_status gkv__prompt_ask(struct gkv__prompt *p, const char *question, size_t len, gkv_error *err);
+/* The question, and what the answer begins with or NULL: afterwards all of the text is tokens. */
+gkv_status gkv__prompt_ask(struct gkv__prompt *p, const char *question, size_t len,
+                           const char *begin, gkv_error *err);
 
 /* Tokens after the documents: the question with its template.  A token that straddles the
  * boundary belongs to them. */

@@ -1,49 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * token-bpe.c - byte-level byte-pair encoding, as GPT-2 began it
  *
- * A word begins as its bytes; the two neighbours with the best-ranked merge become one
- * symbol, the leftmost such pair first, until no merge applies.  A symbol is a string of
- * bytes.  Those that are tokens have the token's number; the others, which a list of merges
- * may well use on the way, have numbers from vocab->n on, and fall back to the tokens of
- * their bytes if they are left over.
- *
- * Words are mostly short and mostly seen before: a small cache answers for those, plain
- * search for the smallest rank does for other short ones, and a heap keeps long ones in
- * O(n log n).  A long word takes about 20 bytes of memory per byte while it is merged. */
+ * Words are what the pre-tokenizer makes of the text (token-pre.c); token-merge.c merges their
+ * bytes in the order of the file's list. */
 #include "config.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "src/token-kind.h"
+#include "src/token-merge.h"
 #include "src/token-pre.h"
 #include "src/unicode.h"
 
-#define NONE        UINT32_MAX
+#define NONE        GKV__NO_SYMBOL
 #define MAX_MERGES  (1u << 28)
-#define SHORT_WORD  48          /* bytes; beyond, the heap is faster */
-
-struct pair {                   /* left and right make result; rank NONE: empty slot */
-    uint32_t left, right, rank, result;
-};
-
-/* Strings by content: tokens that text can become, and strings that are on the way only. */
-struct names {
-    struct { uint32_t hash, symbol; } *slot;
-    size_t    mask, used;
-    uint64_t  seed;
-    uint32_t *start;            /* of symbol n + i: text[start[i] .. start[i + 1])       */
-    uint8_t  *text;
-    size_t    n_extra, extra_cap, text_cap;
-};
 
 struct bpe {
     const struct gkv__pre *pre;
-    uint32_t     byte[256];     /* symbol of each byte */
-    struct pair *pair;
-    size_t       pair_mask;
-    uint64_t     seed;          /* of hashes: no file can be made to have all collide */
-    struct names names;         /* kept only for pre->whole_words */
-    uint32_t     longest;       /* bytes of the longest token     */
+    struct gkv__merges     merges;
 };
 
 /* ---- spelling ------------------------------------------------------------------------ */
@@ -79,159 +52,7 @@ static size_t spell(struct gkv__str s, uint8_t *out)
     return (size_t)(o - out);
 }
 
-/* ---- strings to symbols -------------------------------------------------------------- */
-
-static inline uint64_t mix(uint64_t h, uint64_t x)
-{
-    h = (h ^ x) * UINT64_C(0x9e3779b97f4a7c15);
-    return h ^ h >> 32;
-}
-
-static inline uint64_t hash_bytes(uint64_t h, const uint8_t *p, size_t n)
-{
-    uint64_t x;
-
-    h ^= n;
-    for (; n > 8; p += 8, n -= 8) {
-        memcpy(&x, p, 8);
-        h = mix(h, x);
-    }
-    x = 0;
-    memcpy(&x, p, n);
-    return mix(h, x);
-}
-
-static const uint8_t *string_of(const struct gkv__vocab *v, const struct names *t,
-                                uint32_t symbol, size_t *n)
-{
-    if (symbol < v->n) {
-        *n = v->start[symbol + 1] - v->start[symbol];
-        return v->text + v->start[symbol];
-    }
-    symbol -= v->n;
-    *n = t->start[symbol + 1] - t->start[symbol];
-    return t->text + t->start[symbol];
-}
-
-/* Slot of a string, or the empty one where it belongs. */
-static size_t slot_of(const struct gkv__vocab *v, const struct names *t, const uint8_t *p,
-                      size_t n, uint32_t hash)
-{
-    size_t i = hash & t->mask;
-
-    for (; t->slot[i].symbol != NONE; i = (i + 1) & t->mask) {
-        const uint8_t *q;
-        size_t         m;
-
-        if (t->slot[i].hash != hash)
-            continue;
-        q = string_of(v, t, t->slot[i].symbol, &m);
-        if (m == n && memcmp(p, q, n) == 0)
-            break;
-    }
-    return i;
-}
-
-static bool grow_names(struct names *t)
-{
-    struct names old = *t;
-    size_t       n = old.slot ? 2 * (old.mask + 1) : 1024;
-
-    t->slot = malloc(n * sizeof *t->slot);
-    if (!t->slot) {
-        t->slot = old.slot;
-        return false;
-    }
-    memset(t->slot, 0xff, n * sizeof *t->slot);         /* symbol NONE everywhere */
-    t->mask = n - 1;
-    for (size_t i = 0; old.slot && i <= old.mask; i++) {
-        size_t j = old.slot[i].hash & t->mask;
-
-        if (old.slot[i].symbol == NONE)
-            continue;
-        while (t->slot[j].symbol != NONE)
-            j = (j + 1) & t->mask;
-        t->slot[j] = old.slot[i];
-    }
-    free(old.slot);
-    return true;
-}
-
-/* A new symbol for a string that is no token; NONE if there is no memory. */
-static uint32_t add_extra(const struct gkv__vocab *v, struct names *t, const uint8_t *p,
-                          size_t n)
-{
-    size_t at = t->n_extra ? t->start[t->n_extra] : 0;
-
-    if (t->n_extra + 2 > t->extra_cap) {
-        size_t    cap = t->extra_cap ? 2 * t->extra_cap : 256;
-        uint32_t *start = realloc(t->start, cap * sizeof *start);
-
-        if (!start)
-            return NONE;
-        t->start = start;
-        t->extra_cap = cap;
-    }
-    if (n > UINT32_MAX - at)
-        return NONE;
-    if (at + n > t->text_cap) {
-        size_t   cap = 2 * (at + n);
-        uint8_t *text = realloc(t->text, cap);
-
-        if (!text)
-            return NONE;
-        t->text = text;
-        t->text_cap = cap;
-    }
-    memcpy(t->text + at, p, n);
-    t->start[t->n_extra] = (uint32_t)at;
-    t->start[++t->n_extra] = (uint32_t)(at + n);
-    return v->n + (uint32_t)t->n_extra - 1;
-}
-
-/* Symbol of a string.  If it had none, it gets fresh, or a new extra one if fresh is NONE.
- * NONE if there is no memory. */
-static uint32_t intern(const struct gkv__vocab *v, struct names *t, const uint8_t *p,
-                       size_t n, uint32_t fresh)
-{
-    uint32_t hash = (uint32_t)hash_bytes(t->seed, p, n);
-    size_t   i;
-
-    if ((t->used + 1) * 2 > t->mask && !grow_names(t))
-        return NONE;
-    i = slot_of(v, t, p, n, hash);
-    if (t->slot[i].symbol == NONE) {
-        if (fresh == NONE)
-            fresh = add_extra(v, t, p, n);
-        if (fresh == NONE)
-            return NONE;
-        t->slot[i].hash = hash;
-        t->slot[i].symbol = fresh;
-        t->used++;
-    }
-    return t->slot[i].symbol;
-}
-
-static void free_names(struct names *t)
-{
-    free(t->slot);
-    free(t->start);
-    free(t->text);
-    memset(t, 0, sizeof *t);
-}
-
 /* ---- merges -------------------------------------------------------------------------- */
-
-/* The merge of two symbols, or the empty slot where it would be. */
-static inline struct pair *merge_of(const struct bpe *b, uint32_t left, uint32_t right)
-{
-    size_t i = mix(b->seed, (uint64_t)left << 32 | right) & b->pair_mask;
-
-    while (b->pair[i].rank != NONE &&
-           (b->pair[i].left != left || b->pair[i].right != right))
-        i = (i + 1) & b->pair_mask;
-    return &b->pair[i];
-}
 
 static gkv_status no_memory(gkv_error *err)
 {
@@ -246,7 +67,6 @@ static gkv_status add_merge(struct bpe *b, const struct gkv__vocab *v, uint32_t 
     struct gkv__str part[2];
     size_t          n[2];
     uint32_t        left, right, result;
-    struct pair    *pair;
 
     if (!space || space + 1 == s.p + s.n)
         return gkv__fail(err, GKV_FORMAT, "tokenizer.ggml.merges: merge %" PRIu32
@@ -260,14 +80,12 @@ static gkv_status add_merge(struct bpe *b, const struct gkv__vocab *v, uint32_t 
     if (n[1] == SIZE_MAX)
         return GKV_OK;
 
-    left = intern(v, &b->names, scratch, n[0], NONE);
-    right = intern(v, &b->names, scratch + n[0], n[1], NONE);
-    result = intern(v, &b->names, scratch, n[0] + n[1], NONE);
+    left = gkv__merges_name(&b->merges, v, scratch, n[0], NONE);
+    right = gkv__merges_name(&b->merges, v, scratch + n[0], n[1], NONE);
+    result = gkv__merges_name(&b->merges, v, scratch, n[0] + n[1], NONE);
     if (left == NONE || right == NONE || result == NONE)
         return no_memory(err);
-    pair = merge_of(b, left, right);
-    if (pair->rank == NONE)                     /* given twice: the better rank counts */
-        *pair = (struct pair){ left, right, rank, result };
+    gkv__merges_add(&b->merges, left, right, rank, result);
     return GKV_OK;
 }
 
@@ -278,7 +96,6 @@ static gkv_status read_merges(struct bpe *b, const struct gkv__vocab *v,
     const uint8_t        *cursor;
     uint8_t              *scratch;
     uint64_t              longest = 0;
-    size_t                n_slots = 16;
     gkv_status            status = GKV_OK;
 
     if (!list || !list->is_array || list->type != GKV__STR)
@@ -292,16 +109,11 @@ static gkv_status read_merges(struct bpe *b, const struct gkv__vocab *v,
 
         longest = n > longest ? n : longest;
     }
-    while (n_slots < 3 * list->n / 2)
-        n_slots *= 2;
     scratch = malloc(longest + 1);
-    b->pair = malloc(n_slots * sizeof *b->pair);
-    if (!scratch || !b->pair) {
+    if (!scratch || !gkv__merges_reserve(&b->merges, list->n)) {
         free(scratch);
         return no_memory(err);
     }
-    memset(b->pair, 0xff, n_slots * sizeof *b->pair);   /* rank NONE everywhere */
-    b->pair_mask = n_slots - 1;
     cursor = list->data;
     for (uint32_t rank = 0; rank < list->n && status == GKV_OK; rank++)
         status = add_merge(b, v, rank, gkv__gguf_next_str(&cursor), scratch, err);
@@ -312,22 +124,24 @@ static gkv_status read_merges(struct bpe *b, const struct gkv__vocab *v,
 /* Of tokens with the same text, the lowest number is what that text becomes. */
 static gkv_status name_tokens(struct bpe *b, const struct gkv__vocab *v, gkv_error *err)
 {
+    struct gkv__merges *m = &b->merges;
+
     for (uint32_t id = 0; id < v->n; id++) {
         uint32_t n = v->start[id + 1] - v->start[id];
 
         if (!(v->attr[id] & GKV__TOK_WORD) || n == 0)
             continue;
-        if (intern(v, &b->names, v->text + v->start[id], n, id) == NONE)
+        if (gkv__merges_name(m, v, v->text + v->start[id], n, id) == NONE)
             return no_memory(err);
-        b->longest = n > b->longest ? n : b->longest;
+        m->longest = n > m->longest ? n : m->longest;
     }
     for (unsigned c = 0; c < 256; c++) {
         uint8_t byte = (uint8_t)c;
 
-        b->byte[c] = intern(v, &b->names, &byte, 1, NONE);
-        if (b->byte[c] == NONE)
+        m->first[c] = m->byte[c] = gkv__merges_name(m, v, &byte, 1, NONE);
+        if (m->byte[c] == NONE)
             return no_memory(err);
-        if (b->byte[c] >= v->n && c != 0xc0 && c != 0xc1 && c < 0xf5)   /* not in UTF-8 */
+        if (m->byte[c] >= v->n && c != 0xc0 && c != 0xc1 && c < 0xf5)   /* not in UTF-8 */
             return gkv__fail(err, GKV_FORMAT, "tokenizer has no token for byte 0x%02x", c);
     }
     return GKV_OK;
@@ -339,8 +153,7 @@ static void close_bpe(void *state)
 
     if (!b)
         return;
-    free_names(&b->names);
-    free(b->pair);
+    gkv__merges_close(&b->merges);
     free(b);
 }
 
@@ -358,274 +171,38 @@ static gkv_status open_bpe(struct gkv__vocab *v, const struct gkv__gguf *g, gkv_
                          (int)(pre.n < 64 ? pre.n : 64), pre.p);
     v->pre = b->pre->name;
     v->add_bos = b->pre->add_bos;
-    b->seed = b->names.seed = mix((uintptr_t)b, 0);     /* the system randomizes that */
+    b->merges.whole_words = b->pre->whole_words;
+    gkv__merges_open(&b->merges);
     GKV__TRY(name_tokens(b, v, err));
     GKV__TRY(read_merges(b, v, g, err));
     if (!b->pre->whole_words)
-        free_names(&b->names);
+        gkv__merges_forget_names(&b->merges);
     return GKV_OK;
 }
 
 static size_t bytes_bpe(const void *state)
 {
     const struct bpe *b = state;
-    size_t            n = sizeof *b + (b->pair_mask + 1) * sizeof *b->pair;
 
-    if (b->names.slot)
-        n += (b->names.mask + 1) * sizeof *b->names.slot +
-             b->names.extra_cap * sizeof *b->names.start + b->names.text_cap;
-    return n;
+    return sizeof *b + gkv__merges_bytes(&b->merges);
 }
 
 /* ---- words --------------------------------------------------------------------------- */
 
-#define CACHE_KEY   22
-#define CACHE_TOKENS 8
-#define MAX_CACHE   8192
-
-struct cached {                                 /* a cache line; n_bytes 0: empty */
-    uint8_t  n_bytes, n_tokens;
-    uint8_t  key[CACHE_KEY];
-    uint8_t  len[CACHE_TOKENS];
-    uint32_t id[CACHE_TOKENS];
-};
-
-struct piece {                  /* rank and result: of a merge with the next */
-    uint32_t id, len, rank, result;
-};
-
-struct run {                                    /* one call of encode */
-    const struct gkv__vocab *v;
-    const struct bpe        *b;
-    struct gkv__tokens      *out;
-    gkv_error               *err;
-    struct cached           *cache;             /* one word per slot, the last one stays */
-    size_t                   mask;
-    uint32_t                *id, *len;          /* for long words */
-    uint64_t                *heap;
-    size_t                   cap, heap_n, heap_cap;
-};
-
-/* The caller has reserved as many tokens as the word has bytes. */
-static inline void put(struct run *r, const uint8_t *p, uint32_t symbol, uint32_t len)
+static size_t word(const void *arg, const uint8_t *p, const uint8_t *end)
 {
-    if (symbol < r->v->n) {
-        gkv__tokens_push(r->out, symbol, len);
-        return;
-    }
-    for (uint32_t i = 0; i < len; i++)
-        gkv__tokens_push(r->out, r->b->byte[p[i]], 1);
-}
+    const struct gkv__pre *pre = arg;
 
-static inline void rate(const struct bpe *b, struct piece *p)
-{
-    const struct pair *pair = merge_of(b, p[0].id, p[1].id);
-
-    p->rank = pair->rank;
-    p->result = pair->result;
-}
-
-static void merge_short(struct run *r, const uint8_t *p, size_t n)
-{
-    struct piece piece[SHORT_WORD];
-
-    for (size_t i = 0; i < n; i++)
-        piece[i] = (struct piece){ r->b->byte[p[i]], 1, NONE, NONE };
-    for (size_t i = 0; i + 1 < n; i++)
-        rate(r->b, &piece[i]);
-    for (;;) {
-        size_t best = 0;
-
-        for (size_t i = 1; i + 1 < n; i++)
-            if (piece[i].rank < piece[best].rank)
-                best = i;
-        if (piece[best].rank == NONE)
-            break;
-        piece[best].id = piece[best].result;
-        piece[best].len += piece[best + 1].len;
-        piece[best].rank = NONE;
-        n--;
-        memmove(&piece[best + 1], &piece[best + 2], (n - best - 1) * sizeof *piece);
-        if (best + 1 < n)
-            rate(r->b, &piece[best]);
-        if (best > 0)
-            rate(r->b, &piece[best - 1]);
-    }
-    for (size_t i = 0; i < n; p += piece[i++].len)
-        put(r, p, piece[i].id, piece[i].len);
-}
-
-/* The heap holds rank << 32 | position of the left symbol, so that the smallest is the best
- * rank, and the leftmost of those.  Four children per node miss the cache half as often. */
-static void sift_down(uint64_t *heap, size_t n, size_t i)
-{
-    uint64_t x = heap[i];
-
-    for (;;) {
-        size_t first = 4 * i + 1, best = first;
-
-        if (first >= n)
-            break;
-        for (size_t j = first + 1; j < n && j < first + 4; j++)
-            if (heap[j] < heap[best])
-                best = j;
-        if (heap[best] >= x)
-            break;
-        heap[i] = heap[best];
-        i = best;
-    }
-    heap[i] = x;
-}
-
-/* Queue the merge of the symbols at left and right, if there is one. */
-static inline bool queue(struct run *r, size_t left, size_t right, bool sift)
-{
-    uint32_t rank = merge_of(r->b, r->id[left], r->id[right])->rank;
-    uint64_t x = (uint64_t)rank << 32 | left;
-    size_t   i = r->heap_n;
-
-    if (rank == NONE)
-        return true;
-    if (i == r->heap_cap) {
-        size_t    cap = r->heap_cap / 2 * 3 + 1024;
-        uint64_t *heap = realloc(r->heap, cap * sizeof *heap);
-
-        if (!heap)
-            return false;
-        r->heap = heap;
-        r->heap_cap = cap;
-    }
-    for (; sift && i > 0 && r->heap[(i - 1) / 4] > x; i = (i - 1) / 4)
-        r->heap[i] = r->heap[(i - 1) / 4];
-    r->heap[i] = x;
-    r->heap_n++;
-    return true;
-}
-
-/* id[i] is the symbol that begins at byte i, or NONE; its length stands at its first and
- * last byte, so that both neighbours can be found. */
-static gkv_status merge_long(struct run *r, const uint8_t *p, size_t n)
-{
-    if (n > UINT32_MAX)                         /* it would take 100 GB */
-        return gkv__fail(r->err, GKV_NOMEM, "no memory for a word of %zu bytes", n);
-    if (n > r->cap) {
-        free(r->id);
-        free(r->len);
-        r->id = malloc(n * sizeof *r->id);
-        r->len = malloc(n * sizeof *r->len);
-        r->cap = r->id && r->len ? n : 0;
-        if (r->cap == 0)
-            return no_memory(r->err);
-    }
-    for (size_t i = 0; i < n; i++) {
-        r->id[i] = r->b->byte[p[i]];
-        r->len[i] = 1;
-    }
-    r->heap_n = 0;
-    for (size_t i = 0; i + 1 < n; i++)
-        if (!queue(r, i, i + 1, false))
-            return no_memory(r->err);
-    for (size_t i = r->heap_n / 4 + 1; i-- > 0;)
-        if (i < r->heap_n)
-            sift_down(r->heap, r->heap_n, i);
-
-    while (r->heap_n > 0) {
-        size_t             at = (uint32_t)r->heap[0], next, after;
-        uint32_t           rank = (uint32_t)(r->heap[0] >> 32);
-        const struct pair *pair;
-
-        r->heap[0] = r->heap[--r->heap_n];
-        if (r->heap_n > 0)
-            sift_down(r->heap, r->heap_n, 0);
-        if (r->id[at] == NONE || (next = at + r->len[at]) == n)
-            continue;                           /* it, or its neighbour, went elsewhere */
-        pair = merge_of(r->b, r->id[at], r->id[next]);
-        if (pair->rank != rank)
-            continue;
-        after = next + r->len[next];
-        r->id[at] = pair->result;
-        r->id[next] = NONE;
-        r->len[at] = r->len[after - 1] = (uint32_t)(after - at);
-        if ((after < n && !queue(r, at, after, true)) ||
-            (at > 0 && !queue(r, at - r->len[at - 1], at, true)))
-            return no_memory(r->err);
-    }
-    for (size_t i = 0; i < n; i += r->len[i])
-        put(r, p + i, r->id[i], r->len[i]);
-    return GKV_OK;
-}
-
-static gkv_status merge_word(struct run *r, const uint8_t *p, size_t n)
-{
-    const struct bpe *b = r->b;
-
-    if (b->pre->whole_words && n <= b->longest) {
-        uint32_t hash = (uint32_t)hash_bytes(b->names.seed, p, n);
-        uint32_t symbol = b->names.slot[slot_of(r->v, &b->names, p, n, hash)].symbol;
-
-        if (symbol < r->v->n) {
-            put(r, p, symbol, (uint32_t)n);
-            return GKV_OK;
-        }
-    }
-    if (n > SHORT_WORD)
-        return merge_long(r, p, n);
-    merge_short(r, p, n);
-    return GKV_OK;
-}
-
-static gkv_status encode_word(struct run *r, const uint8_t *p, size_t n)
-{
-    struct gkv__tokens *out = r->out;
-    struct cached      *slot;
-    size_t              before = out->n;
-
-    GKV__TRY(gkv__tokens_reserve(out, n, r->err));
-    if (n > CACHE_KEY || !r->cache)
-        return merge_word(r, p, n);
-    slot = &r->cache[hash_bytes(0, p, n) & r->mask];
-    if (slot->n_bytes == n && memcmp(slot->key, p, n) == 0) {
-        for (size_t i = 0; i < slot->n_tokens; i++)
-            gkv__tokens_push(out, slot->id[i], slot->len[i]);
-        return GKV_OK;
-    }
-    GKV__TRY(merge_word(r, p, n));
-    if (out->n - before > CACHE_TOKENS)
-        return GKV_OK;
-    slot->n_bytes = (uint8_t)n;
-    slot->n_tokens = (uint8_t)(out->n - before);
-    memcpy(slot->key, p, n);
-    for (size_t i = 0; i < slot->n_tokens; i++) {
-        slot->id[i] = out->id[before + i];
-        slot->len[i] = (uint8_t)out->len[before + i];
-    }
-    return GKV_OK;
+    return pre->word(p, end);
 }
 
 /* text is well-formed UTF-8 */
 static gkv_status encode_words(const struct gkv__vocab *v, const uint8_t *text, size_t len,
                                struct gkv__tokens *out, gkv_error *err)
 {
-    struct run     r = { .v = v, .b = v->state, .out = out, .err = err };
-    const uint8_t *end = text + len;
-    gkv_status     status = GKV_OK;
-    size_t         n, slots = 64;
+    const struct bpe *b = v->state;
 
-    if (len >= 1024) {                          /* less text repeats too little to gain */
-        while (slots < MAX_CACHE && slots < len / 16)
-            slots *= 2;
-        r.cache = calloc(slots, sizeof *r.cache);
-        r.mask = slots - 1;
-    }
-    for (; text < end && status == GKV_OK; text += n) {
-        n = r.b->pre->word(text, end);
-        status = encode_word(&r, text, n);
-    }
-    free(r.cache);
-    free(r.id);
-    free(r.len);
-    free(r.heap);
-    return status;
+    return gkv__merges_encode(&b->merges, v, text, len, word, b->pre, out, err);
 }
 
 /* The tokens from first on were made of text with U+FFFD, which has three bytes, for each
@@ -690,8 +267,14 @@ static gkv_status encode(const struct gkv__vocab *v, const uint8_t *text, size_t
     return status;
 }
 
+static bool parts(const struct gkv__vocab *v, uint32_t before, uint32_t after)
+{
+    (void)v;
+    return gkv__pre_parts(before, after);
+}
+
 const struct gkv__tokenizer gkv__tokenizer_bpe = {
     .model = "gpt2", .name = "bpe",
     .spell = spell, .open = open_bpe, .close = close_bpe, .bytes = bytes_bpe,
-    .encode = encode, .parts = gkv__pre_parts,
+    .encode = encode, .parts = parts,
 };

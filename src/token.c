@@ -15,12 +15,13 @@
 #define MAX_TOKENS (1u << 28)
 
 static const struct gkv__tokenizer *const tokenizers[] = {
-    &gkv__tokenizer_bpe,
+    &gkv__tokenizer_bpe, &gkv__tokenizer_spm,
 };
 
 #define N_TOKENIZERS (sizeof tokenizers / sizeof *tokenizers)
 
-enum { NORMAL = 1, UNKNOWN, CONTROL, USER_DEFINED };    /* of tokenizer.ggml.token_type */
+/* Of tokenizer.ggml.token_type. */
+enum { NORMAL = 1, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE };
 
 /* What llama.cpp knows by name, because files do not say it.  A token with one of these
  * names is a control token whatever its type.  Of a FIM role, one token at most, and only
@@ -117,6 +118,22 @@ static gkv_status no_memory(gkv_error *err)
     return gkv__fail(err, GKV_NOMEM, "no memory for the tokenizer");
 }
 
+/* "<0x0A>" is a byte, if the file says that it is one. */
+static bool spells_byte(struct gkv__str s, uint8_t *out)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    const char       *high, *low;
+
+    if (s.n != 6 || memcmp(s.p, "<0x", 3) != 0 || s.p[5] != '>')
+        return false;
+    high = memchr(digits, s.p[3], 16);
+    low = memchr(digits, s.p[4], 16);
+    if (!high || !low)
+        return false;
+    *out = (uint8_t)((high - digits) << 4 | (low - digits));
+    return true;
+}
+
 static gkv_status read_tokens(struct gkv__vocab *v, const struct gkv__gguf *g,
                               gkv_error *err)
 {
@@ -160,6 +177,9 @@ static gkv_status read_tokens(struct gkv__vocab *v, const struct gkv__gguf *g,
             v->attr[id] = GKV__TOK_CONTROL;
         } else if (type == USER_DEFINED) {
             v->attr[id] = GKV__TOK_USER;
+        } else if (type == BYTE && spells_byte(s, v->text + at)) {
+            v->attr[id] = GKV__TOK_BYTE;
+            n = 1;
         } else {
             n = v->kind->spell(s, v->text + at);
             if (n != SIZE_MAX)
@@ -379,6 +399,11 @@ bool gkv__vocab_add_bos(const struct gkv__vocab *v)
     return v->add_bos;
 }
 
+bool gkv__vocab_adds_space(const struct gkv__vocab *v)
+{
+    return v->add_space;
+}
+
 bool gkv__vocab_is_end(const struct gkv__vocab *v, uint32_t id)
 {
     return id < v->n && v->attr[id] & GKV__TOK_END;
@@ -406,6 +431,20 @@ size_t gkv__token_text(const struct gkv__vocab *v, uint32_t id, bool special, ch
     if (cap)                                    /* without room, text may be NULL */
         memcpy(text, p, n < cap ? n : cap);
     return n;
+}
+
+size_t gkv__token_text_after(const struct gkv__vocab *v, uint32_t before, uint32_t id,
+                             bool special, char *text, size_t cap)
+{
+    const uint8_t named = GKV__TOK_CONTROL | GKV__TOK_USER;
+    size_t        n = gkv__token_text(v, id, special, text, cap);
+
+    if (n == 0 || !v->add_space || v->attr[id] & named || v->text[v->start[id]] != ' ' ||
+        (before < v->n && !(v->attr[before] & named)))
+        return n;
+    if (cap)
+        memmove(text, text + 1, (n < cap ? n : cap) - 1);
+    return n - 1;
 }
 
 /* ---- splitting at special tokens ----------------------------------------------------- */
@@ -476,6 +515,25 @@ static bool add_fragment(struct fragments *f, size_t start, size_t end, uint32_t
     return true;
 }
 
+/* A control token with the white space behind it, as far as names are parsed there: Phi-3's,
+ * but for the three that it has from Llama 2. */
+static size_t swallow(const struct gkv__vocab *v, uint32_t id, const uint8_t *text, size_t at,
+                      size_t end)
+{
+    static const char *const modest[] = { "<unk>", "<s>", "<|endoftext|>" };
+    size_t                   n;
+    const uint8_t           *name = bytes_of(v, id, &n);
+
+    if (!v->strips || !(v->attr[id] & GKV__TOK_CONTROL))
+        return at;
+    for (size_t i = 0; i < sizeof modest / sizeof *modest; i++)
+        if (strlen(modest[i]) == n && memcmp(modest[i], name, n) == 0)
+            return at;
+    while (at < end && (text[at] == ' ' || (text[at] >= '\t' && text[at] <= '\r')))
+        at++;
+    return at;
+}
+
 /* Take the matches of one special token, inside the windows, out of the text of in. */
 static bool split(const struct gkv__vocab *v, uint32_t id, const uint8_t *text,
                   const struct gkv__range *window, size_t n_windows,
@@ -501,9 +559,11 @@ static bool split(const struct gkv__vocab *v, uint32_t id, const uint8_t *text,
             const uint8_t *hit;
 
             while ((hit = memmem(text + at, end - at, name, n))) {
-                at = (size_t)(hit - text) + n;
-                if (!add_fragment(out, f.start, at - n, GKV__NO_TOKEN) ||
-                    !add_fragment(out, at - n, at, id))
+                size_t start = (size_t)(hit - text);
+
+                at = swallow(v, id, text, start + n, end);
+                if (!add_fragment(out, f.start, start, GKV__NO_TOKEN) ||
+                    !add_fragment(out, start, at, id))
                     return false;
                 f.start = at;
             }
@@ -638,6 +698,19 @@ static const uint8_t *previous(const uint8_t *text, const uint8_t *p, uint32_t *
     return NULL;
 }
 
+/* Whether a byte before p[cut] begins a character that would reach over it: one that is not
+ * well-formed, but which some kinds take at its word. */
+static bool is_claimed(const uint8_t *p, size_t cut)
+{
+    for (size_t back = 1; back < 4 && back <= cut; back++) {
+        uint8_t c = p[cut - back];
+
+        if (c >= 0xc0 && (c < 0xe0 ? 2u : c < 0xf0 ? 3u : 4u) > back)
+            return true;
+    }
+    return false;
+}
+
 size_t gkv__token_safe_cut(const struct gkv__vocab *v, const char *text, size_t len)
 {
     const uint8_t *p = (const uint8_t *)text, *end = p + len;
@@ -654,7 +727,8 @@ size_t gkv__token_safe_cut(const struct gkv__vocab *v, const char *text, size_t 
         if ((p[cut] & 0xc0) == 0x80 || inside[pair / 8] >> pair % 8 & 1)
             continue;
         gkv__utf8_next(p + cut, end, &after, &bad);
-        if (!bad && previous(p, p + cut, &before) && v->kind->parts(before, after))
+        if (!bad && previous(p, p + cut, &before) && v->kind->parts(v, before, after) &&
+            !is_claimed(p, cut))
             return cut;
     }
     return 0;

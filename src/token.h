@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * token.h - text to tokens and back.  One row of tokenizers[] in token.c per kind;
- * byte-level BPE is token-bpe.c.  Immutable after opening, so any thread may use it. */
+ * byte-level BPE is token-bpe.c, SentencePiece's token-spm.c.  Immutable after opening, so any thread may use it. */
 #ifndef GKV__TOKEN_H
 #define GKV__TOKEN_H
 
@@ -14,12 +14,13 @@ void       gkv__vocab_close(struct gkv__vocab *v);
 
 uint32_t    gkv__vocab_size(const struct gkv__vocab *v);
 size_t      gkv__vocab_bytes(const struct gkv__vocab *v);       /* memory it holds           */
-const char *gkv__vocab_kind(const struct gkv__vocab *v);        /* "bpe"                     */
-const char *gkv__vocab_pre(const struct gkv__vocab *v);         /* "qwen2"                   */
+const char *gkv__vocab_kind(const struct gkv__vocab *v);        /* "bpe", "spm"              */
+const char *gkv__vocab_pre(const struct gkv__vocab *v);         /* "qwen2"; spm: ""          */
 
 #define GKV__NO_TOKEN UINT32_MAX
 uint32_t gkv__vocab_bos(const struct gkv__vocab *v);            /* or GKV__NO_TOKEN          */
 bool     gkv__vocab_add_bos(const struct gkv__vocab *v);
+bool     gkv__vocab_adds_space(const struct gkv__vocab *v);     /* see gkv__tokenize         */
 bool     gkv__vocab_is_end(const struct gkv__vocab *v, uint32_t id);    /* EOS, EOT, <|im_end|> ... */
 /* Id of the token whose text is exactly s; GKV__NO_TOKEN if none. */
 uint32_t gkv__vocab_find(const struct gkv__vocab *v, const char *s, size_t len);
@@ -27,6 +28,11 @@ uint32_t gkv__vocab_find(const struct gkv__vocab *v, const char *s, size_t len);
 /* Bytes of token id in *text (at most cap are written), their number returned.  Control
  * tokens have no text unless special is set.  Unknown ids have none. */
 size_t gkv__token_text(const struct gkv__vocab *v, uint32_t id, bool special, char *text, size_t cap);
+
+/* The same for a token that follows another (GKV__NO_TOKEN: it is the first), without the space
+ * that tokenizing puts there.  Needs room for that space all the same. */
+size_t gkv__token_text_after(const struct gkv__vocab *v, uint32_t before, uint32_t id,
+                             bool special, char *text, size_t cap);
 
 struct gkv__range { size_t start, end; };
 
@@ -50,7 +56,10 @@ static inline void gkv__tokens_push(struct gkv__tokens *t, uint32_t id, uint32_t
  * names of control tokens are ordinary text; elsewhere they become those tokens.  A range
  * boundary alone does not split a word: the ids are those of the whole text.  User-defined
  * tokens are matched everywhere (as llama.cpp and Hugging Face do).  Bytes that are not UTF-8
- * count as U+FFFD each.  The len of all appended tokens sum up to len.  No BOS is added.
+ * count as U+FFFD each, or where the vocabulary has tokens for bytes (spm), as themselves.
+ * The len of all appended tokens sum up to len.  No BOS is added.  The text goes on where out
+ * ends, which matters to vocabularies that put a space in front of a text and after each
+ * special token: that space has length 0, and a first token may have no other.
  * GKV_NOMEM is the only failure. */
 gkv_status gkv__tokenize(const struct gkv__vocab *v, const char *text, size_t len,
                          const struct gkv__range *plain, size_t n_plain,

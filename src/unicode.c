@@ -5,16 +5,22 @@
 #include "src/unicode.h"
 #include "src/unicode-data.h"
 
+enum gkv__uc_kind gkv__uc_kind(uint32_t cp)
+{
+    if (cp >= UC_END)
+        return GKV__UC_REST;
+    return uc_rows[uc_index[cp / 128] * 64 + cp % 128 / 2] >> cp % 2 * 4 & 15;
+}
+
 unsigned gkv__uc_class(uint32_t cp)
 {
-    _Static_assert(GKV__UC_LETTER == 1 << 1 >> 1 && GKV__UC_NUMBER == 1 << 2 >> 1 &&
-                   GKV__UC_SPACE == 1 << 3 >> 1, "the table holds the bits' numbers");
-    const uint8_t *row;
+    static const uint8_t class[] = {
+        [GKV__UC_UPPER] = GKV__UC_LETTER, [GKV__UC_LOWER] = GKV__UC_LETTER,
+        [GKV__UC_CASELESS] = GKV__UC_LETTER, [GKV__UC_DIGIT] = GKV__UC_NUMBER,
+        [GKV__UC_BLANK] = GKV__UC_SPACE, [GKV__UC_PUNCT] = GKV__UC_OTHER,
+    };
 
-    if (cp >= UC_END)
-        return GKV__UC_OTHER;
-    row = uc_rows + uc_index[cp / 128] * 32;
-    return 1u << (row[cp % 128 / 4] >> cp % 4 * 2 & 3) >> 1;
+    return class[gkv__uc_kind(cp)];
 }
 
 /* Length of the sequence at p; 0 if there is none.  *cut tells when that is only for want

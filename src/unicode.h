@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * unicode.h - UTF-8 and the three character classes that pre-tokenizers ask for. */
+ * unicode.h - UTF-8 and the character classes that pre-tokenizers ask for. */
 #ifndef GKV__UNICODE_H
 #define GKV__UNICODE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GKV__UC_OTHER = 0, GKV__UC_LETTER = 1, GKV__UC_NUMBER = 2, GKV__UC_SPACE = 4 };
+/* General categories, and White_Space, of the Unicode version in unicode-data.h: Lu and Lt,
+ * Ll, Lm and Lo, M*, N*, white space, P*. */
+enum gkv__uc_kind {
+    GKV__UC_REST, GKV__UC_UPPER, GKV__UC_LOWER, GKV__UC_CASELESS, GKV__UC_MARK,
+    GKV__UC_DIGIT, GKV__UC_BLANK, GKV__UC_PUNCT
+};
+enum gkv__uc_kind gkv__uc_kind(uint32_t cp);
 
-/* General categories L* and N*, and White_Space, of the Unicode version in unicode-data.h. */
+/* The coarse view: L*, N*, white space. */
+enum { GKV__UC_OTHER = 0, GKV__UC_LETTER = 1, GKV__UC_NUMBER = 2, GKV__UC_SPACE = 4 };
 unsigned gkv__uc_class(uint32_t cp);
 
 /* Decode one code point at p < end; returns its length in bytes.  A byte that does not begin
