@@ -54,26 +54,46 @@ static void gemm_ref(float *c, size_t ldc, const float *a, size_t lda, const flo
         }
 }
 
+/* Key 0 .. nk - 1 that query i sees first, and the one after the last. */
+static size_t first_seen(const struct gkv__sight *see, size_t i)
+{
+    return see && see->from && see->from[i] > 0 ? (size_t)see->from[i] : 0;
+}
+
+static size_t last_seen(const struct gkv__sight *see, size_t i, size_t nk)
+{
+    const int64_t to = see && see->to ? see->to[i] : (int64_t)nk;
+
+    return to < 0 ? 0 : (size_t)to < nk ? (size_t)to : nk;
+}
+
+static float capped(const struct gkv__sight *see, float score)
+{
+    return see && see->cap > 0 ? see->cap * tanhf(score / see->cap) : score;
+}
+
 static void attend_ref(float *ot, float *m, float *l, const void *q, const void *keys,
-                       const void *vals, size_t nk, size_t d, const int32_t *vis, float *s)
+                       const void *vals, size_t nk, size_t d, const struct gkv__sight *see,
+                       float *s)
 {
     const float *qt = q, *k = keys, *v = vals;
 
     for (size_t i = 0; i < LANES; i++) {
-        size_t n = vis ? (size_t)(vis[i] < 0 ? 0 : vis[i]) : nk;
+        const size_t from = first_seen(see, i), n = last_seen(see, i, nk);
         float max = m[i], sum = 0, scale;
 
-        for (size_t j = 0; j < n; j++) {
+        for (size_t j = from; j < n; j++) {
             float dot = 0;
             for (size_t x = 0; x < d; x++)
                 dot += qt[x * LANES + i] * k[j * d + x];
+            dot = capped(see, dot);
             s[j * LANES + i] = dot;
             max = dot > max ? dot : max;
         }
         scale = exp2f(m[i] - max);
         for (size_t x = 0; x < d; x++)
             ot[x * LANES + i] *= scale;
-        for (size_t j = 0; j < n; j++) {
+        for (size_t j = from; j < n; j++) {
             float p = exp2f(s[j * LANES + i] - max);
             sum += p;
             for (size_t x = 0; x < d; x++)
@@ -86,18 +106,19 @@ static void attend_ref(float *ot, float *m, float *l, const void *q, const void 
 
 static void few_ref(enum gkv__type type, float *o, float *m, float *l, const float *q,
                     const void *k, const void *v, size_t rows, size_t nk, size_t d,
-                    const int32_t *vis)
+                    const struct gkv__sight *see)
 {
     const struct gkv__quant *t = gkv__quant_of(type);
     const uint8_t *kb = k, *vb = v;
 
     for (size_t r = 0; r < rows; r++, o += GKV__FEW_ROW(d), q += GKV__FEW_ROW(d))
-        for (size_t i = 0; i < nk && (!vis || (int64_t)i < vis[r]); i++) {
+        for (size_t i = first_seen(see, r); i < last_seen(see, r, nk); i++) {
             float s = 0, x, scale, p;
             for (size_t j = 0; j < d; j++) {
                 t->to_f32(kb + (i * d + j) * t->bytes, &x, 1);
                 s += x * q[j];
             }
+            s = capped(see, s);
             scale = s > m[r] ? exp2f(m[r] - s) : 1;
             m[r] = s > m[r] ? s : m[r];
             p = exp2f(s - m[r]);
@@ -111,23 +132,23 @@ static void few_ref(enum gkv__type type, float *o, float *m, float *l, const flo
 
 static void attend_few_f32_ref(float *o, float *m, float *l, const float *q, const void *k,
                                const void *v, size_t rows, size_t nk, size_t d,
-                               const int32_t *vis)
+                               const struct gkv__sight *see)
 {
-    few_ref(GKV__TYPE_F32, o, m, l, q, k, v, rows, nk, d, vis);
+    few_ref(GKV__TYPE_F32, o, m, l, q, k, v, rows, nk, d, see);
 }
 
 static void attend_few_f16_ref(float *o, float *m, float *l, const float *q, const void *k,
                                const void *v, size_t rows, size_t nk, size_t d,
-                               const int32_t *vis)
+                               const struct gkv__sight *see)
 {
-    few_ref(GKV__TYPE_F16, o, m, l, q, k, v, rows, nk, d, vis);
+    few_ref(GKV__TYPE_F16, o, m, l, q, k, v, rows, nk, d, see);
 }
 
 static void attend_few_bf16_ref(float *o, float *m, float *l, const float *q, const void *k,
                                 const void *v, size_t rows, size_t nk, size_t d,
-                                const int32_t *vis)
+                                const struct gkv__sight *see)
 {
-    few_ref(GKV__TYPE_BF16, o, m, l, q, k, v, rows, nk, d, vis);
+    few_ref(GKV__TYPE_BF16, o, m, l, q, k, v, rows, nk, d, see);
 }
 
 static void rmsnorm_ref(float *y, const float *x, const float *w, size_t n, float eps)
@@ -148,6 +169,39 @@ static void swiglu_ref(float *g, const float *u, size_t n)
         g[i] = g[i] / (1 + expf(-g[i])) * u[i];
 }
 
+static void softmax_sum_ref(float *m, float *l, const float *s, size_t n)
+{
+    float max = *m;
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++)
+        max = s[i] > max ? s[i] : max;
+    for (size_t i = 0; i < n; i++)
+        sum += (double)exp2f(s[i] - max);
+    *l = (float)((double)(*l * exp2f(*m - max)) + sum);
+    *m = max;
+}
+
+static void softmax_add_ref(float *y, const float *s, size_t n, float m, float weight)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] += weight * exp2f(s[i] - m);
+}
+
+static void geglu_ref(float *g, const float *u, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const float x = g[i], t = 1.59576912f * (x + 0.044715f * x * x * x);
+        g[i] = x / (1 + expf(-t)) * u[i];
+    }
+}
+
+static void softcap_ref(float *x, size_t n, float cap)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = cap * tanhf(x[i] / cap);
+}
+
 void gkv__simd_ref(struct gkv__simd *k)
 {
     for (int t = 0; t < GKV__N_TYPES; t++)
@@ -163,4 +217,8 @@ void gkv__simd_ref(struct gkv__simd *k)
     k->attend_few[GKV__TYPE_BF16] = attend_few_bf16_ref;
     k->rmsnorm = rmsnorm_ref;
     k->swiglu = swiglu_ref;
+    k->softmax_sum = softmax_sum_ref;
+    k->softmax_add = softmax_add_ref;
+    k->geglu = geglu_ref;
+    k->softcap = softcap_ref;
 }

@@ -153,6 +153,7 @@ static struct gkv__simd table;
 static const struct { const char *name; size_t at; } slots[] = {
     SLOT("gemm", gemm), SLOT("attend", attend.run),
     SLOT("attend few", attend_few[GKV__TYPE_F16]), SLOT("rmsnorm", rmsnorm), SLOT("swiglu", swiglu),
+    SLOT("geglu", geglu), SLOT("softmax", softmax_add), SLOT("softcap", softcap),
 };
 enum { N_SLOTS = sizeof slots / sizeof *slots, N_LINES = N_SLOTS + GKV__N_TYPES };
 static char lines[N_LINES][32];

@@ -56,17 +56,26 @@ struct gkv__product {
                       size_t n);
 };
 
+/* What a query sees of nk keys, where that is not all of them as they are; i is its lane or row.
+ * No key may be left for a query: then its sums do not change. */
+struct gkv__sight {
+    const int32_t *to;          /* i sees no key from to[i] on; NULL: there is no end        */
+    const int32_t *from;        /* ... nor one before from[i]; NULL: from the first          */
+    float          cap;         /* > 0: scores, in base 2, become cap * tanh(score / cap)    */
+};
+
 /* One tile of `lanes` queries against nk keys, online softmax in base 2 (Milakov and
  * Gimelshein 2018; Dao et al. 2022, Algorithm 1).  A lane is one query row.
  *   ot[d][lanes] += P^T V, unnormalised     m[lanes] running maximum    l[lanes] running sum
  *   qt[d][lanes]    queries, times log2(e) / sqrt(d)
  *   k[nk][d], v[nk][d]
- *   vis[lanes]      lane i sees keys 0 .. vis[i]-1 of this tile; NULL: all see all
+ *   see             NULL: all lanes see all keys
  *   s[nk][lanes]    scratch
  * Begin with ot = 0, l = 0, m = GKV__ATTEND_MIN; the result is ot / l. */
 #define GKV__ATTEND_MIN (-1e30f)
 typedef void gkv__attend_fn(float *ot, float *m, float *l, const void *qt, const void *k,
-                            const void *v, size_t nk, size_t d, const int32_t *vis, float *s);
+                            const void *v, size_t nk, size_t d, const struct gkv__sight *see,
+                            float *s);
 
 /* Attention in tiles and the form it wants qt, k and v in.
  * "f32": floats.
@@ -91,17 +100,26 @@ struct gkv__attend {
  *   o[rows][GKV__FEW_ROW(d)] += P V, unnormalised     m[rows], l[rows], GKV__ATTEND_MIN: as above
  *   q[rows][GKV__FEW_ROW(d)]    times log2(e) / sqrt(d), zero beyond d
  *   k, v        nk rows of d elements, packed
- *   vis[rows]   row i sees keys 0 .. vis[i]-1; NULL: all see all */
+ *   see         NULL: all rows see all keys */
 #define GKV__FEW_ROW(d) (((d) + 15) / 16 * 16)
 typedef void gkv__attend_few_fn(float *o, float *m, float *l, const float *q, const void *k,
                                 const void *v, size_t rows, size_t nk, size_t d,
-                                const int32_t *vis);
+                                const struct gkv__sight *see);
 
 /* y = x / sqrt(mean(x^2) + eps) * w.   Zhang and Sennrich 2019. */
 typedef void gkv__rmsnorm_fn(float *y, const float *x, const float *w, size_t n, float eps);
 
-/* g = silu(g) * u.   Shazeer 2020. */
-typedef void gkv__swiglu_fn(float *g, const float *u, size_t n);
+/* g = act(g) * u.   Shazeer 2020. */
+typedef void gkv__glu_fn(float *g, const float *u, size_t n);
+
+/* x = cap * tanh(x / cap) */
+typedef void gkv__softcap_fn(float *x, size_t n, float cap);
+
+/* A softmax in base 2 over s, in pieces: *m the running maximum, *l the running sum of
+ * exp2(s - *m); begin with GKV__ATTEND_MIN and 0.  Then each piece again, for its share:
+ * y += weight * exp2(s - m). */
+typedef void gkv__softmax_sum_fn(float *m, float *l, const float *s, size_t n);
+typedef void gkv__softmax_add_fn(float *y, const float *s, size_t n, float m, float weight);
 
 struct gkv__simd {
     const char      *level;             /* the highest level that filled anything            */
@@ -114,7 +132,10 @@ struct gkv__simd {
     struct gkv__attend attend;
     gkv__attend_few_fn *attend_few[GKV__N_TYPES];   /* f32, f16, bf16; NULL: unpack first    */
     gkv__rmsnorm_fn *rmsnorm;
-    gkv__swiglu_fn  *swiglu;
+    gkv__glu_fn     *swiglu, *geglu;    /* silu; gelu by tanh                                */
+    gkv__softmax_sum_fn *softmax_sum;
+    gkv__softmax_add_fn *softmax_add;
+    gkv__softcap_fn *softcap;
 };
 
 unsigned gkv__cpu_detect(void);

@@ -49,4 +49,8 @@ static void FN(fill)(struct gkv__simd *k)
     k->attend_few[GKV__TYPE_BF16] = FN(attend_few_bf16);
     k->rmsnorm = FN(rmsnorm);
     k->swiglu = FN(swiglu);
+    k->softmax_sum = FN(softmax_sum);
+    k->softmax_add = FN(softmax_add);
+    k->geglu = FN(geglu);
+    k->softcap = FN(softcap);
 }

@@ -35,9 +35,17 @@ struct job {
     const float             *q;
     size_t                   n;
     uint64_t                 pos;
+    uint64_t                 window;    /* more than all keys: none                          */
     size_t                   block;     /* tokens of a work item                             */
     size_t                   piece;     /* few rows: keys of a work item                     */
+    float                    cap;
 };
+
+/* The first key that the query in slot p sees. */
+static uint64_t first_key(const struct job *j, uint64_t p)
+{
+    return p + 1 > j->window ? p + 1 - j->window : 0;
+}
 
 static size_t group(const struct gkv__shape *s)
 {
@@ -65,9 +73,9 @@ static size_t tiles_per_item(const struct gkv__simd *simd, const struct gkv__sha
     return (tokens_per_item(simd, s) * group(s) + simd->attend.lanes - 1) / simd->attend.lanes;
 }
 
-/* Scratch of a thread, in this order, all float but vis:
+/* Scratch of a thread, in this order, all float but to, from:
  *   per tile  qt, ot [head_dim][lanes]   m, l [lanes]
- *   then      s [keys][lanes]   kt, vt [keys][head_dim]   vis [lanes]
+ *   then      s [keys][lanes]   kt, vt [keys][head_dim]   to, from [lanes]
  */
 static size_t tile_floats(const struct gkv__simd *simd, const struct gkv__shape *s)
 {
@@ -85,10 +93,10 @@ static size_t few_rows(const struct gkv__simd *simd)
     return 2 * simd->attend.lanes;
 }
 
-/* Few rows need  q [rows][row]   vis [rows]   kt, vt  as above. */
+/* Few rows need  q [rows][row]   to, from [rows]   kt, vt  as above. */
 static size_t few_floats(const struct gkv__simd *simd, const struct gkv__shape *s)
 {
-    return few_rows(simd) * (GKV__FEW_ROW((size_t)s->head_dim) + 1) +
+    return few_rows(simd) * (GKV__FEW_ROW((size_t)s->head_dim) + 2) +
            2 * keys_per_block(s->head_dim) * s->head_dim;
 }
 
@@ -96,7 +104,7 @@ uint64_t gkv__attend_scratch(const struct gkv__simd *simd, const struct gkv__sha
 {
     size_t keys = keys_per_block(s->head_dim);
     size_t tiles = tiles_per_item(simd, s) * tile_floats(simd, s) + keys * simd->attend.lanes +
-                   2 * keys * s->head_dim + simd->attend.lanes;
+                   2 * keys * s->head_dim + 2 * simd->attend.lanes;
 
     return sizeof(float) * more(tiles, few_floats(simd, s));
 }
@@ -108,9 +116,16 @@ uint64_t gkv__attend_partials(const struct gkv__shape *s)
 
 /* ---- tiles of rows ---------------------------------------------------------------------- */
 
-static float scale_of(const struct gkv__shape *s)
+static const double log2_e = 1.44269504088896340736;
+
+float gkv__attend_scale(const struct gkv__shape *s)
 {
-    return (float)(1.44269504088896340736 / sqrt((double)s->head_dim));
+    return (float)(log2_e / sqrt((double)(s->attn_dim ? s->attn_dim : s->head_dim)));
+}
+
+float gkv__attend_cap(const struct gkv__shape *s)
+{
+    return (float)(log2_e * (double)s->attn_cap);
 }
 
 /* qt[x][lane] = q[row of lane][x] * scale, in attend's form. */
@@ -119,7 +134,7 @@ static void gather(float *qt, const struct job *j, size_t ih, size_t token, size
 {
     const struct gkv__shape *s = j->e->shape;
     const size_t lanes = j->e->simd->attend.lanes, d = s->head_dim, g = group(s);
-    const float scale = scale_of(s);
+    const float scale = gkv__attend_scale(s);
 
     for (size_t i = 0; i < lanes; i++) {
         size_t r = row + i < n_rows ? row + i : n_rows - 1;     /* padding repeats a row */
@@ -165,6 +180,17 @@ static const void *in_form(const struct gkv__simd *simd, const struct gkv__cache
     return buf;
 }
 
+/* Key p as a number of keys from `key` on, of which there are n. */
+static int32_t some(uint64_t p, uint64_t key, size_t n)
+{
+    return p < key ? 0 : p - key >= n ? (int32_t)n : (int32_t)(p - key);
+}
+
+static bool is_some(const struct gkv__sight *see)
+{
+    return see->to || see->from || see->cap > 0;
+}
+
 static void item(void *arg, size_t i, unsigned thread)
 {
     const struct job *j = arg;
@@ -184,7 +210,7 @@ static void item(void *arg, size_t i, unsigned thread)
     float *tiles = gkv__scratch(j->e, thread);
     float *scores = tiles + tiles_per_item(simd, s) * stride;
     float *kt = scores + keys * lanes, *vt = kt + keys * d;
-    int32_t *vis = (int32_t *)(vt + keys * d);
+    int32_t *to = (int32_t *)(vt + keys * d), *from = to + lanes;
 
     for (size_t t = 0; t < n_tiles; t++) {
         float *qt = tiles + t * stride, *ot = qt + d * lanes, *m = ot + d * lanes, *l = m + lanes;
@@ -196,7 +222,8 @@ static void item(void *arg, size_t i, unsigned thread)
             l[x] = 0;
         }
     }
-    for (uint64_t key = 0; key < n_keys && !gkv__cancelled(j->e); key += keys) {
+    for (uint64_t key = first_key(j, j->pos + token) / keys * keys;
+         key < n_keys && !gkv__cancelled(j->e); key += keys) {
         const size_t nk = n_keys - key < keys ? (size_t)(n_keys - key) : keys;
         const void *k = in_form(simd, c, gkv__cache_k(c, j->il, (uint32_t)ih, key), kt, nk, true);
         const void *v = in_form(simd, c, gkv__cache_v(c, j->il, (uint32_t)ih, key), vt, nk, false);
@@ -207,14 +234,17 @@ static void item(void *arg, size_t i, unsigned thread)
             uint64_t first = j->pos + token + t * lanes / g;
             uint64_t last = j->pos + token + (t * lanes + lanes - 1) / g;
             size_t   n = last < key + nk ? (size_t)(last + 1 - key) : nk;
+            struct gkv__sight see = { first + 1 < key + n ? to : NULL,
+                                      first_key(j, last) > key ? from : NULL, j->cap };
 
-            if (last < key)
+            if (last < key || first_key(j, first) >= key + nk)
                 continue;
-            for (size_t x = 0; x < lanes && first + 1 < key + n; x++) {
+            for (size_t x = 0; x < lanes && (see.to || see.from); x++) {
                 uint64_t p = j->pos + token + (t * lanes + x) / g;
-                vis[x] = p < key ? 0 : p - key >= n ? (int32_t)n : (int32_t)(p - key + 1);
+                to[x] = some(p + 1, key, n);
+                from[x] = some(first_key(j, p), key, n);
             }
-            simd->attend.run(ot, m, l, qt, k, v, n, d, first + 1 < key + n ? vis : NULL, scores);
+            simd->attend.run(ot, m, l, qt, k, v, n, d, is_some(&see) ? &see : NULL, scores);
         }
     }
     for (size_t t = 0; t < n_tiles; t++) {
@@ -234,9 +264,10 @@ static float *partial(const struct job *j, size_t ih, size_t ip, size_t n_pieces
                            (GKV__FEW_ROW((size_t)j->e->shape->head_dim) + 2);
 }
 
+/* From the first key that any of them sees. */
 static size_t pieces(const struct job *j)
 {
-    return (size_t)((j->pos + j->n + j->piece - 1) / j->piece);
+    return (size_t)((j->pos + j->n - first_key(j, j->pos) + j->piece - 1) / j->piece);
 }
 
 static void few_item(void *arg, size_t i, unsigned thread)
@@ -247,13 +278,13 @@ static void few_item(void *arg, size_t i, unsigned thread)
     const struct gkv__cache *c = j->c;
     const size_t d = s->head_dim, row = GKV__FEW_ROW(d), g = group(s), rows = j->n * g;
     const size_t n_pieces = pieces(j), ih = i / n_pieces;
-    const uint64_t from = i % n_pieces * j->piece, n_keys = j->pos + j->n;
-    const uint64_t to = n_keys - from < j->piece ? n_keys : from + j->piece;
-    const float scale = scale_of(s);
+    const uint64_t first = first_key(j, j->pos) + i % n_pieces * j->piece, n_keys = j->pos + j->n;
+    const uint64_t end = n_keys - first < j->piece ? n_keys : first + j->piece;
+    const float scale = gkv__attend_scale(s);
     float *o = partial(j, ih, i % n_pieces, n_pieces), *m = o + rows * row, *l = m + rows;
     float *q = gkv__scratch(j->e, thread);
-    int32_t *vis = (int32_t *)(q + few_rows(simd) * row);
-    float *kt = (float *)vis + few_rows(simd), *vt = kt + keys_per_block(s->head_dim) * d;
+    int32_t *to = (int32_t *)(q + few_rows(simd) * row), *from = to + few_rows(simd);
+    float *kt = (float *)from + few_rows(simd), *vt = kt + keys_per_block(s->head_dim) * d;
     gkv__attend_few_fn *attend = simd->attend_few[c->type->type];
     /* A type of cache that no kernel reads is unpacked, a block of keys at a time. */
     const size_t step = attend ? j->piece : keys_per_block(s->head_dim);
@@ -270,14 +301,16 @@ static void few_item(void *arg, size_t i, unsigned thread)
         for (size_t x = 0; x < d; x++)
             q[r * row + x] = from_q[x] * scale;
     }
-    for (uint64_t key = from; key < to; key += step) {
-        const size_t nk = to - key < step ? (size_t)(to - key) : step;
+    for (uint64_t key = first; key < end; key += step) {
+        const size_t nk = end - key < step ? (size_t)(end - key) : step;
+        struct gkv__sight see = { j->pos + 1 < key + nk ? to : NULL,
+                                  first_key(j, n_keys - 1) > key ? from : NULL, j->cap };
         const void *k = gkv__cache_k(c, j->il, (uint32_t)ih, key);
         const void *v = gkv__cache_v(c, j->il, (uint32_t)ih, key);
 
         for (size_t r = 0; r < rows; r++) {
-            uint64_t p = j->pos + r / g;
-            vis[r] = p < key ? 0 : p - key >= nk ? (int32_t)nk : (int32_t)(p - key + 1);
+            to[r] = some(j->pos + r / g + 1, key, nk);
+            from[r] = some(first_key(j, j->pos + r / g), key, nk);
         }
         if (!attend) {
             simd->unpack[c->type->type](k, kt, nk * d);
@@ -286,7 +319,7 @@ static void few_item(void *arg, size_t i, unsigned thread)
             v = vt;
         }
         (attend ? attend : simd->attend_few[GKV__TYPE_F32])
-            (o, m, l, q, k, v, rows, nk, d, j->pos + 1 >= key + nk ? NULL : vis);
+            (o, m, l, q, k, v, rows, nk, d, is_some(&see) ? &see : NULL);
     }
 }
 
@@ -350,11 +383,13 @@ static size_t block_of(const struct gkv__simd *simd, const struct gkv__shape *s,
 }
 
 void gkv__attend(struct gkv__exec *e, const struct gkv__cache *c, uint32_t il, float *out,
-                 const float *q, size_t n, uint64_t pos)
+                 const float *q, size_t n, uint64_t pos, uint32_t window)
 {
     const struct gkv__shape *s = e->shape;
-    struct job j = { e, c, il, out, q, n, pos, block_of(e->simd, s, n), piece_of(s, n, pos + n) };
+    struct job j = { e, c, il, out, q, n, pos, window ? window : UINT64_MAX,
+                     block_of(e->simd, s, n), 0, gkv__attend_cap(s) };
 
+    j.piece = piece_of(s, n, pos + n - first_key(&j, pos));
     if (is_few(e->simd, s, n)) {
         gkv__for(e->n_threads, pieces(&j) * s->n_head_kv, few_item, &j);
         gkv__for(e->n_threads, s->n_head_kv, merge_item, &j);

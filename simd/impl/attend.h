@@ -51,7 +51,8 @@ INLINE void values(int mr, float *ot, const vf *scale, const float *v, size_t d,
 }
 
 static void FN(attend)(float *ot, float *m, float *l, const void *q, const void *keys,
-                       const void *vals, size_t nk, size_t d, const int32_t *vis, float *s)
+                       const void *vals, size_t nk, size_t d, const struct gkv__sight *see,
+                       float *s)
 {
     const float *qt = q, *k = keys, *v = vals;
     vf max[ANV], sum[ANV], scale[ANV];
@@ -61,8 +62,8 @@ static void FN(attend)(float *ot, float *m, float *l, const void *q, const void 
         scores(AMR, s + i * LANES, k + i * d, qt, d);
     for (; i < nk; i++)
         scores(1, s + i * LANES, k + i * d, qt, d);
-    if (vis)
-        hide(s, nk, vis);
+    if (see)
+        see_some(s, nk, see);
     raise(s, nk, m, max, scale);
 
     UNROLL

@@ -67,7 +67,8 @@ INLINE void values_bf16(int mr, float *ot, const vf *scale, const one_pair *v, s
 }
 
 static void FN(attend_bf16)(float *ot, float *m, float *l, const void *q, const void *keys,
-                            const void *vals, size_t nk, size_t d, const int32_t *vis, float *s)
+                            const void *vals, size_t nk, size_t d,
+                            const struct gkv__sight *see, float *s)
 {
     const one_pair *qt = q, *k = keys, *v = vals, *p = (const one_pair *)s;
     const size_t n = (d + 1) / 2;
@@ -78,8 +79,8 @@ static void FN(attend_bf16)(float *ot, float *m, float *l, const void *q, const 
         scores_bf16(AMR, s + i * LANES, k + i * n, qt, n);
     for (; i < nk; i++)
         scores_bf16(1, s + i * LANES, k + i * n, qt, n);
-    if (vis)
-        hide(s, nk, vis);
+    if (see)
+        see_some(s, nk, see);
     raise(s, nk, m, max, scale);
 
     /* Two rows of weights become one of pairs, which ends where the next two begin or before.

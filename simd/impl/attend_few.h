@@ -160,11 +160,30 @@ INLINE const char *few_values(enum gkv__type type, int rt, int ns, float *o, con
 
 enum { FEW_KEYS = 128 };        /* of a step, at most */
 
+/* s[nk][rt], rows r .. and keys key .. of what is seen: as in softmax.h. */
+INLINE void few_see_some(float *s, int rt, size_t nk, size_t r, size_t key,
+                         const struct gkv__sight *see)
+{
+    const size_t n = nk * (size_t)rt;
+    const float inv = see->cap > 0 ? 1 / see->cap : 0;
+
+    if (see->cap > 0)
+        for (size_t i = 0; i < n; i += VW)      /* what is beyond the last stays far below */
+            store(s + i, pick(load(s + i) > GKV__ATTEND_MIN, vtanh(load(s + i) * inv) * see->cap,
+                              load(s + i)));
+    for (size_t i = 0; see->to && i < n; i++)
+        if ((int64_t)(key + i / (size_t)rt) >= see->to[r + i % (size_t)rt])
+            s[i] = 3 * GKV__ATTEND_MIN;
+    for (size_t i = 0; see->from && i < n; i++)
+        if ((int64_t)(key + i / (size_t)rt) < see->from[r + i % (size_t)rt])
+            s[i] = 3 * GKV__ATTEND_MIN;
+}
+
 /* rt rows (1, 2 or 4, a divisor of VW, so that a vector of scores always holds the same rows)
  * against the keys of one step; next: the keys of the one after it. */
 INLINE void few(enum gkv__type type, int rt, float *o, float *m, float *l, const float *q,
-                const void *k, const void *v, size_t nk, size_t d, size_t key,
-                const int32_t *vis, const void *next)
+                const void *k, const void *v, size_t nk, size_t d, size_t row, size_t key,
+                const struct gkv__sight *see, const void *next)
 {
     const int ns = VW / rt;
     const size_t n = (nk * (size_t)rt + VW - 1) / VW * VW;
@@ -173,10 +192,8 @@ INLINE void few(enum gkv__type type, int rt, float *o, float *m, float *l, const
     size_t x = 0;
 
     few_scores(type, rt, s, q, k, nk, d, v);
-    for (int r = 0; vis && r < rt; r++)         /* exp2 gives exactly 0 */
-        for (size_t i = 0; i < nk; i++)
-            if ((int64_t)(key + i) >= vis[r])
-                s[i * (size_t)rt + (size_t)r] = 3 * GKV__ATTEND_MIN;
+    if (see)
+        few_see_some(s, rt, nk, row, key, see);
 
     max = load(s);
     for (size_t i = VW; i < n; i += VW)
@@ -216,7 +233,7 @@ INLINE void few(enum gkv__type type, int rt, float *o, float *m, float *l, const
  * while scores are computed V is fetched, while values are, the next step's K. */
 INLINE void few_rows(enum gkv__type type, float *o, float *m, float *l, const float *q,
                      const void *k, const void *v, size_t rows, size_t nk, size_t d,
-                     const int32_t *vis)
+                     const struct gkv__sight *see)
 {
     const size_t dq = GKV__FEW_ROW(d), bytes = type == GKV__TYPE_F32 ? 4 : 2;
     size_t step = 8192 / (d * bytes) / 16 * 16;
@@ -229,23 +246,20 @@ INLINE void few_rows(enum gkv__type type, float *o, float *m, float *l, const fl
         size_t r = 0;
 
         for (; r + 4 <= rows; r += 4)
-            few(type, 4, o + r * dq, m + r, l + r, q + r * dq, k0, v0, n, d, i,
-                vis ? vis + r : NULL, next);
+            few(type, 4, o + r * dq, m + r, l + r, q + r * dq, k0, v0, n, d, r, i, see, next);
         for (; r + 2 <= rows; r += 2)
-            few(type, 2, o + r * dq, m + r, l + r, q + r * dq, k0, v0, n, d, i,
-                vis ? vis + r : NULL, next);
+            few(type, 2, o + r * dq, m + r, l + r, q + r * dq, k0, v0, n, d, r, i, see, next);
         if (r < rows)
-            few(type, 1, o + r * dq, m + r, l + r, q + r * dq, k0, v0, n, d, i,
-                vis ? vis + r : NULL, next);
+            few(type, 1, o + r * dq, m + r, l + r, q + r * dq, k0, v0, n, d, r, i, see, next);
     }
 }
 
 #define FEW(name, type)                                                                     \
     static void FN(name)(float *o, float *m, float *l, const float *q, const void *k,       \
                          const void *v, size_t rows, size_t nk, size_t d,                   \
-                         const int32_t *vis)                                                \
+                         const struct gkv__sight *see)                                      \
     {                                                                                       \
-        few_rows(type, o, m, l, q, k, v, rows, nk, d, vis);                                 \
+        few_rows(type, o, m, l, q, k, v, rows, nk, d, see);                                 \
     }
 FEW(attend_few_f32, GKV__TYPE_F32)
 FEW(attend_few_f16, GKV__TYPE_F16)

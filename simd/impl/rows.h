@@ -17,6 +17,12 @@ INLINE vf silu(vf g)
     return g / (1.0f + vexp2(g * -1.44269504088896341f));
 }
 
+/* x / 2 (1 + tanh(u)) = x / (1 + e^-2u) with u = sqrt(2 / pi) (x + 0.044715 x^3) */
+INLINE vf gelu(vf x)
+{
+    return x / (1.0f + vexp2(x * (x * x * -0.10294324f + -2.3022082f)));
+}
+
 static void FN(swiglu)(float *g, const float *u, size_t n)
 {
     size_t i = 0;
@@ -25,4 +31,57 @@ static void FN(swiglu)(float *g, const float *u, size_t n)
         store(g + i, silu(load(g + i)) * load(u + i));
     for (; i < n; i++)
         g[i] = silu((vf){ g[i] })[0] * u[i];
+}
+
+static void FN(softmax_sum)(float *m, float *l, const float *s, size_t n)
+{
+    vf top = splat(*m), sum = splat(0);
+    float max = *m, rest = 0;
+    size_t i = 0;
+
+    for (; i + VW <= n; i += VW)
+        top = vmax(load(s + i), top);
+    for (int j = 0; j < VW; j++)
+        max = top[j] > max ? top[j] : max;
+    for (; i < n; i++)
+        max = s[i] > max ? s[i] : max;
+    top = splat(max);
+    for (i = 0; i + VW <= n; i += VW)
+        sum += vexp2(load(s + i) - top);
+    for (; i < n; i++)
+        rest += vexp2(splat(s[i] - max))[0];
+    *l = *l * vexp2(splat(*m - max))[0] + (vsum(sum) + rest);
+    *m = max;
+}
+
+static void FN(softmax_add)(float *y, const float *s, size_t n, float m, float weight)
+{
+    const vf max = splat(m);
+    size_t i = 0;
+
+    for (; i + VW <= n; i += VW)
+        store(y + i, load(y + i) + weight * vexp2(load(s + i) - max));
+    for (; i < n; i++)
+        y[i] += weight * vexp2(splat(s[i] - m))[0];
+}
+
+static void FN(geglu)(float *g, const float *u, size_t n)
+{
+    size_t i = 0;
+
+    for (; i + VW <= n; i += VW)
+        store(g + i, gelu(load(g + i)) * load(u + i));
+    for (; i < n; i++)
+        g[i] = gelu((vf){ g[i] })[0] * u[i];
+}
+
+static void FN(softcap)(float *x, size_t n, float cap)
+{
+    const float inv = 1 / cap;
+    size_t i = 0;
+
+    for (; i + VW <= n; i += VW)
+        store(x + i, vtanh(load(x + i) * inv) * cap);
+    for (; i < n; i++)
+        x[i] = vtanh((vf){ x[i] * inv })[0] * cap;
 }

@@ -2,11 +2,20 @@
  * softmax.h - what attention in tiles does to scores s[nk][lanes], whatever its arithmetic. */
 
 /* Scores of keys that a lane does not see: far below any, exp2 gives exactly 0. */
-INLINE void hide(float *s, size_t nk, const int32_t *vis)
+INLINE void see_some(float *s, size_t nk, const struct gkv__sight *see)
 {
-    for (size_t i = 0; i < nk; i++)
+    const float inv = see->cap > 0 ? 1 / see->cap : 0;
+
+    if (see->cap > 0)
+        for (size_t i = 0; i < nk * LANES; i += VW)
+            store(s + i, vtanh(load(s + i) * inv) * see->cap);
+    for (size_t i = 0; see->to && i < nk; i++)
         for (int j = 0; j < LANES; j++)
-            if ((int32_t)i >= vis[j])
+            if ((int32_t)i >= see->to[j])
+                s[i * LANES + (size_t)j] = 3 * GKV__ATTEND_MIN;
+    for (size_t i = 0; see->from && i < nk; i++)
+        for (int j = 0; j < LANES; j++)
+            if ((int32_t)i < see->from[j])
                 s[i * LANES + (size_t)j] = 3 * GKV__ATTEND_MIN;
 }
 
