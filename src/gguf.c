@@ -33,7 +33,7 @@
 struct part {
     char                   *path;
     const uint8_t          *map;
-    uint64_t                bytes;
+    uint64_t                bytes, head_bytes;  /* head: all but the tensors' data        */
     struct gkv__kv         *kv;
     const struct gkv__str **by_key;     /* the keys in kv, sorted                         */
     size_t                  n_kv;
@@ -484,7 +484,9 @@ static gkv_status load_part(struct gkv__gguf *g, struct part *part, const char *
     GKV__TRY(read_metadata(&r, part, n_kv));
     if (n_tensors > left(&r) / MIN_TENSOR_BYTES)
         return beyond_end(&r, NULL, "the list of tensors");
-    return read_tensors(g, &r, part, n_tensors);
+    GKV__TRY(read_tensors(g, &r, part, n_tensors));
+    part->head_bytes = (uint64_t)(r.p - part->map);
+    return GKV_OK;
 }
 
 /* ---- files in parts ------------------------------------------------------------------ */
@@ -627,6 +629,17 @@ uint64_t gkv__gguf_data_bytes(const struct gkv__gguf *g)
     for (size_t i = 0; i < g->n_tensors; i++)
         n += g->tensor[i].bytes;
     return n;
+}
+
+/* FNV-1a, 64 bits. */
+uint64_t gkv__gguf_fingerprint(const struct gkv__gguf *g)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+
+    for (size_t i = 0; i < g->n_parts; i++)
+        for (uint64_t j = 0; j < g->part[i].head_bytes; j++)
+            h = (h ^ g->part[i].map[j]) * 0x100000001b3u;
+    return h;
 }
 
 size_t gkv__gguf_n_tensors(const struct gkv__gguf *g)

@@ -47,6 +47,7 @@ void       gkv__gguf_close(struct gkv__gguf *g);
 const char *gkv__gguf_path(const struct gkv__gguf *g);
 uint64_t    gkv__gguf_bytes(const struct gkv__gguf *g);         /* all parts                 */
 uint64_t    gkv__gguf_data_bytes(const struct gkv__gguf *g);    /* of all tensors            */
+uint64_t    gkv__gguf_fingerprint(const struct gkv__gguf *g);   /* of metadata and tensor table */
 
 size_t                    gkv__gguf_n_tensors(const struct gkv__gguf *g);
 const struct gkv__tensor *gkv__gguf_tensor_at(const struct gkv__gguf *g, size_t i);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * kv.h - the KV cache: keys (already rotated) and values of n positions in some layers,
- * per KV head contiguous:  [layer][KV head][position][head_dim]  in one tensor type. */
+ * kv.h - the KV cache: keys (already rotated) and values of tokens in some layers, in one tensor
+ * type, per layer and KV head contiguous:  [KV head][slot][head_dim].
+ *
+ * Slots are not positions: a layer may hold some tokens of the prompt only, and other ones for
+ * each KV head.  Their keys have the rotation of their positions, and what is written next goes
+ * behind them. */
 #ifndef GKV__KV_H
 #define GKV__KV_H
 
@@ -10,22 +14,33 @@
 struct gkv__cache {
     const struct gkv__quant *type;
     uint32_t n_layer, n_head_kv, head_dim;
-    uint64_t n_max;                 /* positions that fit                                    */
-    uint8_t *k, *v;
+    struct gkv__cache_layer {
+        uint64_t n_max;             /* slots of each head                                    */
+        uint64_t away;              /* the token at position p is in slot p - away           */
+        uint8_t *k, *v;
+    } *layer;
 };
 
 uint64_t   gkv__cache_bytes(const struct gkv__quant *type, uint32_t n_layer, uint32_t n_head_kv,
                             uint32_t head_dim, uint64_t n_max);
+uint64_t   gkv__cache_size(const struct gkv__cache *c);         /* bytes of all layers       */
+/* n_max = 0: each layer gets its room later. */
 gkv_status gkv__cache_open(struct gkv__cache *c, const struct gkv__quant *type, uint32_t n_layer,
                            uint32_t n_head_kv, uint32_t head_dim, uint64_t n_max, gkv_error *err);
+gkv_status gkv__cache_room(struct gkv__cache *c, uint32_t il, uint64_t n_max, gkv_error *err);
+void       gkv__cache_drop(struct gkv__cache *c, uint32_t il);
 void       gkv__cache_close(struct gkv__cache *c);
 
-/* Where position pos of (layer, head) lives; consecutive positions follow. */
-uint8_t *gkv__cache_k(const struct gkv__cache *c, uint32_t il, uint32_t ih, uint64_t pos);
-uint8_t *gkv__cache_v(const struct gkv__cache *c, uint32_t il, uint32_t ih, uint64_t pos);
+/* Where a slot of (layer, head) lives; consecutive slots follow. */
+uint8_t *gkv__cache_k(const struct gkv__cache *c, uint32_t il, uint32_t ih, uint64_t slot);
+uint8_t *gkv__cache_v(const struct gkv__cache *c, uint32_t il, uint32_t ih, uint64_t slot);
 
-/* Store k, v [n][n_head_kv * head_dim] at positions pos .. pos + n - 1. */
-void gkv__cache_put(struct gkv__cache *c, uint32_t il, uint64_t pos, const float *k,
+/* Store k, v [n][n_head_kv * head_dim] in slots slot .. slot + n - 1. */
+void gkv__cache_put(struct gkv__cache *c, uint32_t il, uint64_t slot, const float *k,
                     const float *v, size_t n);
+/* Copy slots at[n] of (layer sl, head) of src, which has the same type, to slots 0 .. of dl; at
+ * NULL: the first n. */
+void gkv__cache_take(struct gkv__cache *dst, uint32_t dl, const struct gkv__cache *src, uint32_t sl,
+                     uint32_t ih, const uint32_t *at, size_t n);
 
 #endif

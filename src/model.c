@@ -2,97 +2,79 @@
  * model.c - a GGUF file becomes a model: tensors bound by name and shape, or refused. */
 #include "config.h"
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "src/arch.h"
 #include "src/mem.h"
+#include "src/rope.h"
+#include "src/settings.h"
 #include "src/template.h"
 
-/* ---- what must hold of any model -------------------------------------------------------- */
+/* ---- opening ---------------------------------------------------------------------------- */
 
-/* Rows of a quantised matrix must be whole blocks; the reader proved it of dim[0].  Here: every
- * tensor of the file is one that the architecture asked for.  A model with an extra bias would
- * otherwise answer nonsense in good English. */
-static gkv_status nothing_left_over(const struct gkv_model *m, gkv_error *err)
+/* Seconds since 1970, as a clock on the wall shows them; $SOURCE_DATE_EPOCH if that is set, so that
+ * a run can be repeated on another day. */
+static int64_t wall_clock(void)
 {
-    size_t n = gkv__gguf_n_tensors(m->file), bound = 0;
-    const struct gkv__shape *s = &m->shape;
-    const void **used = calloc((size_t)s->n_layer * 9 + 4, sizeof *used);
-    gkv_status status = GKV_OK;
+    const char *fixed = getenv("SOURCE_DATE_EPOCH");
+    time_t now = time(NULL);
+    struct tm t;
 
-    if (!used)
-        return gkv__fail(err, GKV_NOMEM, "out of memory");
-    used[bound++] = m->embed.data;
-    used[bound++] = m->output.data;
-    used[bound++] = m->output_norm;
-    used[bound++] = m->rope_divisor;
-    for (uint32_t il = 0; il < s->n_layer; il++) {
-        const struct gkv__layer_weights *w = &m->layer[il];
-        const void *const all[9] = { w->q.data, w->k.data, w->v.data, w->o.data, w->gate.data,
-                                     w->up.data, w->down.data, w->attn_norm, w->ffn_norm };
-        memcpy(used + bound, all, sizeof all);
-        bound += 9;
-    }
-    for (size_t i = 0; i < n && status == GKV_OK; i++) {
-        const struct gkv__tensor *t = gkv__gguf_tensor_at(m->file, i);
-        size_t j = 0;
-
-        while (j < bound && used[j] != t->data)
-            j++;
-        if (j == bound)
-            status = gkv__fail(err, GKV_UNSUPPORTED,
-                               "%s: tensor %.*s is not part of architecture %s as gemkv knows it",
-                               gkv__gguf_path(m->file), (int)(t->name.n < 64 ? t->name.n : 64),
-                               t->name.p, m->arch->name);
-    }
-    free(used);
-    return status;
+    if (fixed && *fixed)
+        return strtoll(fixed, NULL, 10);
+    return localtime_r(&now, &t) ? (int64_t)now + t.tm_gmtoff : (int64_t)now;
 }
 
-/* Radians per position of each rotated pair: base^(-2i/n), scaled. */
-static gkv_status rope_frequencies(struct gkv_model *m, gkv_error *err)
+/* The name of a token, for templates to say. */
+static void token_name(const struct gkv_model *m, uint32_t id, char name[64])
 {
-    const struct gkv__shape *s = &m->shape;
+    size_t n = gkv__token_text(m->vocab, id, true, name, 63);
 
-    m->rope_freq = malloc(s->n_rot / 2 * sizeof *m->rope_freq);
-    if (!m->rope_freq)
-        return gkv__fail(err, GKV_NOMEM, "out of memory");
-    for (uint32_t i = 0; i < s->n_rot / 2; i++) {
-        double f = pow((double)s->rope_base, -2.0 * i / s->n_rot) / (double)s->rope_factor;
-        if (m->rope_divisor) {
-            if (!(m->rope_divisor[i] > 0))
-                return gkv__fail(err, GKV_FORMAT, "%s: rope_freqs.weight[%u] is %g",
-                                 gkv__gguf_path(m->file), i, (double)m->rope_divisor[i]);
-            f /= (double)m->rope_divisor[i];
-        }
-        m->rope_freq[i] = f;
-    }
-    return GKV_OK;
+    name[n < 64 ? n : 0] = 0;
 }
 
-/* Filter layer: the file's own, else the papers' rule of thumb, 0.47 of the depth. */
-static gkv_status filter_layer(struct gkv_model *m, gkv_error *err)
+gkv_status gkv__model_template(const struct gkv_model *m, const char *system,
+                               struct gkv__template *out, gkv_error *err)
 {
-    const uint32_t n = m->shape.n_layer;
+    const uint32_t bos = gkv__vocab_bos(m->vocab);
+    struct gkv__str jinja = { NULL, 0 };
+    uint32_t eos = GKV__NO_TOKEN;
+    char bos_name[64], eos_name[64];
 
-    m->filter_layer = (uint32_t)(0.47 * n);
-    m->filter_layer_source = "default";
-    if (!gkv__gguf_find(m->file, "gemkv.filter_layer"))
-        return GKV_OK;
-    GKV__TRY(gkv__gguf_u32(m->file, "gemkv.filter_layer", &m->filter_layer, err));
-    m->filter_layer_source = "file";
-    if (m->filter_layer >= n)
-        return gkv__fail(err, GKV_FORMAT, "%s: gemkv.filter_layer is %u of %u layers",
-                         gkv__gguf_path(m->file), m->filter_layer, n);
+    GKV__TRY(gkv__gguf_str(m->file, "tokenizer.chat_template", &jinja, err));
+    GKV__TRY(gkv__gguf_u32(m->file, "tokenizer.ggml.eos_token_id", &eos, err));
+    if (!jinja.n)
+        return gkv__fail(err, GKV_UNSUPPORTED, "the model has no chat template");
+    token_name(m, bos, bos_name);
+    token_name(m, eos, eos_name);
+    return gkv__template_own(out, jinja.p, (size_t)jinja.n, system, bos_name, eos_name,
+                             gkv__vocab_add_bos(m->vocab) && bos != GKV__NO_TOKEN, wall_clock(),
+                             err);
+}
+
+/* The file's own, run; else a family that it looks like, with what was wrong in template_error. */
+static gkv_status chat_template(struct gkv_model *m, gkv_error *err)
+{
+    struct gkv__str jinja = { "", 0 };
+    gkv_status status;
+
+    GKV__TRY(gkv__gguf_str(m->file, "tokenizer.chat_template", &jinja, err));
+    status = gkv__model_template(m, NULL, &m->own_template, &m->template_error);
+    if (status == GKV_NOMEM || status == GKV_FORMAT) {
+        if (err)
+            *err = m->template_error;
+        return status;
+    }
+    m->chat_template = status == GKV_OK ? &m->own_template
+                                        : gkv__template_recognise(jinja.p, (size_t)jinja.n);
     return GKV_OK;
 }
 
 static gkv_status vocabulary(struct gkv_model *m, gkv_error *err)
 {
     const struct gkv__kv *tokens = gkv__gguf_find(m->file, "tokenizer.ggml.tokens");
-    struct gkv__str jinja = { NULL, 0 };
 
     if (tokens && tokens->is_array && tokens->n <= UINT32_MAX)
         m->shape.n_vocab = (uint32_t)tokens->n;
@@ -103,37 +85,29 @@ static gkv_status vocabulary(struct gkv_model *m, gkv_error *err)
             *err = m->vocab_error;
         return m->vocab_error.status;
     }
-    GKV__TRY(gkv__gguf_str(m->file, "tokenizer.chat_template", &jinja, err));
-    if (jinja.n)
-        m->chat_template = gkv__template_recognise(jinja.p, (size_t)jinja.n);
-    return GKV_OK;
+    return chat_template(m, err);
 }
 
 static void describe(struct gkv_model *m)
 {
     struct gkv__str name = { "", 0 };
-    size_t count[32] = { 0 }, n = gkv__gguf_n_tensors(m->file), at = 0;
-    const struct gkv__quant *kind[32];
-    size_t n_kinds = 0;
 
     if (gkv__gguf_str(m->file, "general.name", &name, NULL) == GKV_OK)
         snprintf(m->name, sizeof m->name, "%.*s", (int)(name.n < 63 ? name.n : 63), name.p);
-    for (size_t i = 0; i < n; i++) {
-        const struct gkv__tensor *t = gkv__gguf_tensor_at(m->file, i);
-        const struct gkv__quant *q = gkv__quant_of_ggml(t->type);
-        size_t j = 0;
+    gkv__describe_types(m->file, &m->types);
+}
 
-        m->parameters += t->dim[0] * t->dim[1] * t->dim[2] * t->dim[3];
-        while (j < n_kinds && kind[j] != q)
-            j++;
-        if (j == n_kinds && n_kinds < 32)
-            kind[n_kinds++] = q;
-        if (j < 32)
-            count[j]++;
-    }
-    for (size_t j = 0; j < n_kinds && at < sizeof m->types; j++)
-        at += (size_t)snprintf(m->types + at, sizeof m->types - at, "%s%s %zu", j ? ", " : "",
-                               kind[j] ? kind[j]->name : "unknown", count[j]);
+static gkv_status unknown(const char *path, const struct gkv__str *arch, gkv_error *err)
+{
+    char known[128] = "";
+    size_t at = 0;
+
+    if (!arch->n)
+        return gkv__fail(err, GKV_FORMAT, "%s: key general.architecture is missing", path);
+    for (size_t i = 0; gkv__arch_at(i); i++)
+        at += (size_t)snprintf(known + at, sizeof known - at, " %s", gkv__arch_at(i));
+    return gkv__fail(err, GKV_UNSUPPORTED, "%s: architecture \"%.*s\" is not supported; there are:%s",
+                     path, (int)(arch->n < 64 ? arch->n : 64), arch->p, known);
 }
 
 static gkv_status bind(struct gkv_model *m, gkv_error *err)
@@ -144,10 +118,7 @@ static gkv_status bind(struct gkv_model *m, gkv_error *err)
     GKV__TRY(gkv__gguf_str(m->file, "general.architecture", &arch, err));
     m->arch = gkv__arch_named(arch.p, (size_t)arch.n);
     if (!m->arch)
-        return arch.n ? gkv__fail(err, GKV_UNSUPPORTED,
-                                  "%s: architecture \"%.*s\" is not supported yet (llama is)", path,
-                                  (int)(arch.n < 64 ? arch.n : 64), arch.p)
-                      : gkv__fail(err, GKV_FORMAT, "%s: key general.architecture is missing", path);
+        return unknown(path, &arch, err);
     GKV__TRY(gkv__arch_shape(m, err));
     GKV__TRY(gkv__arch_u32(m, "vocab_size", &m->shape.n_vocab, false, err));
     if (!m->shape.n_vocab)
@@ -155,13 +126,11 @@ static gkv_status bind(struct gkv_model *m, gkv_error *err)
     m->layer = calloc(m->shape.n_layer, sizeof *m->layer);
     if (!m->layer)
         return gkv__fail(err, GKV_NOMEM, "out of memory");
-    GKV__TRY(m->arch->bind(m, err));
-    GKV__TRY(nothing_left_over(m, err));
+    GKV__TRY(gkv__arch_bind(m, err));
     if (m->vocab && gkv__vocab_size(m->vocab) > m->shape.n_vocab)
         return gkv__fail(err, GKV_FORMAT, "%s: %u tokens but embeddings for %u", path,
                          gkv__vocab_size(m->vocab), m->shape.n_vocab);
-    GKV__TRY(rope_frequencies(m, err));
-    return filter_layer(m, err);
+    return gkv__settings(m, err);
 }
 
 /* ---- API -------------------------------------------------------------------------------- */
@@ -201,7 +170,8 @@ void gkv_model_close(gkv_model *m)
         return;
     gkv__vocab_close(m->vocab);
     gkv__gguf_close(m->file);
-    free(m->rope_freq);
+    free(m->own_template.text);
+    gkv__rope_close(m);
     free(m->layer);
     free(m);
 }
@@ -213,20 +183,45 @@ void gkv_model_describe(const gkv_model *m, gkv_model_info *out)
     *out = (gkv_model_info){
         .name = m->name,
         .architecture = m->arch ? m->arch->name : "",
-        .types = m->types,
-        .parameters = m->parameters,
+        .types = m->types.all,
+        .parameters = m->types.parameters,
         .file_bytes = gkv__gguf_bytes(m->file),
         .n_layer = s->n_layer, .n_embd = s->n_embd, .n_head = s->n_head,
         .n_head_kv = s->n_head_kv, .head_dim = s->head_dim, .n_ff = s->n_ff,
         .n_vocab = s->n_vocab, .context = s->context,
-        .rope = m->rope_divisor ? "llama3" : s->rope_factor > 1 ? "linear" : "none",
-        .rope_base = s->rope_base,
+        .rope = gkv__rope_name(m->rope_kind),
+        .rope_base = m->rope_base,
         .tokenizer = m->vocab ? gkv__vocab_kind(m->vocab) : "",
         .pre = m->vocab ? gkv__vocab_pre(m->vocab) : "",
         .chat_template = m->chat_template ? m->chat_template->name : NULL,
         .filter_layer = m->filter_layer,
         .filter_layer_source = m->filter_layer_source,
+        .tsp_layer = m->tsp_layer,
+        .tsp_layer_source = m->tsp_layer_source,
+        .type_groups = m->types.group,
+        .chat_template_own = m->chat_template == &m->own_template,
+        .chat_template_problem = m->template_error.status ? m->template_error.text : NULL,
     };
+}
+
+uint64_t gkv_model_fingerprint(const gkv_model *m)
+{
+    return gkv__gguf_fingerprint(m->file);
+}
+
+gkv_status gkv_model_layers(gkv_model *m, uint32_t filter, uint32_t tsp, const char *source,
+                            gkv_error *err)
+{
+    const uint32_t n = m->shape.n_layer;
+
+    if (filter >= n || tsp >= n)
+        return gkv__fail(err, GKV_INVALID, "layer %u: the model has %u layers",
+                         filter >= n ? filter : tsp, n);
+    m->filter_layer = filter;
+    m->tsp_layer = tsp;
+    snprintf(m->source, sizeof m->source, "%s", source);
+    m->filter_layer_source = m->tsp_layer_source = m->source;
+    return GKV_OK;
 }
 
 static gkv_status need_vocab(const gkv_model *m, gkv_error *err)
@@ -279,15 +274,17 @@ gkv_status gkv_detokenize(const gkv_model *m, const uint32_t *ids, size_t n, cha
         if (ids[i] >= gkv__vocab_size(m->vocab))
             return gkv__fail(err, GKV_INVALID, "token %u is not in the vocabulary of %u", ids[i],
                              gkv__vocab_size(m->vocab));
-        at += gkv__token_text(m->vocab, ids[i], true, NULL, 0);
+        at += gkv__token_text_after(m->vocab, i ? ids[i - 1] : GKV__NO_TOKEN, ids[i], true,
+                                    NULL, 0);
     }
-    cap = at;
-    *text = malloc(cap + 1);
+    cap = at + 1;               /* for a space that is not wanted, then for the NUL */
+    *text = malloc(cap);
     if (!*text)
         return gkv__fail(err, GKV_NOMEM, "out of memory");
     at = 0;
     for (size_t i = 0; i < n; i++)
-        at += gkv__token_text(m->vocab, ids[i], true, *text + at, cap - at);
+        at += gkv__token_text_after(m->vocab, i ? ids[i - 1] : GKV__NO_TOKEN, ids[i], true,
+                                    *text + at, cap - at);
     (*text)[at] = 0;
     *len = at;
     return GKV_OK;
@@ -298,10 +295,26 @@ gkv_status gkv_detokenize(const gkv_model *m, const uint32_t *ids, size_t n, cha
 void gkv__model_layer_need(const struct gkv_model *m, uint32_t il, bool need)
 {
     const struct gkv__layer_weights *w = &m->layer[il];
-    const struct gkv__mat *mats[] = { &w->q, &w->k, &w->v, &w->o, &w->gate, &w->up, &w->down };
+    const struct gkv__mat *mats[] = { &w->q, &w->k, &w->v, &w->o, &w->gate, &w->up, &w->down,
+                                      &w->router };
 
-    for (size_t i = 0; i < sizeof mats / sizeof *mats; i++)
+    for (size_t i = 0; i < sizeof mats / sizeof *mats && mats[i]->data; i++)
         (need ? gkv__gguf_willneed : gkv__gguf_dontneed)(mats[i]->data, gkv__mat_bytes(mats[i]));
+}
+
+static uint64_t vector_bytes(const struct gkv__shape *s, const struct gkv__layer_weights *w)
+{
+    const uint64_t q = (uint64_t)s->n_head * s->head_dim, kv = (uint64_t)s->n_head_kv * s->head_dim;
+    const struct { const float *p; uint64_t n; } vecs[] = {
+        { w->attn_norm, s->n_embd }, { w->ffn_norm, s->n_embd }, { w->attn_post, s->n_embd },
+        { w->ffn_post, s->n_embd }, { w->q_bias, q }, { w->k_bias, kv }, { w->v_bias, kv },
+        { w->q_norm, s->head_dim }, { w->k_norm, s->head_dim },
+    };
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < sizeof vecs / sizeof *vecs; i++)
+        sum += vecs[i].p ? vecs[i].n : 0;
+    return sum * sizeof(float);
 }
 
 uint64_t gkv__model_layer_bytes(const struct gkv_model *m, uint32_t il)
@@ -310,7 +323,7 @@ uint64_t gkv__model_layer_bytes(const struct gkv_model *m, uint32_t il)
 
     return gkv__mat_bytes(&w->q) + gkv__mat_bytes(&w->k) + gkv__mat_bytes(&w->v) +
            gkv__mat_bytes(&w->o) + gkv__mat_bytes(&w->gate) + gkv__mat_bytes(&w->up) +
-           gkv__mat_bytes(&w->down) + 2 * sizeof(float) * (uint64_t)m->shape.n_embd;
+           gkv__mat_bytes(&w->down) + (w->router.data ? gkv__mat_bytes(&w->router) : 0) + vector_bytes(&m->shape, w);
 }
 
 uint64_t gkv__model_weight_bytes(const struct gkv_model *m)
@@ -322,4 +335,15 @@ uint64_t gkv__model_weight_bytes(const struct gkv_model *m)
     for (uint32_t il = 0; il < m->shape.n_layer; il++)
         sum += gkv__model_layer_bytes(m, il);
     return sum;
+}
+
+/* Linux maps so much around what is read of a file that is in its cache. */
+enum { AROUND = 64 << 10 };
+
+uint64_t gkv__model_embed_spare(const struct gkv_model *m, uint64_t n)
+{
+    const uint64_t all = gkv__mat_bytes(&m->embed);
+    uint64_t near;
+
+    return gkv__mul(n, AROUND, &near) && near < all ? all - near : 0;
 }
