@@ -23,6 +23,7 @@ static int word_index(const char *list, const char *w, size_t len)
 static gkv_status parse_value(const struct gkv__param *p, const char *text, size_t len,
                               double *out, gkv_error *err)
 {
+    const bool whole = !strchr(p->value, '.');
     char buf[32] = "", *end;
 
     if (p->words) {
@@ -36,9 +37,11 @@ static gkv_status parse_value(const struct gkv__param *p, const char *text, size
     if (len < sizeof buf)
         memcpy(buf, text, len);
     *out = strtod(buf, &end);
-    if (!*buf || *end || !(*out >= p->min && *out <= p->max) || (p->odd && fmod(*out, 2) != 1))
+    if (!*buf || *end || !(*out >= p->min && *out <= p->max) || (whole && fmod(*out, 1) != 0) ||
+        (p->odd && fmod(*out, 2) != 1))
         return gkv__fail(err, GKV_INVALID, "%s=%.*s: not %s from %g to %g", p->name, (int)len, text,
-                         p->odd ? "an odd number" : "a number", p->min, p->max);
+                         p->odd ? "an odd number" : whole ? "a whole number" : "a number", p->min,
+                         p->max);
     return GKV_OK;
 }
 
@@ -81,4 +84,23 @@ gkv_status gkv__param_parse(const char *what, const char *spec, const struct gkv
         p += name + (p[name] == '=') + value;
     }
     return GKV_OK;
+}
+
+void gkv__param_text(const struct gkv__param *rows, const double param[GKV__MAX_PARAMS], char *buf,
+                     size_t size)
+{
+    size_t at = 0;
+
+    *buf = 0;
+    for (size_t i = 0; rows[i].name && at < size; i++) {
+        const char *w = rows[i].words;
+
+        at += (size_t)snprintf(buf + at, size - at, "%s%s=", i ? "," : "", rows[i].name);
+        for (int skip = (int)param[i]; w && skip; skip--)
+            w += strcspn(w, " ") + 1;
+        if (at < size && w)
+            at += (size_t)snprintf(buf + at, size - at, "%.*s", (int)strcspn(w, " "), w);
+        else if (at < size)
+            at += (size_t)snprintf(buf + at, size - at, "%g", param[i]);
+    }
 }

@@ -7,7 +7,8 @@
 #include "src/status.h"
 
 struct gkv__param {
-    const char *name, *value, *help;    /* value: the default, as the user would write it    */
+    const char *name, *value, *help;    /* value: the default, as the user would write it; a
+                                           number without a point takes whole numbers only   */
     double      min, max;               /* of a number; odd: no even ones                    */
     bool        odd;
     const char *words;                  /* "avg max none": value is the index of a word      */
@@ -22,5 +23,9 @@ bool gkv__param_is(const char *spec, const char *name);
  * param.  GKV_INVALID names what would be right; what: "method", "schedule". */
 gkv_status gkv__param_parse(const char *what, const char *spec, const struct gkv__param *rows,
                             double param[GKV__MAX_PARAMS], gkv_error *err);
+
+/* All of param as "key=value,...", cut to fit. */
+void gkv__param_text(const struct gkv__param *rows, const double param[GKV__MAX_PARAMS], char *buf,
+                     size_t size);
 
 #endif

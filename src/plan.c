@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "src/device.h"
 #include "src/exec.h"
 #include "src/gemm.h"
 #include "src/kv.h"
@@ -92,14 +93,12 @@ static gkv_status schedules(const gkv_options *o, struct gkv__plan *p, gkv_error
 gkv_status gkv__plan_options(struct gkv__plan *p, const gkv_model *m, const gkv_options *o,
                              gkv_error *err)
 {
-    static const char *const devices[] = { "auto", "cpu", NULL };
-
     if (!m->arch)
         return gkv__fail(err, GKV_INVALID, "the model was opened for its vocabulary only");
     p->simd = gkv__simd();
     if (!p->simd)
         return gkv__fail(err, GKV_INVALID, "GEMKV_CPU=%s: no such level", getenv("GEMKV_CPU"));
-    GKV__TRY(gkv__plan_name("device", o->device, devices, err));
+    GKV__TRY(gkv__device_check(o->device, err));
     if (o->threads > 4096)
         return gkv__fail(err, GKV_INVALID, "%u threads: at most 4096", o->threads);
     if (o->chunk && (o->chunk < 16 || o->chunk > 65536))
@@ -109,7 +108,7 @@ gkv_status gkv__plan_options(struct gkv__plan *p, const gkv_model *m, const gkv_
     GKV__TRY(schedules(o, p, err));
     p->n_threads = o->threads ? o->threads : gkv__physical_cores();
     p->max_chunk = o->chunk ? o->chunk : 1024;
-    p->limit = o->memory_limit ? o->memory_limit : gkv__mem_available() / 5 * 4;
+    p->limit = o->memory_limit ? o->memory_limit : gkv_memory_default();
     return GKV_OK;
 }
 
@@ -126,6 +125,24 @@ static uint64_t whole_model(const struct gkv__plan *p, const gkv_model *m, uint6
     return gkv__plus(sum, rows * s->n_embd * sizeof(float));
 }
 
+static enum gkv__row row_of(const struct gkv__plan *p)
+{
+    return p->method->row ? p->method->row(p->method_param) : GKV__ROW_LAST;
+}
+
+/* What a method that acts inside of one pass takes for itself. */
+static uint64_t run_bytes(const struct gkv__plan *p, const gkv_model *m, uint64_t n, uint64_t n_kept)
+{
+    const struct gkv__context c = {
+        .m = m, .param = p->method_param, .layer = p->layer, .kv = p->kv_second, .n = n, .k = n_kept,
+        .n_tail = gkv__least(p->n_tail ? p->n_tail : 1, n), .keep_first = p->keep_first,
+        .keep_last = p->keep_last, .n_new = p->max_tokens,
+    };
+
+    /* with the scores and indices of all tokens */
+    return gkv__plus(p->method->bytes(&c, p->chunk), gkv__times(n, 2 * sizeof(float)));
+}
+
 /* n tokens, n_kept of them in the second pass.  The two passes do not overlap, so the peak is
  * the larger of theirs. */
 static uint64_t session_peak(const struct gkv__plan *p, const gkv_model *m, uint64_t n,
@@ -133,22 +150,29 @@ static uint64_t session_peak(const struct gkv__plan *p, const gkv_model *m, uint
 {
     const struct gkv__shape *s = &m->shape;
     const uint64_t exec = gkv__exec_bytes(p->simd, p->gemm, s, p->n_threads, p->chunk);
+    const uint64_t spare = gkv__model_embed_spare(m, gkv__plus(n, p->max_tokens));
     uint64_t both = gkv__times(n_kept, sizeof(uint32_t)), first = 0, second = 0;    /* indices */
 
-    if (p->two_passes || !p->select_only)
+    if (p->two_passes || p->inside || !p->select_only)
         both = gkv__plus(both, exec);
+    if (p->inside)
+        first = run_bytes(p, m, n, n_kept);
     if (p->two_passes) {
         const struct gkv__first f = {
             .m = m, .il = p->filter_layer, .kv = p->kv_first, .param = p->schedule_param,
-            .spill = p->spill, .n = n,
+            .spill = p->spill, .row = row_of(p), .n = n,
         };
 
         both = gkv__plus(both, gkv__times(n, 2 * sizeof(float)));       /* scores, their spare */
         first = gkv__plus(p->schedule->bytes(&f, p->chunk, p->n_threads),
-                          p->schedule->weights(m, p->filter_layer));
+                          p->schedule->weights(m, p->filter_layer) - spare);
     }
-    if (!p->select_only) {
+    if (!p->select_only && p->inside && !p->method->restarts)
+        first = gkv__plus(first, s->n_vocab * (sizeof(float) + sizeof(struct gkv__candidate)));
+    else if (!p->select_only) {
         second = whole_model(p, m, gkv__plus(n_kept, p->max_tokens), min64(p->chunk, n_kept));
+        if (m->output.data != m->embed.data)
+            second -= spare;
         second = gkv__plus(second, gkv__times(n_kept, sizeof(uint32_t)));       /* ids */
         second = gkv__plus(second, s->n_vocab * (sizeof(float) + sizeof(struct gkv__candidate)));
     }
@@ -214,7 +238,7 @@ static bool choose_schedule(struct gkv__plan *p, const gkv_model *m, uint64_t ba
     for (size_t o = 0; o < sizeof order / sizeof *order; o++)
         for (size_t i = 0; (s = gkv__schedule_at(i)); i++) {
             if (s->exact != order[o].exact || (order[o].spill && !s->can_spill) ||
-                (p->asked && s != p->asked))
+                (p->asked && s != p->asked) || (row_of(p) != GKV__ROW_LAST && !s->any_row))
                 continue;
             if (!p->asked)              /* the defaults, which are right */
                 (void)gkv__schedule_parse(s->name, &s, p->schedule_param, NULL);
@@ -236,10 +260,14 @@ gkv_status gkv__plan_make(struct gkv__plan *p, const gkv_model *m, uint64_t base
                           uint64_t n_kept, gkv_error *err)
 {
     p->two_passes = p->method->needs != GKV__NEEDS_NOTHING && n_kept < n;
-    p->chunk = (uint32_t)max64(1, min64(p->max_chunk, n_kept));
+    p->inside = p->method->run && (n_kept < n || p->method->own_budget);
+    p->chunk = (uint32_t)max64(1, min64(p->max_chunk, p->inside ? n : n_kept));
     p->schedule = NULL;
     p->spill = false;
     *p->why = 0;
+    if (p->two_passes && p->asked && row_of(p) != GKV__ROW_LAST && !p->asked->any_row)
+        return gkv__fail(err, GKV_INVALID, "schedule %s scores by the last row only; for another, take "
+                         "--schedule layer", p->asked->name);
     if (p->two_passes ? choose_schedule(p, m, base, n, n_kept)
                       : fit(p, m, base, session_peak, n, n_kept))
         return GKV_OK;

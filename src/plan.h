@@ -11,6 +11,9 @@
 struct gkv__plan {
     /* Chosen by the caller: */
     const struct gkv__select *method;
+    const double             *method_param;
+    size_t                    keep_first, keep_last, n_tail;    /* as far as they are known  */
+    int32_t                   layer;            /* as asked; -1: the model's                 */
     const struct gkv__simd   *simd;
     const struct gkv__gemm   *gemm;
     unsigned                  n_threads;
@@ -24,6 +27,7 @@ struct gkv__plan {
     bool                      select_only;      /* no second pass                            */
     /* Filled in: */
     bool                      two_passes;
+    bool                      inside;           /* the method acts inside of one pass        */
     const struct gkv__schedule *schedule;       /* of two passes                             */
     const struct gkv__quant  *kv_first;
     bool                      spill;

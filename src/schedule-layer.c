@@ -8,6 +8,7 @@
  * and writes it once, from the beginning to the end. */
 #include "config.h"
 #include <inttypes.h>
+#include "src/gram.h"
 #include "src/layer.h"
 #include "src/mem.h"
 #include "src/schedule.h"
@@ -17,38 +18,90 @@ extern const struct gkv__schedule gkv__schedule_layer;
 
 static const struct gkv__param params[] = { { .name = NULL } };
 
+/* Floats of a token's keys. */
+static size_t width(const struct gkv__first *f)
+{
+    return (size_t)f->m->shape.n_head_kv * f->m->shape.head_dim;
+}
+
 static uint64_t bytes(const struct gkv__first *f, uint32_t chunk, unsigned n_threads)
 {
     const struct gkv__shape *s = &f->m->shape;
     const uint64_t rows = f->spill ? gkv__least(chunk, f->n) : f->n;
 
+    const uint64_t gram = width(f) * (width(f) * sizeof(double) + chunk * sizeof(float));
+
     (void)n_threads;
-    return gkv__plus(gkv__times(rows, s->n_embd * sizeof(float)),
+    return gkv__plus(gkv__times(rows, s->n_embd * sizeof(float)) + (f->row == GKV__ROW_LARGEST ? gram : 0),
                      gkv__cache_bytes(f->kv, 1, s->n_head_kv, s->head_dim, f->n));
 }
 
-/* Keys are never stored.  The last block goes first, for it has the query. */
+/* Rows at .. at + nc - 1 of x in work space; their keys, and queries from first_q on, in e. */
+static gkv_status block(struct gkv__exec *e, const struct gkv__first *f, struct gkv__spill *x, size_t at,
+                        size_t nc, size_t first_q, gkv_error *err)
+{
+    float *row;
+
+    GKV__TRY(gkv__spill_get(x, at, nc, &row, err));
+    gkv__layer_qk(e, f->m, f->il, row, nc, at, first_q);
+    if (gkv__cancelled(e))
+        return gkv__fail(err, GKV_CANCELLED, "cancelled while scoring");
+    return GKV_OK;
+}
+
+/* The row whose scores, of all keys without a mask, have the largest sum of squares.  That sum is
+ * q^T (sum_j k_j k_j^T) q  for its folded query q, so no n x n products are needed. */
+static gkv_status largest(struct gkv__exec *e, const struct gkv__first *f, struct gkv__spill *x,
+                          size_t *row, gkv_error *err)
+{
+    const size_t n = (size_t)f->n, w = width(f);
+    double *gram = gkv__pages(w, w * sizeof *gram), best = -1;
+    float *q = gkv__pages(e->chunk, w * sizeof *q);
+    gkv_status status = gram && q ? GKV_OK : gkv__fail(err, GKV_NOMEM, "out of memory");
+
+    for (size_t at = 0; status == GKV_OK && at < n; at += e->chunk) {
+        const size_t nc = gkv__least(e->chunk, n - at);
+
+        status = block(e, f, x, at, nc, nc, err);
+        if (status == GKV_OK)
+            gkv__gram_add(e, e->k, nc, w, gram);
+    }
+    for (size_t at = 0; status == GKV_OK && at < n; at += e->chunk) {
+        const size_t nc = gkv__least(e->chunk, n - at);
+
+        status = block(e, f, x, at, nc, 0, err);
+        for (size_t i = 0; status == GKV_OK && i < nc; i++)
+            gkv__fold_query(e, i, q + i * w);
+        if (status == GKV_OK)
+            gkv__gram_largest(e, q, nc, w, gram, at, &best, row);
+    }
+    gkv__pages_free(gram, w, w * sizeof *gram);
+    gkv__pages_free(q, e->chunk, w * sizeof *q);
+    return status;
+}
+
+/* Keys are never stored.  The block of the row that has the query goes first. */
 static gkv_status score_all(struct gkv__exec *e, const struct gkv__first *f, struct gkv__spill *x,
                             gkv_error *err)
 {
     const struct gkv__shape *s = &f->m->shape;
     const size_t n = (size_t)f->n, chunk = e->chunk, n_chunks = (n + chunk - 1) / chunk;
-    float *q = gkv__pages(s->n_head_kv, s->head_dim * sizeof *q), *row;
+    size_t row = f->row == GKV__ROW_MIDDLE ? n / 2 : n - 1;
+    float *q = gkv__pages(s->n_head_kv, s->head_dim * sizeof *q);
     gkv_status status = q ? GKV_OK : gkv__fail(err, GKV_NOMEM, "out of memory");
 
-    for (size_t c = n_chunks; status == GKV_OK && c-- > 0;) {
-        const size_t at = c * chunk, nc = gkv__least(chunk, n - at);
+    if (status == GKV_OK && f->row == GKV__ROW_LARGEST)
+        status = largest(e, f, x, &row, err);
+    for (size_t i = 0; status == GKV_OK && i < n_chunks; i++) {
+        const size_t at = (row / chunk + n_chunks - i) % n_chunks * chunk, nc = gkv__least(chunk, n - at);
 
-        status = gkv__spill_get(x, at, nc, &row, err);
+        status = block(e, f, x, at, nc, i ? nc : row - at, err);
         if (status != GKV_OK)
             break;
-        gkv__layer_qk(e, f->m, f->il, row, nc, at, at + nc == n ? nc - 1 : nc);
-        if (at + nc == n)
-            gkv__fold_query(e, nc - 1, q);
+        if (!i)
+            gkv__fold_query(e, row - at, q);
         gkv__score(e, e->k, nc, q, f->score + at);
         gkv__progress(e, (double)nc * s->n_embd * s->n_head_kv * (double)s->head_dim);
-        if (gkv__cancelled(e))
-            status = gkv__fail(err, GKV_CANCELLED, "cancelled while scoring");
     }
     gkv__pages_free(q, s->n_head_kv, s->head_dim * sizeof *q);
     return status;
@@ -112,6 +165,7 @@ const struct gkv__schedule gkv__schedule_layer = {
     .params = params,
     .exact = true,
     .can_spill = true,
+    .any_row = true,
     .kv_type = "f32",
     .run = run,
     .bytes = bytes,

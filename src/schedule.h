@@ -3,7 +3,7 @@
  * file, one struct, one line in schedule.c each (ALGORITHMS.md, section 7).
  *
  * All compute the same: score[j] = sum over query heads h of  q_h(n - 1) . k_{h / group}(j)  at
- * the filter layer: rotated, raw, f32 (GemFilter, Algorithm 1).  Layers from the filter layer
+ * the filter layer: rotated, raw, f32 (GemFilter, Algorithm 1), or for another row than n - 1.  Layers from the filter layer
  * on, but for its q and k projections, are never touched. */
 #ifndef GKV__SCHEDULE_H
 #define GKV__SCHEDULE_H
@@ -12,12 +12,16 @@
 #include "src/kv.h"
 #include "src/param.h"
 
+/* Whose query scores the keys (GemFilter, appendix E.2, tries others than the last). */
+enum gkv__row { GKV__ROW_LAST, GKV__ROW_MIDDLE, GKV__ROW_LARGEST };
+
 struct gkv__first {
     const gkv_model         *m;
     uint32_t                 il;        /* filter layer                                      */
     const struct gkv__quant *kv;        /* type of keys and values of earlier layers         */
     const double            *param;     /* of the schedule                                   */
     bool                     spill;     /* hidden states go to a file (schedules that can)   */
+    enum gkv__row            row;       /* other than the last: of schedules that can        */
     uint64_t                 n;         /* tokens of the prompt ...                          */
     size_t                   n_tail;    /* ... the last of them, the question; at least 1    */
     const uint32_t          *id;        /* [n]                                               */
@@ -27,7 +31,7 @@ struct gkv__first {
 struct gkv__schedule {
     const char              *name, *summary;
     const struct gkv__param *params;    /* ends with a row without a name                    */
-    bool                     exact, can_spill;
+    bool                     exact, can_spill, any_row;
     const char              *kv_type;   /* where the user does not say                       */
     gkv_status             (*run)(struct gkv__exec *e, const struct gkv__first *f, gkv_error *err);
     /* What run allocates, with blocks of `chunk` rows and that many threads (id, n_tail and

@@ -6,49 +6,33 @@
 #include "config.h"
 #include <math.h>
 #include <string.h>
+#include "src/pool.h"
 #include "src/select.h"
 #include "src/top.h"
 
 extern const struct gkv__select gkv__select_gemfilter;
 
-enum { POOL, KERNEL };
-enum { AVG, MAX, NONE };
+enum { POOL, KERNEL, ROW };
 
 static const struct gkv__param params[] = {
-    [POOL] = { "pool", "avg", "how neighbouring scores are pooled", .words = "avg max none" },
+    [POOL] = { "pool", "avg", "how neighbouring scores are pooled", .words = GKV__POOL_WORDS },
     [KERNEL] = { "kernel", "5", "width of the pool, an odd number of tokens", 1, 255, .odd = true },
+    [ROW] = { "row", "last", "whose attention counts: the prompt's last token's, its middle's, or that of "
+              "the token with the largest scores (appendix E.2)", .words = "last middle largest" },
     { .name = NULL },
 };
 
-/* As torch's avg_pool1d(kernel, stride 1, padding kernel / 2) and max_pool1d: beyond the ends
- * there are zeros for the average, whose divisor stays `kernel`, and nothing for the maximum. */
-static void pool(float *out, const float *in, size_t n, size_t kernel, bool average)
+static enum gkv__row row(const double *param)
 {
-    const size_t half = kernel / 2;
-
-    for (size_t i = 0; i < n; i++) {
-        size_t from = i < half ? 0 : i - half, to = n - i <= half ? n : i + half + 1;
-        float sum = 0, max = -INFINITY;
-
-        for (size_t j = from; j < to; j++) {
-            sum += in[j];
-            max = in[j] > max ? in[j] : max;
-        }
-        out[i] = average ? sum / (float)kernel : max;
-    }
+    return (enum gkv__row)param[ROW];
 }
 
 static size_t pick(const struct gkv__pick *in, uint32_t *out)
 {
-    if ((int)in->param[POOL] != NONE) {
-        pool(in->spare, in->score, in->n, (size_t)in->param[KERNEL], (int)in->param[POOL] == AVG);
-        memcpy(in->score, in->spare, in->n * sizeof *in->score);
-    }
+    gkv__pool(in->score, in->spare, in->n, (size_t)in->param[KERNEL],
+              (enum gkv__pool)in->param[POOL]);
     memcpy(in->spare, in->score, in->n * sizeof *in->score);
-    for (size_t i = 0; i < in->keep_first; i++)
-        in->spare[i] = INFINITY;
-    for (size_t i = in->n - in->keep_last; i < in->n; i++)
-        in->spare[i] = INFINITY;
+    gkv__force(in->spare, in->n, in->keep_first, in->keep_last);
     gkv__top(in->spare, in->n, in->k, out);
     return in->k;
 }
@@ -58,5 +42,6 @@ const struct gkv__select gkv__select_gemfilter = {
     .summary = "restart with the tokens that one early layer attends to",
     .params = params,
     .needs = GKV__NEEDS_LAST_ROW,
+    .row = row,
     .pick = pick,
 };

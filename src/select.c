@@ -1,17 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * select.c - the list of methods. */
 #include "config.h"
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include "src/select.h"
 
-extern const struct gkv__select gkv__select_gemfilter, gkv__select_full, gkv__select_truncate;
+extern const struct gkv__select gkv__select_gemfilter, gkv__select_full, gkv__select_truncate,
+    gkv__select_onerun, gkv__select_snapkv, gkv__select_h2o, gkv__select_streamingllm,
+    gkv__select_pyramidinfer, gkv__select_fastkv, gkv__select_asl, gkv__select_asl_2pass,
+    gkv__select_finch;
 
 static const struct gkv__select *const methods[] = {
     &gkv__select_gemfilter,
     &gkv__select_full,
     &gkv__select_truncate,
+    &gkv__select_onerun,
+    &gkv__select_snapkv,
+    &gkv__select_h2o,
+    &gkv__select_streamingllm,
+    &gkv__select_pyramidinfer,
+    &gkv__select_fastkv,
+    &gkv__select_asl,
+    &gkv__select_asl_2pass,
+    &gkv__select_finch,
 };
 
 enum { N_METHODS = sizeof methods / sizeof *methods };
@@ -32,6 +45,14 @@ gkv_status gkv__select_parse(const char *spec, const struct gkv__select **out,
     }
     return gkv__fail(err, GKV_INVALID, "no method \"%.*s\"; there are:%s",
                      (int)strcspn(spec, ":"), spec, known);
+}
+
+void gkv__force(float *score, size_t n, size_t keep_first, size_t keep_last)
+{
+    for (size_t i = 0; i < keep_first; i++)
+        score[i] = INFINITY;
+    for (size_t i = n - keep_last; i < n; i++)
+        score[i] = INFINITY;
 }
 
 /* ---- API: the same rows without the insides --------------------------------------------- */
