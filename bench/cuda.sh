@@ -1,0 +1,94 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# cuda.sh - a CUDA device beside the CPU: the same logits and answers, and how fast
+#
+#     ./configure --with-cuda && make && make tests/mkmodel bench/device bench/cuda-peak
+#     bench/cuda.sh [types] [answers] [speed] [checked]
+#
+# BUILD (default .) is the build directory, MODELS (default /dev/shm) has room for 25 GB,
+# DATA (default $BUILD/share/gemkv) the bundled model and document.
+BUILD=$(cd "${BUILD:-.}" && pwd) || exit 1
+MODELS=${MODELS:-/dev/shm}
+DATA=${DATA:-$BUILD/share/gemkv}
+GEMKV_PLUGIN_DIR=$BUILD/gpu/cuda
+export GEMKV_PLUGIN_DIR
+test $# -gt 0 || set -- types answers speed checked
+tmp=$(mktemp -d) || exit 1
+trap 'rm -rf "$tmp"' EXIT
+
+make_model() {  # NAME OPTIONS...
+    file=$MODELS/$1.gguf
+    shift
+    test -f "$file" || "$BUILD/tests/mkmodel" "$@" "$file"
+}
+
+# Every type, and shapes with other kernels, against f32 products on the CPU.
+types() {
+    for t in f32 f16 bf16 q8_0 q4_0 q4_1 q5_0 q5_1 q2_k q3_k q4_k q5_k q6_k iq4_nl iq4_xs; do
+        make_model cuda-$t --embd=512 --ff=1024 --heads=8 --heads-kv=2 --head-dim=64 --layers=3 \
+            --vocab=1000 --type=$t
+        "$BUILD/bench/device" compare "$MODELS/cuda-$t.gguf"
+    done
+    make_model cuda-d128 --embd=512 --ff=1536 --heads=4 --heads-kv=1 --head-dim=128 --layers=8 \
+        --vocab=999 --type=mixed
+    make_model cuda-d80 --embd=480 --ff=1024 --heads=6 --heads-kv=6 --head-dim=80 --layers=3 --type=f16
+    make_model cuda-g7 --embd=512 --ff=1024 --heads=14 --heads-kv=2 --head-dim=128 --layers=3 \
+        --type=q4_k_m --tied=1
+    make_model cuda-tiny
+    for m in d128 d80 g7 tiny; do
+        "$BUILD/bench/device" compare "$MODELS/cuda-$m.gguf"
+    done
+    echo "layers streamed:"
+    "$BUILD/bench/device" -g 100000000 compare "$MODELS/cuda-d128.gguf"
+}
+
+# Thirty questions to the bundled model, greedy, selection and answer.
+answers() {
+    head -c 24000 "$DATA/prophets-mantle.txt" >"$tmp/text"
+    same=0 n=0
+    for word in lantern mantle house city ship morning letter door king road money woman friend \
+        night garden river church father mother brother doctor window fire table water horse \
+        book voice hand street; do
+        for device in cpu cuda; do
+            "$BUILD/gemkv" ask -m "$DATA/gemkv-mini-q8_0.gguf" -f "$tmp/text" -k 512 -n 40 --gemm exact \
+                --device $device --json "What is said about the $word?" |
+                sed 's/^\({"answer": .*\), "method".*\("kept": .*\)/\1 \2/' >"$tmp/$device"
+        done
+        n=$((n + 1))
+        cmp -s "$tmp/cpu" "$tmp/cuda" && test -s "$tmp/cpu" && same=$((same + 1))
+    done
+    echo "$same of $n answers are the same"
+}
+
+# Ceilings of this device, and what is reached.
+speed() {
+    "$BUILD/bench/cuda-peak"
+    for shape in 1b 8b; do
+        for t in q4_k_m bf16; do
+            make_model $shape-$t --shape=$shape --type=$t
+            "$BUILD/bench/device" time 1024,4096 "$MODELS/$shape-$t.gguf"
+        done
+    done
+    head -c 3000 "$DATA/prophets-mantle.txt" >"$tmp/text"
+    for t in q4_k_m bf16; do
+        echo "8b-$t, a whole question:"
+        "$BUILD/gemkv" ask -m "$MODELS/8b-$t.gguf" -f "$tmp/text" -k 1024 -n 8 --device cuda --json \
+            "What is it?" | sed 's/.*\("upload": {[^}]*}\).*\("seconds": {"load[^}]*}\).*/\1 \2/'
+    done
+}
+
+# racecheck does not follow how cuBLAS's kernels wait for each other, and reports those: own
+# kernels must not be among what it names.
+checked() {
+    for m in d128 g7 q5_k q3_k; do
+        compute-sanitizer --tool memcheck "$BUILD/bench/device" compare "$MODELS/cuda-$m.gguf" | tail -n 1
+    done
+    compute-sanitizer --tool racecheck "$BUILD/bench/device" compare "$MODELS/cuda-g7.gguf" >"$tmp/race" 2>&1
+    tail -n 1 "$tmp/race"
+    grep -E 'gemv<|attend_|rows|rope|sort_|unpack|embed_|best_of' "$tmp/race" | sort | uniq -c
+}
+
+for part; do
+    echo "== $part"
+    "$part"
+done

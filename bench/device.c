@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * device.c - a device beside the CPU: the same logits, and how fast.
+ *
+ *     device [-d NAME] [-g BYTES] compare MODEL...
+ *                                     logits of a prompt and of steps after it, against f32
+ *                                     products on the CPU and, for scale, against the CPU's own
+ *     device [-d NAME] [-g BYTES] time K[,K]... MODEL...
+ *                                     seconds of K tokens at once, tokens per second after them */
+#include "config.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "src/device.h"
+#include "src/exec.h"
+#include "src/gemm.h"
+#include "src/layer.h"
+#include "src/mem.h"
+#include "src/pass.h"
+#include "src/thread.h"
+
+enum { N_PROMPT = 150, N_STEPS = 12, ROUNDS = 9, N_TIMED = 128, MAX_K = 8 };
+
+static const char *device_name = "cuda";
+static uint64_t    budget;
+
+static void stop(const char *what)
+{
+    fprintf(stderr, "device: %s\n", what);
+    exit(1);
+}
+
+static uint32_t *some_ids(const gkv_model *m, size_t n)
+{
+    uint32_t *id = malloc(n * sizeof *id);
+    uint64_t state = 12345;
+
+    for (size_t i = 0; id && i < n; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        id[i] = (uint32_t)((state >> 33) % m->shape.n_vocab);
+    }
+    return id;
+}
+
+static struct gkv__device *start(const gkv_model *m, size_t n_tokens, size_t n_positions)
+{
+    struct gkv__device *d = NULL;
+    gkv_error err = { 0 };
+    char why[256];
+
+    if (gkv__device_open(&d, m, device_name, budget, n_tokens, n_positions, why, &err) != GKV_OK ||
+        gkv__device_ready(d, n_positions, &err) != GKV_OK)
+        stop(err.text);
+    return d;
+}
+
+/* ---- the same logits -------------------------------------------------------------------- */
+
+static double distance(const float *a, const float *b, size_t n)
+{
+    double num = 0, den = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        num += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+        den += (double)b[i] * (double)b[i];
+    }
+    return sqrt(num / den);
+}
+
+static size_t largest(const float *x, size_t n)
+{
+    size_t best = 0;
+
+    for (size_t i = 1; i < n; i++)
+        best = x[i] > x[best] ? i : best;
+    return best;
+}
+
+/* Logits after the prompt and after each step: out[1 + N_STEPS][n_vocab]. */
+static void on_cpu(const gkv_model *m, const char *gemm, const uint32_t *id, float *out)
+{
+    const struct gkv__shape *s = &m->shape;
+    struct gkv__exec e = { 0 };
+    struct gkv__cache c = { 0 };
+    float *x = malloc(s->n_embd * sizeof *x);
+    gkv_error err = { 0 };
+
+    if (!x || gkv__exec_open(&e, gkv__simd(), gkv__gemm_named(gemm), s, gkv__physical_cores(), N_PROMPT, &err) ||
+        gkv__cache_open(&c, gkv__quant_named("f16"), s->n_layer, s->n_head_kv, s->head_dim,
+                        N_PROMPT + N_STEPS, &err))
+        stop(err.text);
+    for (size_t i = 0; i <= N_STEPS; i++) {
+        const size_t at = i ? N_PROMPT + i - 1 : 0, n = i ? 1 : N_PROMPT;
+
+        if (gkv__forward(&e, m, id + at, n, at, &c, x, &err))
+            stop(err.text);
+        gkv__logits(&e, m, x, 1, out + i * s->n_vocab);
+    }
+    gkv__cache_close(&c);
+    gkv__exec_close(&e);
+    free(x);
+}
+
+/* In two blocks, so that the second finds keys before its own. */
+static void on_device(const gkv_model *m, const uint32_t *id, float *out, uint32_t *best)
+{
+    struct gkv__device *d = start(m, N_PROMPT, N_PROMPT + N_STEPS);
+    const size_t n_vocab = m->shape.n_vocab;
+    gkv_error err = { 0 };
+    int bad = gkv__device_forward(d, id, 70, 0, NULL, NULL, &err) ||
+              gkv__device_forward(d, id + 70, N_PROMPT - 70, 70, out, &best[0], &err);
+
+    for (size_t i = 1; i <= N_STEPS && !bad; i++)
+        bad = gkv__device_forward(d, id + N_PROMPT + i - 1, 1, N_PROMPT + i - 1, out + i * n_vocab, &best[i],
+                                  &err);
+    if (bad)
+        stop(err.text);
+    gkv__device_close(d);
+}
+
+static void compare(const gkv_model *m, const char *path)
+{
+    const size_t n_vocab = m->shape.n_vocab, n = (1 + N_STEPS) * n_vocab;
+    uint32_t *id = some_ids(m, N_PROMPT + N_STEPS), best[1 + N_STEPS];
+    float *exact = malloc(n * sizeof *exact), *own = malloc(n * sizeof *own), *got = malloc(n * sizeof *got);
+    double steps = 0, own_steps = 0;
+    size_t same = 0;
+
+    if (!id || !exact || !own || !got)
+        stop("out of memory");
+    memset(got, 0xff, n * sizeof *got);
+    on_cpu(m, "exact", id, exact);
+    on_cpu(m, "own", id, own);
+    on_device(m, id, got, best);
+    for (size_t i = 0; i <= N_STEPS; i++) {
+        if (best[i] != largest(got + i * n_vocab, n_vocab))
+            stop("the best token is not that of the logits");
+        same += best[i] == largest(exact + i * n_vocab, n_vocab);
+    }
+    for (size_t i = 1; i <= N_STEPS; i++) {
+        steps = fmax(steps, distance(got + i * n_vocab, exact + i * n_vocab, n_vocab));
+        own_steps = fmax(own_steps, distance(own + i * n_vocab, exact + i * n_vocab, n_vocab));
+    }
+    printf("%-28s prompt %.2e (cpu %.2e)  steps %.2e (cpu %.2e)  best %zu of %d  %s\n",
+           strrchr(path, '/') ? strrchr(path, '/') + 1 : path, distance(got, exact, n_vocab),
+           distance(own, exact, n_vocab), steps, own_steps, same, 1 + N_STEPS, m->types);
+    fflush(stdout);
+    free(id);
+    free(exact);
+    free(own);
+    free(got);
+}
+
+/* ---- how fast --------------------------------------------------------------------------- */
+
+static int ascending(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* Multiply-adds of k tokens in all layers; bytes that a step after them reads. */
+static double work_of(const gkv_model *m, size_t k)
+{
+    return m->shape.n_layer * gkv__layer_work(&m->shape, 0, k);
+}
+
+static double bytes_of(const gkv_model *m, size_t n)
+{
+    const struct gkv__shape *s = &m->shape;
+    double sum = (double)gkv__mat_bytes(&m->output);
+
+    for (uint32_t il = 0; il < s->n_layer; il++)
+        sum += (double)gkv__model_layer_bytes(m, il);
+    return sum + 4.0 * s->n_layer * s->n_head_kv * s->head_dim * (double)n;
+}
+
+static void time_it(const gkv_model *m, const char *path, const size_t *k, size_t n_k)
+{
+    struct gkv__device_use use;
+
+    for (size_t i = 0; i < n_k; i++) {
+        struct gkv__device *d = start(m, k[i], k[i] + N_TIMED);
+        uint32_t *id = some_ids(m, k[i]), best = 0;
+        double prefill[ROUNDS], decode[ROUNDS];
+        gkv_error err = { 0 };
+
+        for (size_t r = 0; r < ROUNDS; r++) {
+            double t = gkv__seconds();
+
+            for (size_t at = 0; at < k[i]; at += gkv__device_block(d)) {
+                const size_t left = k[i] - at, block = gkv__device_block(d);
+
+                if (gkv__device_forward(d, id + at, left < block ? left : block, at, NULL, &best, &err))
+                    stop(err.text);
+            }
+            prefill[r] = gkv__seconds() - t;
+            t = gkv__seconds();
+            for (size_t j = 0; j < N_TIMED; j++)
+                if (gkv__device_forward(d, &best, 1, k[i] + j, NULL, &best, &err))
+                    stop(err.text);
+            decode[r] = (gkv__seconds() - t) / N_TIMED;
+        }
+        qsort(prefill, ROUNDS, sizeof *prefill, ascending);
+        qsort(decode, ROUNDS, sizeof *decode, ascending);
+        gkv__device_describe(d, &use);
+        printf("%-16s k %5zu  prefill %8.2f ms (%.1f - %.1f) %6.1f TFLOP/s   decode %7.1f tokens/s "
+               "(%.0f - %.0f) %7.1f GB/s   upload %.2f s, %u layers there, %.0f MiB\n",
+               strrchr(path, '/') ? strrchr(path, '/') + 1 : path, k[i], 1e3 * prefill[ROUNDS / 2],
+               1e3 * prefill[0], 1e3 * prefill[ROUNDS - 1], 2e-12 * work_of(m, k[i]) / prefill[ROUNDS / 2],
+               1 / decode[ROUNDS / 2], 1 / decode[ROUNDS - 1], 1 / decode[0],
+               1e-9 * bytes_of(m, k[i] + N_TIMED / 2) / decode[ROUNDS / 2], use.upload, use.n_resident,
+               (double)use.bytes / (1 << 20));
+        fflush(stdout);
+        gkv__device_close(d);
+        free(id);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    size_t k[MAX_K], n_k = 0;
+    bool timing;
+    int c;
+
+    while ((c = getopt(argc, argv, "d:g:")) != -1)
+        switch (c) {
+        case 'd': device_name = optarg; break;
+        case 'g': budget = strtoull(optarg, NULL, 10); break;
+        default:  return 2;
+        }
+    timing = optind < argc && !strcmp(argv[optind], "time");
+    if (argc - optind < 2 + timing)
+        stop("device [-d NAME] [-g BYTES] compare MODEL... | time K[,K]... MODEL...");
+    optind++;
+    for (char *p = timing ? argv[optind++] : NULL; p && *p && n_k < MAX_K; p += *p == ',')
+        k[n_k++] = strtoul(p, &p, 10);
+    for (int i = optind; i < argc; i++) {
+        gkv_model *m;
+        gkv_error err = { 0 };
+
+        if (gkv_model_open(&m, argv[i], 0, &err) != GKV_OK)
+            stop(err.text);
+        if (timing)
+            time_it(m, argv[i], k, n_k);
+        else
+            compare(m, argv[i]);
+        gkv_model_close(m);
+    }
+    return 0;
+}
