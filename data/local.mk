@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The default model and the demonstration document (data/README.md says what they are).
-dist_pkgdata_DATA = data/gemkv-mini-q8_0.gguf data/prophets-mantle.txt
+dist_pkgdata_DATA = data/gemkv-mini-q8_0.gguf data/prophets-mantle.txt \
+	data/needles.json
 EXTRA_DIST += data/README.md build-aux/demo.py
 
 # A program in the build tree finds its data as an installed one does: beside itself, in

@@ -82,6 +82,7 @@ gkv_status gkv_eval_open(gkv_eval **out, gkv_model *model, const gkv_options *op
         gkv_eval_close(e);
         return status;
     }
+    e->exec.span = n_ctx;
     e->exec.cancel = &e->cancel;
     e->exec.progress = opt->progress;
     e->exec.progress_arg = opt->progress_arg;

@@ -72,6 +72,8 @@ static int run(const struct cmd *self, int argc, char **argv)
     if (!code)
         code = take(&r, &a);
     if (!code)
+        run_warn(&r);
+    if (!code)
         code = report_write(&r, a.text ? a.text : "", a.len);
     if (!code && r.json)
         run_json(&r, a.text ? a.text : "", a.len);

@@ -8,7 +8,9 @@
 #include "src/cli/say.h"
 
 /* A task is a command whose name begins with this one's. */
-static const struct cmd *const tasks[] = { &eval_perplexity, NULL };
+static const struct cmd *const tasks[] = {
+    &eval_niah, &eval_ruler, &eval_kv, &eval_qa, &eval_perplexity, NULL
+};
 
 static const struct opt opts[] = { OPT_COMMON };
 

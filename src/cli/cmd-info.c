@@ -9,17 +9,19 @@
 #include <string.h>
 #include <gemkv.h>
 #include "src/cli/args.h"
+#include "src/cli/calibrated.h"
 #include "src/cli/json.h"
 #include "src/cli/run.h"
 #include "src/cli/say.h"
 #include "src/cli/view.h"
 
-enum { CONTEXT = 1, CPU, JSON, KEEP, KV_TYPE, MEMORY, MODEL, MAX_LENGTHS = 16 };
+enum { CONTEXT = 1, CPU, DEVICES, JSON, KEEP, KV_TYPE, MEMORY, MODEL, MAX_LENGTHS = 16 };
 
 static const struct opt opts[] = {
     { MODEL, 'm', "model", "FILE", "$GEMKV_MODEL, else the bundled model",
       "GGUF model, the same as MODEL" },
     { CPU, 0, "cpu", NULL, NULL, "kernels chosen for this processor; needs no model" },
+    { DEVICES, 0, "devices", NULL, NULL, "what --device can choose from; needs no model" },
     { MEMORY, 0, "memory", NULL, NULL, "memory that each method and schedule needs" },
     { CONTEXT, 'c', "context", "N[,N]...", "8192,32768,131072",
       "prompt lengths for --memory, in tokens" },
@@ -33,7 +35,7 @@ static const struct opt opts[] = {
 struct info {
     const char  *arg;                   /* the model, as given                            */
     char        *path;
-    bool         cpu, memory, json;
+    bool         cpu, devices, memory, json;
     gkv_options  opt;
     uint64_t     length[MAX_LENGTHS];
     size_t       n_length;
@@ -50,6 +52,7 @@ static void parse(struct info *in, const struct cmd *cmd, int argc, char **argv)
             in->n_length = args_uints(&a, 1, UINT32_MAX, in->length, MAX_LENGTHS);
             break;
         case CPU:     in->cpu = true; break;
+        case DEVICES: in->devices = true; break;
         case JSON:    in->json = true; break;
         case KEEP:    run_parse_keep(&a, &in->opt); break;
         case KV_TYPE: in->opt.kv_type = args_choice(&a); break;
@@ -90,14 +93,30 @@ static const char *or_none(const char *s)
     return s && *s ? s : "none";
 }
 
+static void print_layer(const char *name, uint32_t layer, uint32_t n, const char *source)
+{
+    row(name, format("layer %u (the %u%s of %u), %s%s", layer, layer + 1,
+                     ordinal_suffix(layer + 1), n, strcmp(source, "file") ? "" : "from the ",
+                     source));
+}
+
+static char *template_of(const gkv_model_info *m)
+{
+    if (m->chat_template_own)
+        return format("the model's own%s%s", strcmp(m->chat_template, "own") ? ", of family " : "",
+                      strcmp(m->chat_template, "own") ? m->chat_template : "");
+    if (!m->chat_template_problem)
+        return format("none");
+    return format("%s instead of the model's own: %s",
+                  m->chat_template ? m->chat_template : "plain", m->chat_template_problem);
+}
+
 static void print_model(const struct info *in)
 {
     gkv_model_info m;
     char          *size;
-    bool           from_file;
 
     gkv_model_describe(in->model, &m);
-    from_file = !strcmp(m.filter_layer_source, "file");
     size = view_bytes(m.file_bytes);
     row("file", format("%s", in->path));
     row("name", format("%s", or_none(m.name)));
@@ -105,18 +124,20 @@ static void print_model(const struct info *in)
     row("size", format("%s (%" PRIu64 " bytes)", size, m.file_bytes));
     row("parameters", count(m.parameters));
     row("types", format("%s", or_none(m.types)));
+    for (const gkv_type_group *g = m.type_groups; g->group; g++)
+        row("", format("%s: %s", g->group, g->types));
     row("layers", format("%u, width %u, feed-forward %u", m.n_layer, m.n_embd, m.n_ff));
     row("heads", format("%u, sharing %u of keys and values, width %u", m.n_head,
                         m.n_head_kv, m.head_dim));
     row("context", format("%u tokens", m.context));
     row("rope", format("base %g, scaling %s", (double)m.rope_base, or_none(m.rope)));
-    row("tokenizer", format("%s (%s), %u tokens", or_none(m.tokenizer),
-                            or_none(m.pre), m.n_vocab));
-    row("template", format("%s", m.chat_template ? m.chat_template : "none recognised"));
-    row("filter layer", format("layer %u (the %u%s of %u), %s%s", m.filter_layer,
-                               m.filter_layer + 1, ordinal_suffix(m.filter_layer + 1),
-                               m.n_layer, from_file ? "from the " : "by ",
-                               m.filter_layer_source));
+    if (m.pre && *m.pre)
+        row("tokenizer", format("%s (%s), %u tokens", m.tokenizer, m.pre, m.n_vocab));
+    else
+        row("tokenizer", format("%s, %u tokens", or_none(m.tokenizer), m.n_vocab));
+    row("template", template_of(&m));
+    print_layer("filter layer", m.filter_layer, m.n_layer, m.filter_layer_source);
+    print_layer("tsp layer", m.tsp_layer, m.n_layer, m.tsp_layer_source);
     free(size);
 }
 
@@ -129,6 +150,16 @@ static void print_cpu(void)
         out_printf("  %s\n", s);
     row("products", format("chosen with --gemm"));
     for (size_t i = 0; (s = gkv_gemm_describe(i)); i++)
+        out_printf("  %s\n", s);
+}
+
+static void print_devices(void)
+{
+    const char *s;
+
+    row("devices", format("chosen with --device"));
+    out_printf("  cpu: this processor\n");
+    for (size_t i = 0; (s = gkv_device_describe(i)); i++)
         out_printf("  %s\n", s);
 }
 
@@ -174,6 +205,52 @@ static void print_needed(const struct info *in, const char *method, const char *
     out_char('\n');
 }
 
+/* ---- does it fit --------------------------------------------------------------------- */
+
+enum { N_PROMPTS = 3 };
+
+static const uint64_t prompts[N_PROMPTS] = { 8192, 32768, 131072 };
+
+struct fit {
+    const char *schedule;               /* that fits, else the one that takes the least   */
+    uint64_t    bytes;
+    bool        fits;
+};
+
+/* What --schedule auto can come to: an exact schedule if one fits, else any. */
+static struct fit fit_of(const struct info *in, uint64_t n)
+{
+    const uint64_t      limit = gkv_memory_default();
+    struct fit          best = { NULL, UINT64_MAX, false };
+    size_t              n_schedules;
+    const gkv_schedule *s = gkv_schedules(&n_schedules);
+
+    for (int exact = 1; exact >= 0 && !best.fits; exact--)
+        for (size_t i = 0; i < n_schedules; i++) {
+            uint64_t bytes = s[i].exact == exact ? needed(in, NULL, s[i].name, n) : UINT64_MAX;
+
+            if (bytes < best.bytes)
+                best = (struct fit){ s[i].name, bytes, !limit || bytes <= limit };
+        }
+    return best;
+}
+
+static void print_fits(const struct info *in)
+{
+    char *limit = view_bytes(gkv_memory_default());
+
+    for (size_t i = 0; i < N_PROMPTS; i++) {
+        struct fit f = fit_of(in, prompts[i]);
+        char      *bytes = view_bytes(f.bytes);
+
+        row(i ? "" : "memory", format("%" PRIu64 " tokens: %s, %s (schedule %s)", prompts[i], bytes,
+                                      f.fits ? "fits" : "too much", f.schedule));
+        free(bytes);
+    }
+    row("", format("of %s that can be used now; more with --memory", limit));
+    free(limit);
+}
+
 static void print_memory(const struct info *in)
 {
     out_printf("%-14s %-8s", "tokens", "");
@@ -207,6 +284,11 @@ static void json_model(const struct info *in)
     named_uint("bytes", m.file_bytes);
     named_uint("parameters", m.parameters);
     named_string("types", m.types);
+    json_key("type_groups");
+    json_open('{');
+    for (const gkv_type_group *g = m.type_groups; g->group; g++)
+        named_string(g->group, g->types);
+    json_close();
     named_uint("layers", m.n_layer);
     named_uint("embedding", m.n_embd);
     named_uint("heads", m.n_head);
@@ -221,8 +303,32 @@ static void json_model(const struct info *in)
     named_string("tokenizer", m.tokenizer);
     named_string("pre", m.pre);
     named_string("template", m.chat_template);
+    named_string("template_source", m.chat_template_own ? "file"
+                                    : m.chat_template   ? "family" : NULL);
+    named_string("template_problem", m.chat_template_problem);
     named_uint("filter_layer", m.filter_layer);
     named_string("filter_layer_source", m.filter_layer_source);
+    named_uint("tsp_layer", m.tsp_layer);
+    named_string("tsp_layer_source", m.tsp_layer_source);
+}
+
+static void json_fits(const struct info *in)
+{
+    json_key("fits");
+    json_open('[');
+    for (size_t i = 0; i < N_PROMPTS; i++) {
+        struct fit f = fit_of(in, prompts[i]);
+
+        json_open('{');
+        named_uint("tokens", prompts[i]);
+        named_string("schedule", f.schedule);
+        named_uint("bytes", f.bytes);
+        named_uint("available", gkv_memory_default());
+        json_key("fits");
+        json_bool(f.fits);
+        json_close();
+    }
+    json_close();
 }
 
 static void json_needed(const struct info *in, const char *method, const char *schedule)
@@ -273,15 +379,24 @@ static void json_cpu(void)
     json_lines("gemm", gkv_gemm_describe);
 }
 
+static void json_devices(void)
+{
+    json_lines("devices", gkv_device_describe);
+}
+
 static void write_json(const struct info *in)
 {
     json_open('{');
     if (in->model)
         json_model(in);
+    if (in->model && !in->memory)
+        json_fits(in);
     if (in->memory)
         json_memory(in);
     if (in->cpu)
         json_cpu();
+    if (in->devices)
+        json_devices();
     json_close();
 }
 
@@ -294,25 +409,28 @@ static int run(const struct cmd *self, int argc, char **argv)
 
     gkv_options_init(&in.opt);
     parse(&in, self, argc, argv);
-    if (in.cpu || in.memory)
-        run_cap_cpu(NULL);
-    if (!in.cpu || in.memory || in.arg) {
+    run_cap_cpu(NULL);
+    if (!(in.cpu || in.devices) || in.memory || in.arg) {
         in.path = run_model_path(self, in.arg);
-        status = gkv_model_open(&in.model, in.path, 0, &err);
+        status = calibrated_open(&in.model, in.path, &err);
     }
-    if (!status && in.memory)                   /* refused before anything is printed */
+    if (!status && in.model)                    /* refused before anything is printed */
         needed(&in, NULL, NULL, in.length[0]);
     if (status) {
         code = run_failed(status, &err);
     } else if (in.json) {
         write_json(&in);
     } else {
-        if (in.memory)
+        if (in.memory) {
             print_memory(&in);
-        else if (in.model)
+        } else if (in.model) {
             print_model(&in);
+            print_fits(&in);
+        }
         if (in.cpu)
             print_cpu();
+        if (in.devices)
+            print_devices();
     }
     out_flush();
     gkv_model_close(in.model);

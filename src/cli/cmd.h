@@ -23,6 +23,6 @@ struct cmd {
     const struct cmd *const *tasks;             /* commands of this one, NULL last; or NULL */
 };
 
-extern const struct cmd cmd_ask, cmd_select, cmd_bench, cmd_eval, cmd_info, cmd_tokenize;
+extern const struct cmd cmd_ask, cmd_select, cmd_bench, cmd_calibrate, cmd_eval, cmd_info, cmd_tokenize;
 
 #endif

@@ -13,16 +13,31 @@
 #include <string.h>
 #include "src/cli/json.h"
 #include "src/cli/say.h"
+#include "src/cli/text.h"
 #include "src/cli/utf8.h"
 
 static struct { char end; bool some; } nest[8];
 static size_t depth;
 static bool   after_key;
+static struct text *into;               /* NULL: standard output                          */
+
+static void put(const char *s, size_t n)
+{
+    if (into)
+        text_add(into, s, n);
+    else
+        out_bytes(s, n);
+}
+
+void json_into(struct text *t)
+{
+    into = t;
+}
 
 static void separate(void)
 {
     if (depth && !after_key && nest[depth - 1].some)
-        out_bytes(", ", 2);
+        put(", ", 2);
     if (depth)
         nest[depth - 1].some = true;
     after_key = false;
@@ -32,7 +47,7 @@ void json_open(char bracket)
 {
     assert(depth < sizeof nest / sizeof *nest);
     separate();
-    out_char(bracket);
+    put(&bracket, 1);
     nest[depth].end = bracket == '{' ? '}' : ']';
     nest[depth++].some = false;
 }
@@ -40,40 +55,41 @@ void json_open(char bracket)
 void json_close(void)
 {
     assert(depth);
-    out_char(nest[--depth].end);
+    put(&nest[--depth].end, 1);
     if (depth == 0)
-        out_char('\n');
+        put("\n", 1);
 }
 
 void json_key(const char *key)
 {
     json_string(key);
-    out_bytes(": ", 2);
+    put(": ", 2);
     after_key = true;
 }
 
 void json_text(const char *s, size_t n)
 {
     uint32_t cp;
+    char     escaped[16];
 
     separate();
-    out_char('"');
+    put("\"", 1);
     for (size_t i = 0, k; i < n; i += k) {
         k = utf8_next(s + i, n - i, &cp);
         if (cp == UTF8_BAD)
-            out_bytes("\xef\xbf\xbd", 3);
+            put("\xef\xbf\xbd", 3);
         else if (cp == '"' || cp == '\\')
-            out_printf("\\%c", (int)cp);
+            put((char[]){ '\\', (char)cp }, 2);
         else if (cp == '\n')
-            out_bytes("\\n", 2);
+            put("\\n", 2);
         else if (cp == '\t')
-            out_bytes("\\t", 2);
+            put("\\t", 2);
         else if (utf8_is_control(cp))           /* all of them: a terminal may show this  */
-            out_printf("\\u%04" PRIx32, cp);
+            put(escaped, (size_t)snprintf(escaped, sizeof escaped, "\\u%04" PRIx32, cp));
         else
-            out_bytes(s + i, k);
+            put(s + i, k);
     }
-    out_char('"');
+    put("\"", 1);
 }
 
 void json_string(const char *s)
@@ -86,8 +102,10 @@ void json_string(const char *s)
 
 void json_uint(uint64_t u)
 {
+    char s[24];
+
     separate();
-    out_printf("%" PRIu64, u);
+    put(s, (size_t)snprintf(s, sizeof s, "%" PRIu64, u));
 }
 
 void json_real(double d)
@@ -104,7 +122,7 @@ void json_real(double d)
             break;
     }
     separate();
-    out_bytes(s, strlen(s));
+    put(s, strlen(s));
 }
 
 void json_score(float f)
@@ -121,11 +139,17 @@ void json_score(float f)
             break;
     }
     separate();
-    out_bytes(s, strlen(s));
+    put(s, strlen(s));
+}
+
+void json_bool(bool b)
+{
+    separate();
+    out_printf(b ? "true" : "false");
 }
 
 void json_null(void)
 {
     separate();
-    out_bytes("null", 4);
+    put("null", 4);
 }

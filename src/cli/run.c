@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "src/cli/calibrated.h"
 #include "src/cli/input.h"
 #include "src/cli/json.h"
 #include "src/cli/progress.h"
@@ -14,12 +15,12 @@
 #include "src/cli/run.h"
 #include "src/cli/say.h"
 
-#define BUNDLED "/gemkv-mini-q8_0.gguf"
+#define BUNDLED "gemkv-mini-q8_0.gguf"
 
 enum {
-    CHUNK = 1, CONTEXT, CPU, DEVICE, FILE_, GEMM, JSON, KEEP, KEEP_FIRST, KEEP_LAST, KV_TYPE,
+    CHUNK = 1, CONTEXT, CPU, DEVICE, FILE_, GEMM, GPU_MEMORY, JSON, KEEP, KEEP_FIRST, KEEP_LAST, KV_TYPE,
     LAYER, MAX_TOKENS, MEMORY, METHOD, MIN_P, MODEL, QUIET, RAW, REPORT, SCHEDULE, SEED,
-    TEMPERATURE, TEMPLATE, THREADS, TOP_P, TTY, VERBOSE
+    SYSTEM, TEMPERATURE, TEMPLATE, THREADS, TOP_P, TTY, VERBOSE
 };
 
 const struct opt run_opts[] = {
@@ -49,9 +50,12 @@ const struct opt run_opts[] = {
     { SEED, 0, "seed", "N", "0", "start of the random numbers" },
     { RAW, 0, "raw", NULL, NULL,
       "no chat template: the prompt is the documents and the question, byte for byte" },
+    { SYSTEM, 0, "system", "TEXT", NULL, "system prompt, if the model's template takes one" },
     { TEMPLATE, 0, "template", "NAME", "the model's", "chat template" },
     { THREADS, 't', "threads", "N", "one per physical core", "threads" },
-    { DEVICE, 0, "device", "auto|cpu", "auto", "where to compute" },
+    { DEVICE, 0, "device", "auto|cpu|cuda[:N]", "auto: a CUDA device if there is one, else cpu",
+      "where the second pass and the answer are computed" },
+    { GPU_MEMORY, 0, "gpu-memory", "SIZE", "what is free there", "memory of the device to use" },
     { CPU, 0, "cpu", "LEVEL", "$GEMKV_CPU, else the best",
       "cap the instruction sets used" },
     { GEMM, 0, "gemm", "own|exact|openblas|onednn", "own", "who multiplies matrices" },
@@ -82,6 +86,7 @@ void run_more_help(void)
     size_t              n, n_schedules;
     const gkv_method   *m = gkv_methods(&n);
     const gkv_schedule *s = gkv_schedules(&n_schedules);
+    const char         *t;
 
     out_printf("\nMethods for --method:\n");
     for (size_t i = 0; i < n; i++)
@@ -89,6 +94,13 @@ void run_more_help(void)
     out_printf("\nSchedules for --schedule:\n");
     for (size_t i = 0; i < n_schedules; i++)
         help_row(s[i].name, s[i].summary, s[i].params);
+    out_printf("\nTemplates for --template:\n");
+    for (size_t i = 0; (t = gkv_template_describe(i)); i++) {
+        char *name = format("%.*s", (int)strcspn(t, ":"), t);
+
+        help_row(name, t + strcspn(t, " ") + 1, NULL);
+        free(name);
+    }
 }
 
 /* ---- options ------------------------------------------------------------------------- */
@@ -128,7 +140,7 @@ static void parse(struct run *r, const struct cmd *cmd, int argc, char **argv)
         case CHUNK:       o->chunk = (uint32_t)args_uint(&a, 16, 65536); break;
         case CONTEXT:     o->max_context = args_uint(&a, 1, UINT32_MAX); break;
         case CPU:         r->cpu = a.value; break;
-        case DEVICE:      o->device = args_choice(&a); break;
+        case DEVICE:      o->device = a.value; break;
         case FILE_:       add_file(r, cmd, a.value); break;
         case JSON:        r->json = true; break;
         case KEEP:        run_parse_keep(&a, o); break;
@@ -137,6 +149,7 @@ static void parse(struct run *r, const struct cmd *cmd, int argc, char **argv)
             o->keep_last = strcmp(a.value, "prompt")
                          ? (uint32_t)args_uint(&a, 0, UINT32_MAX - 1) : GKV_KEEP_PROMPT;
             break;
+        case GPU_MEMORY:  o->gpu_memory = args_size(&a); break;
         case GEMM:        o->gemm = args_choice(&a); break;
         case KV_TYPE:     o->kv_type = args_choice(&a); break;
         case LAYER:       o->layer = (int32_t)args_uint(&a, 0, INT32_MAX); break;
@@ -151,6 +164,7 @@ static void parse(struct run *r, const struct cmd *cmd, int argc, char **argv)
         case SCHEDULE:    o->schedule = a.value; break;
         case SEED:        o->seed = args_uint(&a, 0, UINT64_MAX); break;
         case TEMPERATURE: o->temperature = (float)args_real(&a, 0, 100); break;
+        case SYSTEM:      o->system = a.value; break;
         case TEMPLATE:    o->chat_template = a.value; break;
         case THREADS:     o->threads = (uint32_t)args_uint(&a, 1, 4096); break;
         case TOP_P:       o->top_p = (float)args_real(&a, 0, 1); break;
@@ -171,7 +185,7 @@ static void parse(struct run *r, const struct cmd *cmd, int argc, char **argv)
 
 /* ---- model --------------------------------------------------------------------------- */
 /* Next to the program: a build tree, where it is .libs/gemkv, or a moved prefix. */
-static char *beside_program(void)
+static char *beside_program(const char *name)
 {
     char    exe[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
@@ -179,7 +193,21 @@ static char *beside_program(void)
     exe[n > 0 ? n : 0] = 0;
     if (strrchr(exe, '/'))
         *strrchr(exe, '/') = 0;
-    return format("%s/../share/gemkv" BUNDLED, exe);
+    return format("%s/../share/gemkv/%s", exe, name);
+}
+
+char *run_data_path(const char *name)
+{
+    char *path = format(PKGDATADIR "/%s", name);
+
+    if (!access(path, R_OK))
+        return path;
+    free(path);
+    path = beside_program(name);
+    if (!access(path, R_OK))
+        return path;
+    free(path);
+    return NULL;
 }
 
 char *run_model_path(const struct cmd *cmd, const char *arg)
@@ -191,10 +219,8 @@ char *run_model_path(const struct cmd *cmd, const char *arg)
         return format("%s", arg);
     if (env && *env)
         return format("%s", env);
-    if (!access(PKGDATADIR BUNDLED, R_OK))
-        return format("%s", PKGDATADIR BUNDLED);
-    path = beside_program();
-    if (access(path, R_OK))
+    path = run_data_path(BUNDLED);
+    if (!path)
         usage(cmd, "no bundled model found; give a GGUF file with -m or in $GEMKV_MODEL");
     return path;
 }
@@ -270,11 +296,21 @@ static void note(void *arg, const char *line)
     say("%s", line);
 }
 
+void run_warn(struct run *r)
+{
+    gkv_stats s;
+
+    gkv_session_stats(r->session, &s);
+    if (!s.warning || !strcmp(s.warning, r->warned))
+        return;
+    snprintf(r->warned, sizeof r->warned, "%s", s.warning);
+    warn("%s", s.warning);
+}
+
 int run_open(struct run *r, const struct cmd *cmd, int argc, char **argv, run_ask *ask)
 {
     gkv_error  err = { 0 };
     gkv_status status;
-    gkv_stats  stats;
     char      *path;
     int        code;
 
@@ -288,7 +324,7 @@ int run_open(struct run *r, const struct cmd *cmd, int argc, char **argv, run_as
     if (code)
         return code;
     path = run_model_path(cmd, r->model_path);
-    status = gkv_model_open(&r->model, path, 0, &err);
+    status = calibrated_open(&r->model, path, &err);
     free(path);
     if (status)
         return run_failed(status, &err);
@@ -296,6 +332,8 @@ int run_open(struct run *r, const struct cmd *cmd, int argc, char **argv, run_as
     progress_start(!r->quiet && !r->json && (r->tty || isatty(STDERR_FILENO)));
     r->opt.progress = progress_update;
     r->opt.note = r->json ? NULL : note;
+    if (ask == gkv_select && (!r->opt.device || !strcmp(r->opt.device, "auto")))
+        r->opt.device = "cpu";                  /* a device would have nothing to do      */
     status = gkv_session_open(&r->session, r->model, &r->opt, &err);
     if (status)
         return run_failed(status, &err);
@@ -307,9 +345,7 @@ int run_open(struct run *r, const struct cmd *cmd, int argc, char **argv, run_as
     progress_erase();
     if (status)
         return run_failed(status, &err);
-    gkv_session_stats(r->session, &stats);
-    if (stats.warning)
-        warn("%s", stats.warning);
+    run_warn(r);
     return 0;
 }
 
@@ -342,6 +378,41 @@ static void named_string(const char *key, const char *value)
     json_string(value);
 }
 
+/* "key=value,..." as an object. */
+static void json_parameters(const char *p)
+{
+    json_key("parameters");
+    json_open('{');
+    while (*p) {
+        size_t key = strcspn(p, "="), value = strcspn(p + key + 1, ",");
+        char  *k = format("%.*s", (int)key, p), *v = format("%.*s", (int)value, p + key + 1), *end;
+        double number = strtod(v, &end);
+
+        json_key(k);
+        if (*end)
+            json_string(v);
+        else
+            json_real(number);
+        free(k);
+        free(v);
+        p += key + 1 + value;
+        p += *p == ',';
+    }
+    json_close();
+}
+
+static void json_device(const gkv_stats *s)
+{
+    named_string("device_model", s->device_model);
+    named_uint("device_layers", s->device_layers);
+    named_uint("device_memory", s->device_memory);
+    json_key("upload");
+    json_open('{');
+    named_real("seconds", s->upload);
+    named_real("waited", s->upload_waited);
+    json_close();
+}
+
 void run_json(const struct run *r, const char *answer, size_t len)
 {
     gkv_stats       s;
@@ -356,6 +427,7 @@ void run_json(const struct run *r, const char *answer, size_t len)
         named_string("finish", s.finish);
     }
     named_string("method", s.method);
+    json_parameters(s.parameters);
     json_key("layer");
     if (s.layer < 0)
         json_null();
@@ -365,6 +437,8 @@ void run_json(const struct run *r, const char *answer, size_t len)
     if (s.schedule_reason)
         named_string("schedule_reason", s.schedule_reason);
     named_string("device", s.device);
+    if (s.device_model)
+        json_device(&s);
     named_string("cpu", s.cpu);
     if (s.warning)
         named_string("warning", s.warning);
@@ -392,6 +466,7 @@ void run_json(const struct run *r, const char *answer, size_t len)
     json_open('{');
     named_uint("predicted", s.memory_predicted);
     named_uint("peak", s.memory_peak);
+    named_uint("kv", s.memory_kv);
     json_close();
 
     json_key("kept");

@@ -20,6 +20,7 @@ struct run {
     gkv_options   opt;
     gkv_model    *model;
     gkv_session  *session;
+    char          warned[256];                  /* the last warning of the library        */
 };
 
 typedef gkv_status run_ask(gkv_session *s, const char *question, size_t len,
@@ -33,6 +34,9 @@ void run_more_help(void);                       /* the methods and their paramet
 int  run_open(struct run *r, const struct cmd *cmd, int argc, char **argv, run_ask *ask);
 void run_close(struct run *r);
 
+/* Says what the library warns of, unless it has been said. */
+void run_warn(struct run *r);
+
 /* Says why the library gave up, or how far the work was when it was cancelled. */
 int  run_failed(gkv_status status, const gkv_error *err);
 
@@ -42,6 +46,8 @@ void run_json(const struct run *r, const char *answer, size_t len);
 /* ---- also of use to info and tokenize ------------------------------------------------ */
 /* arg of -m or, when NULL, $GEMKV_MODEL or the bundled model; dies when there is none. */
 char *run_model_path(const struct cmd *cmd, const char *arg);
+/* A bundled file, for free(), or NULL. */
+char *run_data_path(const char *name);
 /* The level of --cpu or, when NULL, of $GEMKV_CPU; dies when there is no such level. */
 void  run_cap_cpu(const char *level);
 /* "N" or "P%" */

@@ -148,6 +148,15 @@ void view_cost(const struct run *r)
     else if (s.first > 0)
         say("%s", first);
 
+    if (s.device_model) {
+        char *used = view_bytes(s.device_memory);
+
+        say("%s (%s): %s used, upload %.2f s, %.2f of them after the first pass", s.device, s.device_model,
+            used, s.upload, s.upload_waited);
+        free(used);
+    } else if (r->verbose && s.device_reason) {
+        say("on the CPU: %s", s.device_reason);
+    }
     peak = view_bytes(s.memory_peak);
     predicted = view_bytes(s.memory_predicted);
     if (s.decode > 0)

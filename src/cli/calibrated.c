@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * calibrated.c - see calibrated.h */
+#include "config.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "src/cli/calibrated.h"
+#include "src/cli/parse.h"
+#include "src/cli/say.h"
+
+enum { LARGEST = 1 << 20 };             /* of a file that is believed                     */
+
+char *calibrated_path(const gkv_model *model)
+{
+    const char    *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
+    const uint64_t f = gkv_model_fingerprint(model);
+
+    if (data && *data == '/')                   /* others are to be ignored, says XDG     */
+        return format("%s/gemkv/%016" PRIx64 ".json", data, f);
+    if (home && *home == '/')
+        return format("%s/.local/share/gemkv/%016" PRIx64 ".json", home, f);
+    return NULL;
+}
+
+/* The file's text, or NULL when there is none or it is not ours. */
+static char *slurp(const char *path, size_t *n)
+{
+    FILE *f = fopen(path, "re");
+    char *text;
+
+    if (!f)
+        return NULL;
+    text = grow(NULL, LARGEST + 1, 1);
+    *n = fread(text, 1, LARGEST, f);
+    fclose(f);
+    text[*n] = 0;
+    return text;
+}
+
+/* A file that makes no sense is as good as none, but not silently. */
+static void use(gkv_model *model)
+{
+    char         *path = calibrated_path(model), *text;
+    struct value *v;
+    const char   *why;
+    size_t        n, at;
+    double        layer, tsp;
+
+    text = path ? slurp(path, &n) : NULL;
+    if (text) {
+        v = parse_json(text, n, &why, &at);
+        layer = parse_number(v, "layer", -1);
+        tsp = parse_number(v, "tsp_layer", -1);
+        if (!(layer >= 0 && layer < UINT32_MAX && tsp >= 0 && tsp < UINT32_MAX)
+            || gkv_model_layers(model, (uint32_t)layer, (uint32_t)tsp, "calibration", NULL))
+            warn("%s: no layers of this model in it; run gemkv calibrate again", path);
+        parse_free(v);
+    }
+    free(text);
+    free(path);
+}
+
+gkv_status calibrated_open(gkv_model **out, const char *path, gkv_error *err)
+{
+    gkv_status status = gkv_model_open(out, path, 0, err);
+
+    if (!status)
+        use(*out);
+    return status;
+}
+
+/* All folders above path. */
+static int make_folders(const char *path)
+{
+    char *copy = format("%s", path);
+    int   failed = 0;
+
+    for (char *p = copy + 1; (p = strchr(p, '/')) && !failed; p++) {
+        *p = 0;
+        failed = mkdir(copy, 0700) && errno != EEXIST;
+        *p = '/';
+    }
+    free(copy);
+    return failed;
+}
+
+int calibrated_store(const gkv_model *model, const char *text, size_t len)
+{
+    char *path = calibrated_path(model), *fresh;
+    FILE *f = NULL;
+    int   code = 0;
+
+    if (!path)
+        return fail(EXIT_FAILED, "neither $XDG_DATA_HOME nor $HOME names a folder to store the "
+                    "calibration in");
+    fresh = format("%s.%ld", path, (long)getpid());
+    if (!make_folders(path))
+        f = fopen(fresh, "we");
+    if (!f || fwrite(text, 1, len, f) != len || fflush(f) || rename(fresh, path)) {
+        code = fail(EXIT_FAILED, "%s: cannot store the calibration: %s", path, strerror(errno));
+        unlink(fresh);
+    }
+    if (f)
+        fclose(f);
+    free(fresh);
+    free(path);
+    return code;
+}
+
+int calibrated_forget(const gkv_model *model, int *gone)
+{
+    char *path = calibrated_path(model);
+    int   code = 0;
+
+    *gone = path && !unlink(path);
+    if (path && !*gone && errno != ENOENT)
+        code = fail(EXIT_FAILED, "%s: %s", path, strerror(errno));
+    free(path);
+    return code;
+}

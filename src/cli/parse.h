@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * parse.h - read JSON: a value as a tree */
+#ifndef GEMKV_CLI_PARSE_H
+#define GEMKV_CLI_PARSE_H
+
+#include <stddef.h>
+
+enum parse_type {
+    PARSE_NULL, PARSE_FALSE, PARSE_TRUE, PARSE_NUMBER, PARSE_STRING, PARSE_ARRAY, PARSE_OBJECT
+};
+
+struct value {
+    enum parse_type type;
+    const char     *key;                /* of a member of an object                       */
+    const char     *text;               /* of a string: len bytes and a NUL               */
+    size_t          len;
+    double          number;
+    struct value   *first, *next;       /* elements, members; the following one           */
+};
+
+/* The one value in text[len], which it changes and which the tree points into; text[len] is a
+ * NUL.  NULL when it is not JSON: *why says what is wrong, and *at where. */
+struct value *parse_json(char *text, size_t len, const char **why, size_t *at);
+void          parse_free(struct value *v);
+
+const struct value *parse_member(const struct value *object, const char *key);   /* or NULL */
+/* The text of a string member, or NULL when it is something else or there is none. */
+const char *parse_string(const struct value *object, const char *key);
+double      parse_number(const struct value *object, const char *key, double otherwise);
+
+#endif

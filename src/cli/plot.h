@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * plot.h - scores as a picture, on a terminal and as SVG */
+#ifndef GEMKV_CLI_PLOT_H
+#define GEMKV_CLI_PLOT_H
+
+#include <stddef.h>
+
+struct grid {
+    char   *title;
+    const char *x, *y;          /* what columns and lines are                             */
+    char  **column, **line;     /* their names                                            */
+    size_t  n_column, n_line;
+    double *value;              /* [n_line][n_column] from 0, red, to 1, green; NaN: none */
+};
+
+struct curve {
+    const char   *name;
+    const double *value;        /* [n] from 0 to 1; NaN: none                             */
+};
+
+void plot_grid(const struct grid *g);           /* to standard output                     */
+void plot_curve(const struct curve *c, size_t n_curve, size_t n, size_t marked);
+/* 0, or an exit status after saying why. */
+int  plot_grids_svg(const char *path, const struct grid *g, size_t n);
+/* x runs from 0; marked: one of them stands out. */
+int  plot_curves_svg(const char *path, const char *title, const char *x, const struct curve *c,
+                     size_t n_curve, size_t n, size_t marked);
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * stem.h - the stem of an English word, for ROUGE */
+#ifndef GEMKV_CLI_STEM_H
+#define GEMKV_CLI_STEM_H
+
+#include <stddef.h>
+
+/* word[n]: lower-case letters and digits, n at most 63, room for 64.  Becomes its stem, of the
+ * returned length. */
+size_t stem(char *word, size_t n);
+
+#endif

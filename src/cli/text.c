@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * text.c - see text.h */
+#include "config.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "src/cli/text.h"
+
+void text_add(struct text *t, const char *s, size_t n)
+{
+    if (t->room - t->n <= n) {
+        t->room = 2 * (t->n + n) + 64;
+        t->p = grow(t->p, t->room, 1);
+    }
+    if (n)
+        memcpy(t->p + t->n, s, n);
+    t->n += n;
+    t->p[t->n] = 0;
+}
+
+void text_puts(struct text *t, const char *s)
+{
+    text_add(t, s, strlen(s));
+}
+
+void text_printf(struct text *t, const char *fmt, ...)
+{
+    va_list ap;
+    char   *s;
+    int     n;
+
+    va_start(ap, fmt);
+    n = vasprintf(&s, fmt, ap);
+    va_end(ap);
+    if (n < 0)
+        die(EXIT_FAILED, "out of memory");
+    text_add(t, s, (size_t)n);
+    free(s);
+}
+
+void text_free(struct text *t)
+{
+    free(t->p);
+    *t = (struct text){ NULL, 0, 0 };
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * text.h - text that grows; { NULL, 0, 0 } is an empty one */
+#ifndef GEMKV_CLI_TEXT_H
+#define GEMKV_CLI_TEXT_H
+
+#include <stddef.h>
+#include "src/cli/say.h"
+
+struct text {
+    char  *p;                   /* n bytes and a NUL, once something was added            */
+    size_t n, room;
+};
+
+void text_add(struct text *t, const char *s, size_t n);
+void text_puts(struct text *t, const char *s);
+void text_printf(struct text *t, const char *fmt, ...) SAY_FORMAT(2, 3);
+void text_free(struct text *t);                 /* it is empty again                      */
+
+#endif
