@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Not built by default: make bench/kernels bench/token
-EXTRA_PROGRAMS += bench/kernels bench/token
+# Not built by default: make bench/kernels bench/token bench/device
+EXTRA_PROGRAMS += bench/kernels bench/token bench/device
 bench_kernels_SOURCES = bench/kernels.c bench/peak.c bench/peak.h
 bench_kernels_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_AVX2)
 bench_kernels_LDADD   = src/libcore.la
 bench_token_SOURCES   = bench/token.c
 bench_token_LDADD     = src/libcore.la
-EXTRA_DIST += bench/README.md bench/e2e.sh bench/peers.sh
+EXTRA_DIST += bench/README.md bench/e2e.sh bench/peers.sh bench/rescore.py bench/rows.py \
+	bench/from-longbench.py bench/from-infinitebench.py bench/from-squad.py bench/from-leval.py
+bench_device_SOURCES  = bench/device.c
+bench_device_LDADD    = src/libcore.la
+EXTRA_DIST += bench/cuda.sh bench/cuda-peak.cu
+
+bench/cuda-peak: $(srcdir)/bench/cuda-peak.cu
+	$(NVCC) -std=c++17 $(NVCCFLAGS) $(CUDA_TARGETS) -o $@ $(srcdir)/bench/cuda-peak.cu -lcublas
+CLEANFILES += bench/cuda-peak
