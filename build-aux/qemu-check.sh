@@ -14,7 +14,7 @@
 set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-slow=tests/unit-eval.test slower=tests/unit-attend.test
+slow='tests/unit-eval.test tests/unit-arch.test' slower=tests/unit-attend.test
 test -z "${QEMU_ALL-}" || slow='' slower=''
 test $# -gt 0 ||
     set -- aarch64-linux-gnu riscv64-linux-gnu arm-linux-gnueabihf s390x-linux-gnu

@@ -7,6 +7,7 @@
 
 TYPE.bin holds blocks of random bits with one scale each out of SCALES: the block, then for
 each 32 of its weights the FNV-1a of their binary32 values, little-endian as the file is.
+decode.txt has the FNV-1a of all numbers of f16 and bf16 that are numbers, in order of their codes.
 encode.txt has the FNV-1a of what gguf-py makes of N floats of unit-quant.c's generator, for
 the types that it can write."""
 import sys
@@ -59,6 +60,13 @@ def main():
                 f.write(block.tobytes())
                 for group in row.reshape(-1, 32):
                     f.write(fnv(group.tobytes()).to_bytes(4, "little"))
+    with open(sys.argv[1] + "/decode.txt", "w") as f:
+        codes = np.arange(1 << 16, dtype="<u2")
+        for name, exponent in (("f16", 0x7c00), ("bf16", 0x7f80)):
+            some = codes[(codes & exponent) != exponent]
+            values = dequantize(some.view(np.float16 if name == "f16" else np.uint8),
+                                gguf.GGMLQuantizationType[name.upper()]).astype("<f4")
+            f.write("%s %08x\n" % (name, fnv(values.tobytes())))
     # Uniform in [-1, 1), blocks of 32 times powers of two.
     x = (splitmix(N) >> 8).astype(np.float32) * np.float32(2**-23) - np.float32(1)
     x = x.reshape(-1, 32) * np.exp2(np.arange(N // 32) % 24 - 12).astype(np.float32)[:, None]

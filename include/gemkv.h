@@ -64,6 +64,11 @@ GKV_API const char *gkv_cpu_describe(size_t i);
  * NULL when there is no such line.                                                          */
 GKV_API const char *gkv_gemm_describe(size_t i);
 
+/* ---- devices ---------------------------------------------------------------------------- */
+/* Where the second pass can run (gkv_options.device): the i-th line "cuda:0: NVIDIA H200, 141 GB",
+ * or "cuda: why not"; NULL when there is no such line.  The first call opens the plugins.   */
+GKV_API const char *gkv_device_describe(size_t i);
+
 /* ---- selection methods ------------------------------------------------------------------ */
 typedef struct {
     const char *name, *value, *help;    /* value: the default, as text                       */
@@ -83,6 +88,10 @@ typedef struct {
 } gkv_schedule;
 GKV_API const gkv_schedule *gkv_schedules(size_t *count);       /* static table              */
 
+/* Chat templates for models whose own cannot be run: the i-th line "name: what it looks like",
+ * NULL when there is no such line.                                                          */
+GKV_API const char *gkv_template_describe(size_t i);
+
 /* ---- model ------------------------------------------------------------------------------ */
 typedef struct gkv_model gkv_model;
 
@@ -93,6 +102,8 @@ GKV_API gkv_status gkv_model_open(gkv_model **out, const char *path, unsigned fl
                                   gkv_error *err);
 GKV_API void       gkv_model_close(gkv_model *model);           /* after its sessions        */
 
+typedef struct { const char *group, *types; } gkv_type_group;   /* "attention", "q4_k 96"     */
+
 typedef struct {
     const char *name, *architecture, *types;    /* types: "q8_0 113, f32 33" (tensors each)  */
     uint64_t    parameters, file_bytes;
@@ -100,12 +111,30 @@ typedef struct {
     uint32_t    context;                        /* trained context, in tokens                */
     const char *rope;                           /* "none", "linear", "llama3", ...           */
     float       rope_base;
-    const char *tokenizer, *pre;                /* "bpe", "qwen2"                            */
-    const char *chat_template;                  /* name of the recognised one, or NULL       */
+    const char *tokenizer, *pre;                /* "bpe", "qwen2"; "spm", ""                 */
+    const char *chat_template;                  /* family: "chatml", "own" if it has no name,
+                                                   or NULL: none, or not understood          */
     uint32_t    filter_layer;
-    const char *filter_layer_source;            /* "file", "default"                         */
+    const char *filter_layer_source;            /* "file", "paper: GemFilter D.1", "rule: ...",
+                                                   or as gkv_model_layers said               */
+    uint32_t    tsp_layer;                      /* the same for FastKV                       */
+    const char *tsp_layer_source;
+    const gkv_type_group *type_groups;          /* ends with a row whose group is NULL       */
+    int         chat_template_own;              /* the file's own is run; else only the family
+                                                   is known, or nothing                      */
+    const char *chat_template_problem;          /* why its own is not run, or NULL           */
+    const void *reserved[8];                    /* later versions grow into these            */
 } gkv_model_info;
 GKV_API void gkv_model_describe(const gkv_model *model, gkv_model_info *out);
+
+/* A number that tells models apart: of the file's metadata and table of tensors, not of the
+ * weights.  The same for copies of a file, wherever they are.                               */
+GKV_API uint64_t gkv_model_fingerprint(const gkv_model *model);
+/* From now on filter at layer `filter`, and let FastKV select after layer `tsp`, where
+ * gkv_options.layer does not say otherwise; source, copied, says who found that out.  Not while a
+ * session of the model is open.                                                             */
+GKV_API gkv_status gkv_model_layers(gkv_model *model, uint32_t filter, uint32_t tsp,
+                                    const char *source, gkv_error *err);
 
 /* ---- tokens ----------------------------------------------------------------------------- */
 enum { GKV_TOKENS_SPECIAL = 1 };        /* parse special tokens, add BOS if the model does   */
@@ -132,8 +161,9 @@ typedef struct {
     const char *method;         /* "gemfilter" or "gemfilter:pool=max"; NULL: gemfilter      */
     const char *schedule;       /* first pass: "layer", "stream:budget=4096"; NULL or "auto": the
                                    fastest exact one that fits in memory_limit, else stream  */
-    const char *device;         /* "auto", "cpu"                                             */
-    const char *chat_template;  /* name; NULL: the model's own                               */
+    const char *device;         /* second pass and answer: "cpu"; "cuda" or "cuda:1", through a
+                                   plugin; NULL or "auto": that if there is one, else the CPU */
+    const char *chat_template;  /* family: gkv_template_describe; NULL: the model's own      */
     const char *kv_type;        /* "f32", "f16", "bf16", "q8_0"; NULL: f16, and f32 in exact
                                    schedules of the first pass                               */
     const char *gemm;           /* matrix products: "own" (NULL): integer formats with activations
@@ -159,7 +189,11 @@ typedef struct {
     void       *progress_arg;
     void      (*note)(void *arg, const char *line);     /* once: the schedule chosen, and why */
     void       *note_arg;
-    uint8_t     reserved[48];   /* zero                                                      */
+    const char *system;         /* system prompt, for the model's own template; or NULL      */
+    const char *begin;          /* words that the answer begins with: part of the prompt, not
+                                   of what gkv_next gives; NULL: none                        */
+    uint64_t    gpu_memory;     /* bytes of the device's memory, 0: what is free there       */
+    uint8_t     reserved[40 - 2 * sizeof(char *)];      /* zero                              */
 } gkv_options;
 
 GKV_API void       gkv_options_init(gkv_options *opt);
@@ -178,6 +212,8 @@ GKV_API gkv_status gkv_next(gkv_session *s, const char **text, size_t *len, gkv_
 GKV_API void       gkv_cancel(gkv_session *s);          /* any thread, any signal handler    */
 GKV_API void       gkv_session_close(gkv_session *s);
 
+/* What memory_limit 0 stands for now, in bytes: 80 % of what is available; 0: unknown.      */
+GKV_API uint64_t   gkv_memory_default(void);
 /* Bytes of resident memory that a prompt of n tokens will need (the peak of the process).   */
 GKV_API gkv_status gkv_memory_needed(gkv_model *model, const gkv_options *opt, uint64_t n,
                                      uint64_t *bytes, gkv_error *err);
@@ -196,8 +232,15 @@ typedef struct {
     double      load, tokenize, first, second, ttft, decode, total;     /* seconds           */
     uint64_t    memory_predicted, memory_peak;                          /* bytes             */
     uint64_t    memory_limit;
+    uint64_t    memory_kv;      /* of the keys and values that the answer is written from    */
     int32_t     layer;                                  /* -1: the method has none           */
     const char *method, *schedule, *device, *cpu, *chat_template;
+    const char *parameters;                             /* of the method: "pool=avg,kernel=5" */
+    const char *device_reason;                  /* why on the CPU: one line, or NULL         */
+    const char *device_model;                   /* of a device: "NVIDIA H200", else NULL ... */
+    uint64_t    device_memory;                  /* ... bytes used of it,                     */
+    uint32_t    device_layers;                  /* layers that stayed in them, and seconds   */
+    double      upload, upload_waited;          /* of the upload, and after the first pass   */
     const char *schedule_reason;                        /* one line, or NULL: no first pass  */
     const char *warning;                                /* one line, or NULL                 */
     const char *finish;                                 /* "stop", "length"; "" before END   */
@@ -209,12 +252,29 @@ GKV_API const char     *gkv_session_document(const gkv_session *s, size_t i, siz
 GKV_API const gkv_kept *gkv_session_kept(const gkv_session *s, size_t *count);
 GKV_API void            gkv_session_stats(const gkv_session *s, gkv_stats *out);
 
+/* ---- which layer to select at ----------------------------------------------------------- */
+/* One layer as the filter layer of a prompt, and as the layer after which FastKV selects.   */
+typedef struct {
+    double      covered;        /* part of the wanted tokens that GemFilter keeps there      */
+    uint64_t    distance;       /* tokens from the nearest kept one to them; 0: it is one    */
+    double      error;          /* squared distance of the last token's final hidden state to
+                                   that of the whole prompt (FastKV, equation 3); NaN: not tried */
+} gkv_layer_probe;
+
+/* Read the question, run all layers over the prompt, and look at each.  layer is an array of the
+ * model's n_layer.  Wanted: the tokens of bytes start .. end of the first document.  Of the
+ * session's options counts what gkv_options says of a first pass; GemFilter keeps `keep`, forces
+ * none.  tsp: FastKV is tried after layers 0 .. tsp - 1, with a fifth of the prompt going on.
+ * Once per session, instead of gkv_ask.                                                     */
+GKV_API gkv_status gkv_probe(gkv_session *s, const char *question, size_t len, uint64_t start,
+                             uint64_t end, uint32_t tsp, gkv_layer_probe *layer, gkv_error *err);
+
 /* ---- the model itself, for measuring ---------------------------------------------------- */
 /* Token ids through all layers, in one context that grows and can be cut back.  No documents,
  * no template, no selection; nothing ends the text.  One thread at a time.                  */
 typedef struct gkv_eval gkv_eval;
 
-/* Reserve all that n_ctx tokens need.  Of *opt count device, kv_type (NULL: f16), gemm,
+/* Reserve all that n_ctx tokens need, on the CPU.  Of *opt count kv_type (NULL: f16), gemm,
  * threads, chunk, memory_limit and progress.  GKV_LIMIT when it would exceed the limit even
  * with small chunks; the error says how much it needs.  The model must outlive *out.        */
 GKV_API gkv_status gkv_eval_open(gkv_eval **out, gkv_model *model, const gkv_options *opt,

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include "simd/simd.h"
 #include "src/gemm.h"
+#include "src/mem.h"
 #include "src/status.h"
+#include "src/template.h"
 
 const char *gkv_version(void)
 {
@@ -41,4 +43,16 @@ const char *gkv_cpu_describe(size_t i)
 const char *gkv_gemm_describe(size_t i)
 {
     return gkv__gemm_describe(i);
+}
+
+const char *gkv_template_describe(size_t i)
+{
+    const struct gkv__template *t = gkv__template_at(i);
+
+    return t ? t->summary : NULL;
+}
+
+uint64_t gkv_memory_default(void)
+{
+    return gkv__mem_available() / 5 * 4;
 }

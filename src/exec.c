@@ -5,7 +5,9 @@
 #include "src/attend.h"
 #include "src/exec.h"
 #include "src/gemm.h"
+#include "src/mass.h"
 #include "src/mem.h"
+#include "src/moe.h"
 
 enum { ALIGN = 64 };
 
@@ -22,26 +24,27 @@ static uint64_t most(uint64_t a, uint64_t b)
 static uint64_t scratch_bytes(const struct gkv__simd *simd, const struct gkv__gemm *gemm,
                               const struct gkv__shape *s)
 {
-    return round_up(most(gkv__gemm_scratch(gemm, simd, s), gkv__attend_scratch(simd, s)), 4096);
+    return round_up(most(gkv__mass_scratch(simd, s), most(gkv__gemm_scratch(gemm, simd, s),
+                                                          gkv__attend_scratch(simd, s))), 4096);
 }
 
 /* Floats per row of each buffer, in the order of the struct. */
-static size_t widths(const struct gkv__shape *s, uint64_t w[8])
+static size_t widths(const struct gkv__shape *s, uint64_t w[9])
 {
     const uint64_t q = (uint64_t)s->n_head * s->head_dim, kv = (uint64_t)s->n_head_kv * s->head_dim;
     const uint64_t fe = gkv__gemm_form(s->n_embd), fq = gkv__gemm_form(q), ff = gkv__gemm_form(s->n_ff);
-    const uint64_t all[8] = { s->n_embd, q, most(q, fe), kv, kv, most(s->n_ff, most(fe, fq)),
-                              most(s->n_ff, ff), s->n_rot };
+    const uint64_t all[9] = { s->n_embd, q, most(q, fe), kv, kv, most(s->n_ff, most(fe, fq)),
+                              most(s->n_ff, ff), gkv__experts_floats(s), s->n_rot };
 
-    for (size_t i = 0; i < 8; i++)
+    for (size_t i = 0; i < 9; i++)
         w[i] = all[i];
-    return 8;
+    return 9;
 }
 
 /* All but scratch. */
 static uint64_t buffer_bytes(const struct gkv__shape *s, uint32_t chunk)
 {
-    uint64_t w[8], sum = round_up(gkv__attend_partials(s), ALIGN);
+    uint64_t w[9], sum = round_up(gkv__attend_partials(s), ALIGN);
 
     for (size_t i = 0, n = widths(s, w); i < n; i++)
         sum += round_up(w[i] * chunk * sizeof(float), ALIGN);
@@ -58,8 +61,9 @@ gkv_status gkv__exec_open(struct gkv__exec *e, const struct gkv__simd *simd,
                           const struct gkv__gemm *gemm, const struct gkv__shape *s,
                           unsigned n_threads, uint32_t chunk, gkv_error *err)
 {
-    uint64_t w[8];
-    float **const to[8] = { &e->h, &e->q, &e->att, &e->k, &e->v, &e->gate, &e->up, &e->turn };
+    uint64_t w[9];
+    float **const to[9] = { &e->h, &e->q, &e->att, &e->k, &e->v, &e->gate, &e->up,
+                             &e->expert, &e->turn };
     uint8_t *p;
 
     e->simd = simd;
@@ -122,7 +126,8 @@ void gkv__progress(struct gkv__exec *e, double work)
 double gkv__layer_work(const struct gkv__shape *s, uint64_t pos, uint64_t n)
 {
     const double q = (double)s->n_head * s->head_dim, kv = (double)s->n_head_kv * s->head_dim;
-    const double linear = (double)s->n_embd * (2 * q + 2 * kv + 3.0 * s->n_ff);
+    const double ff = 3.0 * s->n_ff * (s->n_expert ? s->n_used : 1);
+    const double linear = (double)s->n_embd * (2 * q + 2 * kv + ff);
 
     return (double)n * (linear + 2 * q * ((double)pos + (double)(n + 1) / 2));
 }

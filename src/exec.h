@@ -17,6 +17,8 @@ struct gkv__exec {
     const struct gkv__shape *shape;
     unsigned                 n_threads;
     uint32_t                 chunk;             /* rows at a time                            */
+    uint64_t                 span;              /* positions of this pass, its answer's too: what
+                                                   decides between angles (rope.h)           */
     uint64_t                 scratch_bytes;     /* of each thread                            */
     uint8_t                 *scratch;           /* [n_threads][scratch_bytes]                */
     uint64_t                 bytes;             /* from scratch on, all the buffers          */
@@ -26,6 +28,7 @@ struct gkv__exec {
     float *q, *att;                             /* n_head * head_dim                         */
     float *k, *v;                               /* n_head_kv * head_dim                      */
     float *gate, *up;                           /* n_ff                                      */
+    float *expert;                              /* moe.c has it cut                          */
     /* att, gate and up have room for the form (gemm.h) of what is multiplied while they are
      * idle, so that it needs none of its own. */
     float *turn;                                /* n_rot: cos, sin of each pair              */

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "src/calibrate.h"
+#include "src/device.h"
 #include "src/exec.h"
 #include "src/kv.h"
 #include "src/layer.h"
@@ -28,7 +30,8 @@ struct gkv_session {
     double                      param[GKV__MAX_PARAMS];
     atomic_bool                 cancel;
     enum { FEEDING, ASKED, ENDED, FAILED } state;
-    char                        warning[256];
+    char                        warning[256], parameters[256];
+    struct gkv__template        own_template;   /* with opt.system in it                     */
 
     struct gkv__prompt          prompt;
     float                      *score;          /* [n] when the method has scores            */
@@ -39,12 +42,17 @@ struct gkv_session {
 
     struct gkv__exec            exec;
     struct gkv__cache           cache;
+    uint64_t                    next;           /* position of the answer's first token      */
+    bool                        ready;          /* cache and x are as the answer needs them  */
+    struct gkv__device         *device;         /* NULL: second pass and answer on the CPU   */
+    char                        device_why[256];
+    uint32_t                   *id;             /* tokens kept, then those of the answer     */
+    uint64_t                    n_done;         /* of these, gone through the model          */
     float                      *x, *logits;     /* [n_embd], [n_vocab]                       */
+    uint32_t                    best;           /* instead of logits, when they are not needed */
     struct gkv__candidate      *candidates;
     struct gkv__sampler         sampler;
     uint64_t                    n_answer;
-    uint32_t                    last;           /* token that the cache does not hold yet    */
-    bool                        have_last;
     char                        piece[512];
     size_t                      piece_len, piece_given;
 
@@ -89,6 +97,9 @@ static gkv_status resolve(const gkv_model *m, const gkv_options *o, struct gkv__
 {
     GKV__TRY(gkv__plan_options(p, m, o, err));
     GKV__TRY(gkv__select_parse(o->method ? o->method : "gemfilter", &p->method, param, err));
+    p->method_param = param;
+    p->layer = o->layer;
+    p->keep_first = o->keep_first;
     GKV__TRY(check_numbers(m, o, err));
     p->filter_layer = o->layer >= 0 ? (uint32_t)o->layer : m->filter_layer;
     p->max_tokens = o->max_tokens;
@@ -107,6 +118,12 @@ static uint64_t budget(const gkv_options *o, uint64_t n)
     return k < n ? k : n;
 }
 
+/* Tokens that a method chooses of n: those of the budget, or as it likes. */
+static uint64_t chosen(const struct gkv__select *m, const gkv_options *o, uint64_t n)
+{
+    return m->pick || (m->run && !m->own_budget) ? budget(o, n) : n;
+}
+
 gkv_status gkv_memory_needed(gkv_model *m, const gkv_options *opt, uint64_t n, uint64_t *bytes,
                              gkv_error *err)
 {
@@ -116,7 +133,7 @@ gkv_status gkv_memory_needed(gkv_model *m, const gkv_options *opt, uint64_t n, u
 
     GKV__TRY(resolve(m, opt, &p, param, err));
     p.limit = 0;
-    kept = p.method->pick ? budget(opt, n) : n;
+    kept = chosen(p.method, opt, n);
     /* Token ids and lengths, and about four bytes of text each. */
     if (!gkv__mul(n, 2 * sizeof(uint32_t) + 4, &text) ||
         !gkv__add(text, gkv__mem_resident(), &base))
@@ -132,26 +149,57 @@ static gkv_status choose_template(gkv_session *s, const struct gkv__template **o
 {
     const char *name = s->opt.chat_template;
 
+    if (s->opt.system && (s->opt.raw || name))
+        return gkv__fail(err, GKV_INVALID,
+                         "only the model's own chat template takes a system prompt");
     if (s->opt.raw) {
         *out = &gkv__template_raw;
+    } else if (s->opt.system) {
+        gkv_error why = { 0 };
+
+        *out = &s->own_template;
+        if (gkv__utf8_check(s->opt.system, strlen(s->opt.system), NULL) < strlen(s->opt.system))
+            return gkv__fail(err, GKV_INVALID, "the system prompt is not UTF-8");
+        if (gkv__model_template(s->model, s->opt.system, &s->own_template, &why) != GKV_OK)
+            return gkv__fail(err, GKV_INVALID, "no system prompt for this model: %s", why.text);
     } else if (name) {
         *out = gkv__template_named(name);
         if (!*out) {
-            char list[128] = "";
+            char list[256] = "";
             size_t at = 0;
             for (size_t i = 0; gkv__template_at(i); i++)
                 at += (size_t)snprintf(list + at, sizeof list - at, " %s", gkv__template_at(i)->name);
             return gkv__fail(err, GKV_INVALID, "no template \"%s\"; there are:%s", name, list);
         }
-    } else if (s->model->chat_template) {
-        *out = s->model->chat_template;
     } else {
-        *out = &gkv__template_plain;
-        snprintf(s->warning, sizeof s->warning, "the model's chat template is not one that gemkv "
-                 "knows; using \"%s\" (choose with --template, or give the whole prompt with --raw)",
-                 (*out)->name);
+        *out = s->model->chat_template ? s->model->chat_template : gkv__template_plain;
+        if (*out != &s->model->own_template)
+            snprintf(s->warning, sizeof s->warning, "%.140s; using \"%s\" (choose with --template, "
+                     "or give the whole prompt with --raw)", s->model->template_error.status ?
+                     s->model->template_error.text : "the model has no chat template",
+                     (*out)->name);
     }
     return GKV_OK;
+}
+
+/* The model goes there while the text comes in and goes through the first pass.  How many
+ * tokens there will be is not known then, unless the budget is a number. */
+enum { DEVICE_TOKENS = 4096 };
+
+static gkv_status open_device(gkv_session *s, gkv_error *err)
+{
+    const gkv_options *o = &s->opt;
+    const uint64_t n = s->plan.method->pick && !(o->keep_percent > 0) ? o->keep : DEVICE_TOKENS;
+
+    if (s->plan.kv_second->type != GKV__TYPE_F16) {
+        snprintf(s->device_why, sizeof s->device_why, "device: keys and values are f16 there, not %s",
+                 s->plan.kv_second->name);
+        if (!o->device || !strcmp(o->device, "auto") || !strcmp(o->device, "cpu"))
+            return GKV_OK;
+        return gkv__fail(err, GKV_INVALID, "%s", s->device_why);
+    }
+    return gkv__device_open(&s->device, s->model, o->device, o->gpu_memory, n, n + o->max_tokens,
+                            s->device_why, err);
 }
 
 gkv_status gkv_session_open(gkv_session **out, gkv_model *model, const gkv_options *opt,
@@ -169,6 +217,8 @@ gkv_status gkv_session_open(gkv_session **out, gkv_model *model, const gkv_optio
     s->opt = *opt;
     s->sampler = (struct gkv__sampler){ opt->temperature, opt->top_p, opt->min_p, opt->seed };
     status = resolve(model, opt, &s->plan, s->param, err);
+    if (status == GKV_OK)
+        gkv__param_text(s->plan.method->params, s->param, s->parameters, sizeof s->parameters);
     if (status == GKV_OK && !model->vocab) {
         if (err)
             *err = model->vocab_error;
@@ -178,6 +228,8 @@ gkv_status gkv_session_open(gkv_session **out, gkv_model *model, const gkv_optio
         status = choose_template(s, &tmpl, err);
     if (status == GKV_OK)
         status = gkv__prompt_open(&s->prompt, model->vocab, tmpl, PIECE, err);
+    if (status == GKV_OK)
+        status = open_device(s, err);
     if (status != GKV_OK) {
         gkv_session_close(s);
         return status;
@@ -198,12 +250,15 @@ void gkv_session_close(gkv_session *s)
 {
     if (!s)
         return;
+    gkv__device_close(s->device);
     gkv__exec_close(&s->exec);
     gkv__cache_close(&s->cache);
     gkv__prompt_close(&s->prompt);
+    free(s->own_template.text);
     free(s->score);
     free(s->kept);
     free(s->span);
+    free(s->id);
     free(s->x);
     free(s->logits);
     free(s->candidates);
@@ -222,7 +277,7 @@ static gkv_status fail(gkv_session *s, gkv_status status)
 static gkv_status check_limits(gkv_session *s, bool more_to_come, gkv_error *err)
 {
     const char *least = more_to_come ? "at least " : "";
-    uint64_t n = s->prompt.tokens.n, kept = s->plan.method->pick ? budget(&s->opt, n) : n;
+    uint64_t n = s->prompt.tokens.n, kept = chosen(s->plan.method, &s->opt, n);
     gkv_error plan_err = { 0 };
     gkv_status status;
 
@@ -230,6 +285,10 @@ static gkv_status check_limits(gkv_session *s, bool more_to_come, gkv_error *err
         return gkv__fail(err, GKV_LIMIT, "the prompt has %s%" PRIu64 " tokens, the limit is %" PRIu64
                          "; raise --context, or give a shorter document", least, n,
                          s->opt.max_context);
+    if (!more_to_come) {
+        s->plan.n_tail = gkv__prompt_tail(&s->prompt);
+        s->plan.keep_last = s->opt.keep_last == GKV_KEEP_PROMPT ? s->plan.n_tail : s->opt.keep_last;
+    }
     status = gkv__plan_make(&s->plan, s->model, gkv__mem_resident(), n, kept, &plan_err);
     if (status == GKV_OK) {
         /* To tokenize a word of megabytes took more, for a moment, than what is to come. */
@@ -286,50 +345,88 @@ static gkv_status forced(const gkv_session *s, struct gkv__pick *in, gkv_error *
     return GKV_OK;
 }
 
+/* What the answer is written with. */
+static gkv_status buffers(gkv_session *s, gkv_error *err)
+{
+    const struct gkv__shape *shape = &s->model->shape;
+
+    s->x = malloc(shape->n_embd * sizeof *s->x);
+    s->logits = malloc(shape->n_vocab * sizeof *s->logits);
+    s->candidates = malloc(shape->n_vocab * sizeof *s->candidates);
+    return s->x && s->logits && s->candidates ? GKV_OK : gkv__fail(err, GKV_NOMEM, "out of memory");
+}
+
+/* Scores of the first pass, and the tokens that the method picks by them. */
+static gkv_status first_pass(gkv_session *s, struct gkv__pick *in, gkv_error *err)
+{
+    float *spare = malloc(in->n * sizeof *spare);
+    gkv_status status = GKV_OK;
+
+    if (!spare)
+        return gkv__fail(err, GKV_NOMEM, "out of memory");
+    status = s->plan.schedule->run(&s->exec, &(struct gkv__first){
+        .m = s->model, .il = s->plan.filter_layer, .kv = s->plan.kv_first,
+        .param = s->plan.schedule_param, .spill = s->plan.spill,
+        .row = s->plan.method->row ? s->plan.method->row(s->param) : GKV__ROW_LAST, .n = in->n,
+        .n_tail = gkv__prompt_tail(&s->prompt), .id = s->prompt.tokens.id, .score = s->score }, err);
+    in->score = s->score;
+    in->spare = spare;
+    if (status == GKV_OK)
+        s->n_kept = s->plan.method->pick(in, s->kept);
+    s->stats.layer = (int32_t)s->plan.filter_layer;
+    free(spare);
+    return status;
+}
+
+/* A method that reads the whole prompt in its own way. */
+static gkv_status one_pass(gkv_session *s, const struct gkv__pick *in, gkv_error *err)
+{
+    struct gkv__context c = {
+        .m = s->model, .param = s->param, .layer = s->opt.layer, .kv = s->plan.kv_second, .n = in->n,
+        .n_tail = gkv__prompt_tail(&s->prompt), .k = in->k, .keep_first = in->keep_first,
+        .keep_last = in->keep_last, .n_new = s->opt.max_tokens, .e = &s->exec,
+        .id = s->prompt.tokens.id, .x = s->x, .kept = s->kept, .score = s->score, .chosen = -1,
+    };
+    gkv_status status = s->plan.method->run(&c, err);
+
+    s->cache = c.cache;
+    s->next = c.next;
+    s->n_kept = c.n_kept;
+    s->ready = !c.restart;
+    s->stats.layer = c.chosen;
+    return status;
+}
+
 static gkv_status choose_tokens(gkv_session *s, gkv_error *err)
 {
     const size_t n = s->prompt.tokens.n;
     const struct gkv__select *m = s->plan.method;
-    struct gkv__pick in = { .n = n, .k = (size_t)budget(&s->opt, n), .param = s->param };
-    float *spare = NULL;
+    struct gkv__pick in = { .n = n, .k = (size_t)chosen(m, &s->opt, n), .param = s->param };
+    const double start = gkv__seconds();
     gkv_status status;
 
     s->kept = malloc(n * sizeof *s->kept);
     if (!s->kept)
         return gkv__fail(err, GKV_NOMEM, "out of memory");
-    if (!m->pick || in.k == n) {
+    s->stats.layer = -1;
+    if (!s->plan.inside && (!m->pick || in.k == n)) {
         for (size_t i = 0; i < n; i++)
             s->kept[i] = (uint32_t)i;
         s->n_kept = n;
         return GKV_OK;
     }
     GKV__TRY(forced(s, &in, err));
-    if (s->plan.two_passes) {
-        const double start = gkv__seconds();
-
-        s->score = malloc(n * sizeof *s->score);
-        spare = malloc(n * sizeof *spare);
-        if (!s->score || !spare) {
-            free(spare);
-            return gkv__fail(err, GKV_NOMEM, "out of memory");
-        }
-        status = s->plan.schedule->run(&s->exec, &(struct gkv__first){
-            .m = s->model, .il = s->plan.filter_layer, .kv = s->plan.kv_first,
-            .param = s->plan.schedule_param, .spill = s->plan.spill, .n = n,
-            .n_tail = gkv__prompt_tail(&s->prompt), .id = s->prompt.tokens.id, .score = s->score }, err);
-        if (status != GKV_OK) {
-            free(spare);
-            return status;
-        }
-        in.score = s->score;
-        in.spare = spare;
+    if (!s->plan.two_passes && !s->plan.inside) {
         s->n_kept = m->pick(&in, s->kept);
-        s->stats.first = gkv__seconds() - start;
-        free(spare);
-    } else {
-        s->n_kept = m->pick(&in, s->kept);
+        return GKV_OK;
     }
-    return GKV_OK;
+    s->score = malloc(n * sizeof *s->score);
+    if (!s->score)
+        return gkv__fail(err, GKV_NOMEM, "out of memory");
+    s->exec.span = n + s->opt.max_tokens;
+    status = s->plan.inside ? one_pass(s, &in, err) : first_pass(s, &in, err);
+    s->stats.first = gkv__seconds() - start;
+    return status;
 }
 
 static gkv_status prepare(gkv_session *s, const char *question, size_t len, gkv_error *err)
@@ -338,7 +435,7 @@ static gkv_status prepare(gkv_session *s, const char *question, size_t len, gkv_
 
     if (s->state != FEEDING)
         return gkv__fail(err, GKV_INVALID, "a session takes one question");
-    GKV__TRY(gkv__prompt_ask(&s->prompt, question, len, err));
+    GKV__TRY(gkv__prompt_ask(&s->prompt, question, len, s->opt.begin, err));
     GKV__TRY(check_limits(s, false, err));
     if (trained && s->prompt.tokens.n > trained && !*s->warning &&
         !(s->plan.two_passes && !s->plan.schedule->exact))      /* those do not mind length */
@@ -350,9 +447,11 @@ static gkv_status prepare(gkv_session *s, const char *question, size_t len, gkv_
         snprintf(line, sizeof line, "schedule %s: %s", s->plan.schedule->name, s->plan.why);
         s->opt.note(s->opt.note_arg, line);
     }
-    if (s->plan.two_passes || !s->plan.select_only)
+    if (s->plan.two_passes || s->plan.inside || !s->plan.select_only) {
         GKV__TRY(gkv__exec_open(&s->exec, s->plan.simd, s->plan.gemm, &s->model->shape, s->plan.n_threads,
                                 s->plan.chunk, err));
+        GKV__TRY(buffers(s, err));
+    }
     GKV__TRY(choose_tokens(s, err));
     return gkv__prompt_passages(&s->prompt, s->kept, s->n_kept, s->score, &s->span, &s->n_spans,
                                 &s->stats.tokens_document, err);
@@ -363,38 +462,170 @@ gkv_status gkv_select(gkv_session *s, const char *question, size_t len, gkv_erro
     gkv_status status;
 
     s->plan.select_only = true;
+    gkv__device_close(s->device);
+    s->device = NULL;
     status = prepare(s, question, len, err);
     s->state = status == GKV_OK ? ENDED : FAILED;
     return status;
+}
+
+/* Tokens that have a part in bytes start .. end of the first document. */
+static void find_tokens(const struct gkv__prompt *p, uint64_t start, uint64_t end, size_t *from,
+                        size_t *to)
+{
+    uint64_t at = 0;
+    size_t i = 0;
+
+    start += p->doc->start;
+    end += p->doc->start;
+    while (i < p->tokens.n && at + p->tokens.len[i] <= start)
+        at += p->tokens.len[i++];
+    *from = i;
+    while (i < p->tokens.n && at < end)
+        at += p->tokens.len[i++];
+    *to = i;
+}
+
+gkv_status gkv_probe(gkv_session *s, const char *question, size_t len, uint64_t start,
+                     uint64_t end, uint32_t tsp, gkv_layer_probe *layer, gkv_error *err)
+{
+    enum { WINDOW = 8, GEMFILTER_KERNEL = 5, FASTKV_KERNEL = 7, FASTKV_SHARE = 5 };
+    struct gkv__calibrate c = { .m = s->model, .kernel = GEMFILTER_KERNEL, .window = WINDOW,
+                                .tsp_kernel = FASTKV_KERNEL, .tsp_pool = GKV__POOL_MAX, .n_tsp = tsp };
+    struct gkv__plan *p = &s->plan;
+    gkv_status status;
+
+    if (s->state != FEEDING)
+        return gkv__fail(err, GKV_INVALID, "a session takes one question");
+    s->state = FAILED;
+    GKV__TRY(gkv__prompt_ask(&s->prompt, question, len, s->opt.begin, err));
+    c.id = s->prompt.tokens.id;
+    c.n = s->prompt.tokens.n;
+    c.k = (size_t)budget(&s->opt, c.n);
+    c.tsp = c.n / FASTKV_SHARE > WINDOW ? c.n / FASTKV_SHARE : WINDOW;
+    find_tokens(&s->prompt, start, end, &c.from, &c.to);
+    if (c.from == c.to || tsp > s->model->shape.n_layer || c.n <= WINDOW)
+        return gkv__fail(err, GKV_INVALID, "nothing to look for: bytes %" PRIu64 " .. %" PRIu64 ", %u "
+                         "layers, %zu tokens", start, end, tsp, c.n);
+    p->chunk = (uint32_t)(p->max_chunk < c.n ? p->max_chunk : c.n);
+    p->predicted = gkv__plus(gkv__plus(gkv__mem_resident(), gkv__calibrate_bytes(&c)),
+                             gkv__exec_bytes(p->simd, p->gemm, &s->model->shape, p->n_threads, p->chunk));
+    if (p->limit && p->predicted > p->limit)
+        return gkv__fail(err, GKV_LIMIT, "%" PRIu64 " bytes of memory are needed for %zu tokens, the "
+                         "limit is %" PRIu64 "; raise --memory, or take shorter prompts", p->predicted,
+                         c.n, p->limit);
+    GKV__TRY(gkv__exec_open(&s->exec, p->simd, p->gemm, &s->model->shape, p->n_threads, p->chunk, err));
+    status = gkv__calibrate(&s->exec, &c, layer, err);
+    s->state = status == GKV_OK ? ENDED : FAILED;
+    return status;
+}
+
+/* ---- through the whole model ------------------------------------------------------------ */
+
+static bool greedy(const gkv_session *s)
+{
+    return !(s->opt.temperature > 0);
+}
+
+static gkv_status on_device(gkv_session *s, uint64_t n, gkv_error *err)
+{
+    while (s->n_done < n) {
+        const size_t block = gkv__device_block(s->device);
+        const size_t nb = n - s->n_done < block ? n - s->n_done : block;
+        const bool last = s->n_done + nb == n;
+
+        GKV__TRY(gkv__device_forward(s->device, s->id + s->n_done, nb, s->n_done,
+                                     last && !greedy(s) ? s->logits : NULL, last ? &s->best : NULL, err));
+        if (nb > 1)
+            gkv__progress(&s->exec, s->model->shape.n_layer * gkv__layer_work(&s->model->shape, s->n_done, nb));
+        s->n_done += nb;
+        if (gkv__cancelled(&s->exec))
+            return gkv__fail(err, GKV_CANCELLED, "cancelled at token %" PRIu64, s->n_done);
+    }
+    return GKV_OK;
+}
+
+/* The device is of no use: all goes on here, and begins again with the tokens kept. */
+static void leave_device(gkv_session *s, const gkv_error *why)
+{
+    snprintf(s->device_why, sizeof s->device_why, "%.255s", why->text);
+    if (why->status != GKV_UNSUPPORTED)
+        snprintf(s->warning, sizeof s->warning, "%.200s; going on on the CPU", why->text);
+    gkv__device_close(s->device);
+    s->device = NULL;
+    s->n_done = 0;
+}
+
+static gkv_status on_cpu(gkv_session *s, uint64_t n, gkv_error *err)
+{
+    const struct gkv__shape *shape = &s->model->shape;
+
+    if (!s->n_done)
+        GKV__TRY(gkv__cache_open(&s->cache, s->plan.kv_second, shape->n_layer, shape->n_head_kv,
+                                 shape->head_dim, s->n_kept + s->opt.max_tokens, err));
+    GKV__TRY(gkv__forward(&s->exec, s->model, s->id + s->n_done, (size_t)(n - s->n_done),
+                          s->n_done + s->next - s->n_kept, &s->cache, s->x, err));
+    gkv__logits(&s->exec, s->model, s->x, 1, s->logits);
+    s->n_done = n;
+    return GKV_OK;
+}
+
+/* Logits, or the best token, after the first n of s->id. */
+static gkv_status forward(gkv_session *s, uint64_t n, gkv_error *err)
+{
+    gkv_error why = { 0 };
+
+    if (s->device) {
+        gkv_status status = s->n_done ? GKV_OK
+                          : gkv__device_ready(s->device, s->n_kept + s->opt.max_tokens, &why);
+
+        if (status == GKV_OK)
+            status = on_device(s, n, &why);
+        if (status != GKV_DEVICE && status != GKV_UNSUPPORTED) {
+            if (status != GKV_OK && err)
+                *err = why;
+            return status;
+        }
+        leave_device(s, &why);
+    }
+    return on_cpu(s, n, err);
+}
+
+static gkv_status list_tokens(gkv_session *s, gkv_error *err)
+{
+    s->id = malloc((s->n_kept + s->opt.max_tokens) * sizeof *s->id);
+    if (!s->id)
+        return gkv__fail(err, GKV_NOMEM, "out of memory");
+    for (size_t i = 0; i < s->n_kept; i++)
+        s->id[i] = s->prompt.tokens.id[s->kept[i]];
+    return GKV_OK;
+}
+
+/* The method has left keys and values here from which the answer goes on. */
+static gkv_status first_logits(gkv_session *s)
+{
+    if (s->device)
+        snprintf(s->device_why, sizeof s->device_why, "device: method %s answers from the keys and values "
+                 "of its only pass, which are here", s->plan.method->name);
+    gkv__device_close(s->device);
+    s->device = NULL;
+    s->n_done = s->n_kept;
+    gkv__logits(&s->exec, s->model, s->x, 1, s->logits);
+    return GKV_OK;
 }
 
 static gkv_status second_pass(gkv_session *s, gkv_error *err)
 {
     const struct gkv__shape *shape = &s->model->shape;
     const double start = gkv__seconds();
-    uint32_t *id = malloc(s->n_kept * sizeof *id);
-    gkv_status status = GKV_OK;
+    gkv_status status;
 
-    s->x = malloc(shape->n_embd * sizeof *s->x);
-    s->logits = malloc(shape->n_vocab * sizeof *s->logits);
-    s->candidates = malloc(shape->n_vocab * sizeof *s->candidates);
-    if (!id || !s->x || !s->logits || !s->candidates)
-        status = gkv__fail(err, GKV_NOMEM, "out of memory");
-    if (status == GKV_OK)
-        status = gkv__cache_open(&s->cache, s->plan.kv_second, shape->n_layer, shape->n_head_kv,
-                                 shape->head_dim, s->n_kept + s->opt.max_tokens, err);
-    if (status == GKV_OK) {
-        for (size_t i = 0; i < s->n_kept; i++)
-            id[i] = s->prompt.tokens.id[s->kept[i]];
-        gkv__stage(&s->exec, s->plan.two_passes ? "second pass" : "prefill", s->n_kept,
-                   shape->n_layer * gkv__layer_work(shape, 0, s->n_kept));
-        status = gkv__forward(&s->exec, s->model, id, s->n_kept, 0, &s->cache, s->x, err);
-    }
-    if (status == GKV_OK)
-        gkv__logits(&s->exec, s->model, s->x, 1, s->logits);
-    free(id);
+    s->next = s->n_kept;
+    s->exec.span = s->n_kept + s->opt.max_tokens;
+    gkv__stage(&s->exec, s->score ? "second pass" : "prefill", s->n_kept,
+               shape->n_layer * gkv__layer_work(shape, 0, s->n_kept));
+    status = forward(s, s->n_kept, err);
     s->stats.second = gkv__seconds() - start;
-    s->stats.ttft = s->model->load_seconds + gkv__seconds() - s->t_open;
     return status;
 }
 
@@ -403,7 +634,10 @@ gkv_status gkv_ask(gkv_session *s, const char *question, size_t len, gkv_error *
     gkv_status status = prepare(s, question, len, err);
 
     if (status == GKV_OK)
-        status = second_pass(s, err);
+        status = list_tokens(s, err);
+    if (status == GKV_OK)
+        status = s->ready ? first_logits(s) : second_pass(s, err);
+    s->stats.ttft = s->model->load_seconds + gkv__seconds() - s->t_open;
     s->state = status == GKV_OK ? ASKED : FAILED;
     return status;
 }
@@ -420,21 +654,18 @@ static gkv_status step(gkv_session *s, gkv_error *err)
         s->stats.finish = "length";
         return GKV_END;
     }
-    if (s->have_last) {
-        GKV__TRY(gkv__forward(&s->exec, s->model, &s->last, 1, s->n_kept + s->n_answer - 1, &s->cache,
-                              s->x, err));
-        gkv__logits(&s->exec, s->model, s->x, 1, s->logits);
-    }
-    id = gkv__sample(&s->sampler, s->logits, s->candidates, s->model->shape.n_vocab);
+    if (s->n_answer)
+        GKV__TRY(forward(s, s->n_kept + s->n_answer, err));
+    id = s->device && greedy(s) ? s->best
+       : gkv__sample(&s->sampler, s->logits, s->candidates, s->model->shape.n_vocab);
     if (gkv__vocab_is_end(v, id)) {
         s->stats.finish = "stop";
         return GKV_END;
     }
-    s->last = id;
-    s->have_last = true;
-    s->n_answer++;
-    s->piece_len += gkv__token_text(v, id, false, s->piece + s->piece_len,
-                                    sizeof s->piece - s->piece_len);
+    s->piece_len += gkv__token_text_after(v, s->n_answer ? s->id[s->n_kept + s->n_answer - 1]
+                                                         : GKV__NO_TOKEN, id, false,
+                                          s->piece + s->piece_len, sizeof s->piece - s->piece_len);
+    s->id[s->n_kept + s->n_answer++] = id;
     if (s->piece_len > sizeof s->piece)         /* a token longer than any known vocabulary's */
         s->piece_len = sizeof s->piece;
     return GKV_OK;
@@ -498,6 +729,19 @@ const gkv_kept *gkv_session_kept(const gkv_session *s, size_t *count)
     return s->span;
 }
 
+static void describe_device(const struct gkv__device *d, gkv_stats *out)
+{
+    struct gkv__device_use use;
+
+    gkv__device_describe(d, &use);
+    out->device = use.name;
+    out->device_model = use.model;
+    out->device_memory = use.bytes;
+    out->device_layers = use.n_resident;
+    out->upload = use.upload;
+    out->upload_waited = use.waited;
+}
+
 void gkv_session_stats(const gkv_session *s, gkv_stats *out)
 {
     *out = s->stats;
@@ -509,12 +753,17 @@ void gkv_session_stats(const gkv_session *s, gkv_stats *out)
     out->total = s->model->load_seconds + gkv__seconds() - s->t_open;
     out->memory_predicted = s->plan.predicted;
     out->memory_peak = gkv__mem_peak();
+    out->memory_kv = gkv__cache_size(&s->cache);
     out->memory_limit = s->plan.limit;
-    out->layer = s->plan.method->needs == GKV__NEEDS_NOTHING ? -1 : (int32_t)s->plan.filter_layer;
     out->method = s->plan.method->name;
-    out->schedule = s->plan.two_passes ? s->plan.schedule->name : "chunk";
+    out->parameters = s->parameters;
+    out->schedule = s->plan.two_passes ? s->plan.schedule->name
+                    : s->plan.inside ? s->plan.method->order : "chunk";
     out->schedule_reason = s->plan.two_passes ? s->plan.why : NULL;
     out->device = "cpu";
+    out->device_reason = *s->device_why ? s->device_why : NULL;
+    if (s->device && s->n_done)
+        describe_device(s->device, out);
     out->cpu = s->plan.simd->level;
     out->chat_template = s->prompt.tmpl->name;
     out->warning = *s->warning ? s->warning : NULL;

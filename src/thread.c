@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * thread.c - see thread.h */
 #include "config.h"
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 #ifdef _OPENMP
 #include <omp.h>
@@ -23,6 +26,50 @@ void gkv__for(unsigned n_threads, size_t n, void (*fn)(void *arg, size_t i, unsi
     (void)n_threads;
     for (size_t i = 0; i < n; i++)
         fn(arg, i, 0);
+}
+
+struct gkv__task {
+    pthread_t thread;
+    void    (*fn)(void *arg);
+    void     *arg;
+};
+
+static void *run(void *arg)
+{
+    struct gkv__task *t = arg;
+
+    t->fn(t->arg);
+    return NULL;
+}
+
+/* Signals are the caller's: none comes to the new thread. */
+struct gkv__task *gkv__task_start(void (*fn)(void *arg), void *arg)
+{
+    struct gkv__task *t = malloc(sizeof *t);
+    sigset_t all, before;
+    int refused;
+
+    if (!t)
+        return NULL;
+    t->fn = fn;
+    t->arg = arg;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    refused = pthread_create(&t->thread, NULL, run, t);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (refused) {
+        free(t);
+        return NULL;
+    }
+    return t;
+}
+
+void gkv__task_join(struct gkv__task *t)
+{
+    if (!t)
+        return;
+    pthread_join(t->thread, NULL);
+    free(t);
 }
 
 /* The lowest-numbered hardware thread of the core that CPU c belongs to. */

@@ -12,6 +12,11 @@
 void gkv__for(unsigned n_threads, size_t n, void (*fn)(void *arg, size_t i, unsigned thread),
               void *arg);
 
+/* One thread beside those: what waits for something else than this processor. */
+struct gkv__task;
+struct gkv__task *gkv__task_start(void (*fn)(void *arg), void *arg);    /* NULL: refused     */
+void gkv__task_join(struct gkv__task *t);                               /* t may be NULL     */
+
 unsigned gkv__physical_cores(void);     /* that this process may run on; at least 1 */
 
 #endif

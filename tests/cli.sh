@@ -14,13 +14,17 @@ src=$(cd "${srcdir:-.}" && pwd) || exit 99
 build=$(cd "${builddir:-.}" && pwd) || exit 99
 cases=$src/tests/cli
 mkmodel=${MKMODEL:-$build/tests/mkmodel}
+plugins=$build/gpu/null/.libs
+GEMKV_PLUGIN_DIR=/nowhere                       # no device of this machine
 PATH=${GEMKV_BINDIR:-$build}:$PATH
 LC_ALL=C
 GEMKV_CPU=ref
 GEMKV_MODEL=tiny.gguf
-export PATH LC_ALL GEMKV_CPU GEMKV_MODEL cases mkmodel
+export PATH LC_ALL GEMKV_CPU GEMKV_MODEL cases mkmodel plugins GEMKV_PLUGIN_DIR
 
 scratch=$(mktemp -d) || exit 99
+XDG_DATA_HOME=$scratch/data             # nothing calibrated by whoever runs this
+export XDG_DATA_HOME
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 99' HUP INT TERM
 
@@ -50,7 +54,7 @@ n=0 failed=0
 echo "1..$#"
 for name; do
     n=$((n + 1)) bad=
-    rm -rf "$scratch/dir"
+    rm -rf "$scratch/dir" "$scratch/data"
     cp -R "$scratch/fixture" "$scratch/dir"
     (cd "$scratch/dir" && exec sh -c '. "$cases/common"; . "$cases/$0.sh"' "$name") \
         </dev/null >"$scratch/out" 2>"$scratch/err"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * golden.c - the engine against the float64 oracle (tests/files/golden, made by
- * build-aux/golden.py): scores, selected tokens, logits and greedy continuations, at every
- * kernel level that this CPU has, and the same bytes from one thread and from three.
+ * build-aux/golden.py and golden-arch.py): scores, selected tokens, logits and greedy
+ * continuations, at every kernel level that this CPU has, and the same bytes from one thread and
+ * from three.  Methods of one pass leave the longest prompts to the faster levels, and run each once.
  * GOLDEN_TOKENS=N leaves out prompts of more than N tokens: emulators are slow. */
 #include "config.h"
 #include <math.h>
@@ -17,19 +18,24 @@
 #include "tests/kernels.h"
 #include "tests/tap.h"
 
-enum { MAX_TOKENS = 1024, N_VOCAB = 256, MAX_NEW = 16, MAX_PROMPTS = 16,
+enum { MAX_TOKENS = 1024, N_VOCAB = 256, MAX_NEW = 16, MAX_PROMPTS = 32, MAX_LAYERS = 8, MAX_HEADS = 8,
+       LONG = 400,                  /* tokens of a prompt that is run once per level */
        QUESTION = 24 };             /* tokens of it at the end of a prompt */
+
+/* Tokens that each head of each layer keeps. */
+struct set { size_t n; uint16_t at[MAX_TOKENS]; };
 
 struct golden {
     char     model[32], prompt[8], method[32];
-    unsigned layer, k, kernel, keep_first, keep_last, budget, n_new;
-    char     pool[8], schedule[96];
+    unsigned layer, k, keep_first, keep_last, budget, n_new;
+    char     spec[160], schedule[96];   /* as a user would write the method and the schedule */
     bool     spill;
     double   margin, gap;
     float    logits[N_VOCAB], score[MAX_TOKENS];
     uint32_t token[MAX_NEW];
-    uint16_t sel[MAX_TOKENS];
-    size_t   n_sel, n_score;
+    struct set sel[MAX_LAYERS][MAX_HEADS];
+    unsigned n_sel;                     /* lines "sel"; one is of all layers and heads       */
+    size_t   n_score;
 };
 
 static struct prompt { char model[32], name[8]; uint32_t id[MAX_TOKENS]; size_t n; } prompts[MAX_PROMPTS];
@@ -62,23 +68,88 @@ static void parse_prompt(char *line)
         p->id[i] = (uint32_t)strtoul(s, &s, 10);
 }
 
+/* The oracle's methods, the names and parameters that they have here. */
+static const struct { const char *oracle, *spec; } methods[] = {
+    { "gemfilter-one-run", "gemfilter-onerun" },    { "gemfilter", "gemfilter" },
+    { "stream-", "gemfilter" },                     { "snapkv", "snapkv" },
+    { "h2o", "h2o" },                               { "streaming", "streamingllm" },
+    { "fastkv", "fastkv" },                         { "asl-2pass", "asl-2pass" },
+    { "asl", "asl" },                               { "pyramidinfer", "pyramidinfer" },
+    { "finch", "finch" },                           { "full", "full" },
+    { "truncate", "truncate" },
+};
+
+static const struct { const char *spec, *oracle, *param; } params[] = {
+    { "gemfilter", " pool=", "pool" },              { "gemfilter", " kernel=", "kernel" },
+    { "snapkv", " window=", "window" },             { "snapkv", " kernel=", "kernel" },
+    { "snapkv", " pool=", "pool" },                 { "h2o", " recent=", "recent" },
+    { "streamingllm", " sinks=", "sinks" },
+    { "fastkv", " layer=", "tsp" },                 { "fastkv", " tsp_rate=", "tsp_rate" },
+    { "fastkv", " kv_rate=", "kv_rate" },           { "fastkv", " tsp_len=", "tsp_len" },
+    { "fastkv", " kv_len=", "kv_len" },             { "fastkv", " window=", "window" },
+    { "fastkv", " kernel=", "kernel" },             { "fastkv", " pool=", "pool" },
+    { "asl", " window=", "window" },                { "asl", " kernel=", "kernel" },
+    { "asl", " l_min=", "lmin" },                   { "asl", " l_obs=", "lobs" },
+    { "asl", " tau=", "tau" },                      { "asl-2pass", " score=", "score" },
+    { "asl-2pass", " window=", "window" },          { "asl-2pass", " kernel=", "kernel" },
+    { "asl-2pass", " l_min=", "lmin" },             { "asl-2pass", " l_obs=", "lobs" },
+    { "asl-2pass", " tau=", "tau" },
+    { "pyramidinfer", " recent_ratio=", "recent" }, { "pyramidinfer", " decay=", "decay" },
+    { "pyramidinfer", " min_ctx=", "least" },       { "pyramidinfer", " sinks=", "sinks" },
+    { "pyramidinfer", " weight=", "weight" },       { "finch", " chunk=", "chunk" },
+    { "finch", " heads=", "heads" },
+};
+
+static void parse_spec(const char *line, struct golden *g)
+{
+    const char *name = NULL;
+    size_t at;
+
+    for (size_t i = 0; !name; i++)
+        if (!strncmp(g->method, methods[i].oracle, strlen(methods[i].oracle)))
+            name = methods[i].spec;
+    at = (size_t)snprintf(g->spec, sizeof g->spec, "%s:", name);
+    for (size_t i = 0; i < sizeof params / sizeof *params; i++) {
+        const char *p = strcmp(params[i].spec, name) ? NULL : value(line, params[i].oracle);
+
+        if (p)
+            at += (size_t)snprintf(g->spec + at, sizeof g->spec - at, "%s=%.*s,", params[i].param,
+                                   (int)strcspn(p, " \n"), p);
+    }
+    if (value(line, " row=mid") || value(line, " row=maxnorm"))
+        at += (size_t)snprintf(g->spec + at, sizeof g->spec - at, "row=%s,",
+                               value(line, " row=mid") ? "middle" : "largest");
+    if (value(line, " full_before=1"))
+        at += (size_t)snprintf(g->spec + at, sizeof g->spec - at, "kv=full,");
+    if (value(line, " reposition=1"))
+        at += (size_t)snprintf(g->spec + at, sizeof g->spec - at, "positions=cache,");
+    if (value(line, " normalize=0"))
+        at += (size_t)snprintf(g->spec + at, sizeof g->spec - at, "normalize=off,");
+    if (!strcmp(name, "finch"))
+        at += (size_t)snprintf(g->spec + at, sizeof g->spec - at, "ratio=%s,",
+                               value(line, " sigma=exact") ? "exact" : "ceil");
+    g->spec[at - 1] = 0;
+}
+
 static void parse_case(const char *line, struct golden *g)
 {
-    const char *pool = value(line, " pool=");
-
     memset(g, 0, sizeof *g);
     sscanf(line, "case %31s %7s %31s", g->model, g->prompt, g->method);
+    parse_spec(line, g);
     g->layer = number(line, " layer=", 0);
     g->k = number(line, " k=", 0);
-    g->kernel = number(line, " kernel=", 5);
     g->keep_first = number(line, " keep_first=", 0);
     g->keep_last = number(line, " keep_last=", 0);
     g->budget = number(line, " budget=", 0);
     g->n_new = number(line, " n_new=", 0);
     g->margin = strtod(value(line, " margin="), NULL);
     g->gap = strtod(value(line, " gap="), NULL);
-    if (!pool || sscanf(pool, "%7s", g->pool) != 1)
-        strcpy(g->pool, "avg");
+    if (!g->k)
+        g->k = g->budget;
+    if (value(line, " heavy="))
+        g->k = number(line, " heavy=", 0) + number(line, " recent=", 0);
+    if (value(line, " target="))
+        g->k = number(line, " target=", 0) + QUESTION;
     strcpy(g->schedule, "layer");
     if (!strncmp(g->method, "stream-", 7)) {
         snprintf(g->schedule, sizeof g->schedule, "stream:budget=%u,step=%u,warm=%u,recent=32,keys=f32,"
@@ -95,6 +166,7 @@ struct result {
     float    score[MAX_TOKENS], logits[N_VOCAB];
     uint32_t kept[MAX_TOKENS], token[MAX_NEW];
     size_t   n_kept;
+    struct set sel[MAX_LAYERS][MAX_HEADS];
 };
 
 static size_t largest(const float *x, size_t n)
@@ -106,45 +178,82 @@ static size_t largest(const float *x, size_t n)
     return best;
 }
 
-static void run(const gkv_model *m, const struct golden *g, const struct prompt *p,
-                const struct gkv__simd *simd, unsigned threads, uint32_t chunk, struct result *r)
+static void holds(void *arg, uint32_t il, uint32_t ih, const uint32_t *at, size_t n)
 {
-    const struct gkv__quant *f32 = gkv__quant_named("f32");
-    const struct gkv__select *method;
-    const struct gkv__schedule *schedule;
-    struct gkv__exec e = { 0 };
-    struct gkv__cache c;
-    double param[GKV__MAX_PARAMS], order[GKV__MAX_PARAMS];
-    float spare[MAX_TOKENS], x[1024];
-    uint32_t id[MAX_TOKENS];
-    struct gkv__pick in = { p->n, g->k ? g->k : g->budget, g->keep_first, g->keep_last, param,
-                            r->score, spare };
-    char spec[64];
+    struct result *r = arg;
 
-    memset(r, 0, sizeof *r);
-    snprintf(spec, sizeof spec, "%.*s", (int)strcspn(g->method, "-"), g->method);
-    if (g->k)
-        snprintf(spec, sizeof spec, "gemfilter:pool=%s,kernel=%u", g->pool, g->kernel);
-    if (gkv__select_parse(spec, &method, param, NULL) != GKV_OK ||
-        gkv__schedule_parse(g->schedule, &schedule, order, NULL) != GKV_OK ||
-        gkv__exec_open(&e, simd, gkv__gemm_named("own"), &m->shape, threads, chunk, NULL) != GKV_OK)
+    r->sel[il][ih].n = n;
+    for (size_t i = 0; i < n; i++)
+        r->sel[il][ih].at[i] = (uint16_t)at[i];
+}
+
+/* Tokens of the second pass. */
+static void pick(struct gkv__context *c, const struct gkv__select *method, const struct golden *g,
+                 struct result *r)
+{
+    const struct gkv__schedule *schedule;
+    double order[GKV__MAX_PARAMS];
+    float spare[MAX_TOKENS];
+    struct gkv__pick in = { (size_t)c->n, (size_t)c->k, c->keep_first, c->keep_last, c->param, r->score,
+                            spare };
+
+    if (gkv__schedule_parse(g->schedule, &schedule, order, NULL) != GKV_OK)
         exit(1);
     if (method->needs == GKV__NEEDS_LAST_ROW &&
-        schedule->run(&e, &(struct gkv__first){ .m = m, .il = g->layer, .kv = f32, .param = order,
-                                                .spill = g->spill, .n = p->n, .n_tail = QUESTION,
-                                                .id = p->id, .score = r->score }, NULL) != GKV_OK)
+        schedule->run(c->e, &(struct gkv__first){ .m = c->m, .il = g->layer, .kv = c->kv, .param = order,
+                                                   .spill = g->spill, .n = c->n, .n_tail = c->n_tail,
+                                                   .row = method->row ? method->row(c->param) : GKV__ROW_LAST,
+                                                   .id = c->id, .score = r->score }, NULL) != GKV_OK)
         exit(1);
     if (method->pick)
         r->n_kept = method->pick(&in, r->kept);
     else
-        while (r->n_kept < p->n)
+        while (r->n_kept < c->n)
             r->kept[r->n_kept] = (uint32_t)r->n_kept, r->n_kept++;
+}
+
+static void second_pass(struct gkv__context *c, const struct result *r)
+{
+    const struct gkv__shape *s = &c->m->shape;
+    uint32_t id[MAX_TOKENS];
+
     for (size_t i = 0; i < r->n_kept; i++)
-        id[i] = p->id[r->kept[i]];
-    if (gkv__cache_open(&c, f32, m->shape.n_layer, m->shape.n_head_kv, m->shape.head_dim,
-                        r->n_kept + g->n_new, NULL) != GKV_OK ||
-        gkv__forward(&e, m, id, r->n_kept, 0, &c, x, NULL) != GKV_OK)
+        id[i] = c->id[r->kept[i]];
+    c->e->span = r->n_kept + c->n_new;
+    if (gkv__cache_open(&c->cache, c->kv, s->n_layer, s->n_head_kv, s->head_dim, r->n_kept + c->n_new,
+                        NULL) != GKV_OK ||
+        gkv__forward(c->e, c->m, id, r->n_kept, 0, &c->cache, c->x, NULL) != GKV_OK)
         exit(1);
+    c->next = r->n_kept;
+}
+
+static void run(const gkv_model *m, const struct golden *g, const struct prompt *p,
+                const struct gkv__simd *simd, unsigned threads, uint32_t chunk, struct result *r)
+{
+    const struct gkv__select *method;
+    struct gkv__exec e = { 0 };
+    double param[GKV__MAX_PARAMS];
+    float x[1024], score[MAX_TOKENS];
+    struct gkv__context c = {
+        .m = m, .param = param, .layer = (int32_t)g->layer, .kv = gkv__quant_named("f32"), .n = p->n,
+        .n_tail = QUESTION, .k = g->k ? g->k : p->n, .keep_first = g->keep_first,
+        .keep_last = g->keep_last, .n_new = g->n_new, .e = &e, .id = p->id, .holds = holds,
+        .holds_arg = r, .x = x, .kept = r->kept, .score = score,
+    };
+
+    memset(r, 0, sizeof *r);
+    if (gkv__select_parse(g->spec, &method, param, NULL) != GKV_OK ||
+        gkv__exec_open(&e, simd, gkv__gemm_named("own"), &m->shape, threads, chunk, NULL) != GKV_OK)
+        exit(1);
+    e.span = p->n + g->n_new;
+    if (!method->run)
+        pick(&c, method, g, r);
+    else if (method->run(&c, NULL) != GKV_OK)
+        exit(1);
+    if (method->run)
+        r->n_kept = c.n_kept;
+    if (!method->run || c.restart)
+        second_pass(&c, r);
     gkv__logits(&e, m, x, 1, r->logits);
     for (unsigned t = 0; t < g->n_new; t++) {
         float logits[N_VOCAB];
@@ -152,22 +261,75 @@ static void run(const gkv_model *m, const struct golden *g, const struct prompt 
         gkv__logits(&e, m, x, 1, logits);
         r->token[t] = (uint32_t)largest(logits, N_VOCAB);
         if (t + 1 < g->n_new &&
-            gkv__forward(&e, m, &r->token[t], 1, r->n_kept + t, &c, x, NULL) != GKV_OK)
+            gkv__forward(&e, m, &r->token[t], 1, c.next + t, &c.cache, x, NULL) != GKV_OK)
             exit(1);
     }
-    gkv__cache_close(&c);
+    gkv__cache_close(&c.cache);
     gkv__exec_close(&e);
+}
+
+static const gkv_model *model_named(const char *name)
+{
+    static struct { char name[32]; gkv_model *m; } open[8];
+    char path[512];
+    gkv_error err;
+    size_t i = 0;
+
+    for (; open[i].m; i++)
+        if (!strcmp(open[i].name, name))
+            return open[i].m;
+    snprintf(path, sizeof path, "%s/tests/files/golden/%s.gguf",
+             getenv("srcdir") ? getenv("srcdir") : ".", name);
+    if (gkv_model_open(&open[i].m, path, 0, &err) != GKV_OK) {
+        printf("Bail out! %s\n", err.text);
+        exit(1);
+    }
+    strcpy(open[i].name, name);
+    return open[i].m;
 }
 
 /* ---- comparing -------------------------------------------------------------------------- */
 
-/* What the form of attention may lose: f32 next to nothing; bfloat16 was seen to lose 0.0045 of
- * the largest score and 0.063 of a logit.  A choice whose margin is smaller proves nothing, and
- * nothing does what comes after another choice. */
+/* What the form of attention may lose: f32 next to nothing; bfloat16 was seen to lose 0.025 of
+ * the largest score and 0.2 of a logit (phi3, with heads of 8).  A choice whose margin is smaller
+ * proves nothing, and nothing does what comes after another choice. */
 struct loss { double score, logit; };
-static const struct loss exact = { 1e-5, 1e-3 }, rounded = { 1e-2, 0.15 };
+static const struct loss exact = { 1e-5, 1e-3 }, rounded = { 4e-2, 0.3 };
 
 static double worst_logit, worst_score;
+
+static int same_set(const struct set *a, const struct set *b)
+{
+    return a->n == b->n && !memcmp(a->at, b->at, a->n * sizeof *a->at);
+}
+
+/* One line "sel" is what all layers hold, or what the second pass sees; the first head's alone in a
+ * layer is that of all; a layer without a line holds everything. */
+static int same_sets(const struct golden *g, const struct result *r)
+{
+    const gkv_model *m = model_named(g->model);
+    int same = 1;
+
+    if (!r->sel[0][0].n || !strncmp(g->spec, "asl-2pass", 9)) {
+        same = r->n_kept == g->sel[0][0].n;
+        for (size_t i = 0; same && i < r->n_kept; i++)
+            same = r->kept[i] == g->sel[0][0].at[i];
+        return same;
+    }
+    for (unsigned il = 0; il < m->shape.n_layer; il++)
+        for (unsigned ih = 0; ih < m->shape.n_head_kv; ih++) {
+            const struct set *want = &g->sel[g->n_sel == 1 ? 0 : il][0];
+
+            want = want[ih].n ? &want[ih] : want;
+            if (!want->n ? r->sel[il][ih].n < g->sel[m->shape.n_layer - 1][0].n
+                         : !same_set(want, &r->sel[il][ih])) {
+                printf("# layer %u, head %u: %zu tokens, not the %zu of the oracle\n", il, ih,
+                       r->sel[il][ih].n, want->n);
+                same = 0;
+            }
+        }
+    return same;
+}
 
 static int equal(const struct golden *g, const struct result *r, const struct loss *loss)
 {
@@ -178,14 +340,15 @@ static int equal(const struct golden *g, const struct result *r, const struct lo
         score_error = fmax(score_error, fabs((double)r->score[i] - (double)g->score[i]));
         score_max = fmax(score_max, fabs((double)g->score[i]));
     }
+    if (!strcmp(g->spec, "gemfilter-onerun"))       /* it reports how many heads keep a token */
+        score_error = 0;
     if (g->n_score && score_error > loss->score * score_max)
         good = 0, printf("# scores differ by %g of %g\n", score_error, score_max);
     if (g->n_score && loss == &exact)
         worst_score = fmax(worst_score, score_error / score_max);
     if (g->n_sel) {
-        int same = r->n_kept == g->n_sel;
-        for (size_t i = 0; same && i < g->n_sel; i++)
-            same = r->kept[i] == g->sel[i];
+        int same = same_sets(g, r);
+
         if (!same && loss != &exact && g->margin < 2 * loss->score)
             return good;
         if (!same)
@@ -208,48 +371,38 @@ static int equal(const struct golden *g, const struct result *r, const struct lo
     return good;
 }
 
-static const gkv_model *model_named(const char *name)
-{
-    static struct { char name[32]; gkv_model *m; } open[4];
-    char path[512];
-    gkv_error err;
-    size_t i = 0;
-
-    for (; open[i].m; i++)
-        if (!strcmp(open[i].name, name))
-            return open[i].m;
-    snprintf(path, sizeof path, "%s/tests/files/golden/%s.gguf",
-             getenv("srcdir") ? getenv("srcdir") : ".", name);
-    if (gkv_model_open(&open[i].m, path, 0, &err) != GKV_OK) {
-        printf("Bail out! %s\n", err.text);
-        exit(1);
-    }
-    strcpy(open[i].name, name);
-    return open[i].m;
-}
-
 static void check_table(const struct golden *g, const struct prompt *p, const struct gkv__simd *simd)
 {
-    static struct result a, b;
+    static struct result a, b;              /* large */
     const struct loss *loss = simd->attend.pairs ? &rounded : &exact;
     const gkv_model *m = model_named(g->model);
     const char *what = g->method;
-    /* What a schedule that chooses on the way computes after another choice proves nothing. */
-    const bool chooses = loss != &exact && !strncmp(g->schedule, "stream", 6);
+    /* What a schedule, or a router of experts, that chooses on the way computes after another choice
+     * proves nothing. */
+    const struct gkv__select *method;
+    double param[GKV__MAX_PARAMS];
+    const bool one_pass = gkv__select_parse(g->spec, &method, param, NULL) == GKV_OK && method->run;
+    const bool chooses = loss != &exact && (one_pass || !strncmp(g->schedule, "stream", 6) ||
+                                            strstr(g->spec, "row=largest") || m->shape.n_expert);
 
+    if (!strcmp(simd->level, "ref") && one_pass && p->n > LONG)
+        return;
     run(m, g, p, simd, 1, 128, &a);
     if (chooses)
         skip("rounds, and may choose otherwise on the way", "%s %s %s: %s", g->model, g->prompt, what,
              simd->level);
     else
         ok(equal(g, &a, loss), "%s %s %s: %s", g->model, g->prompt, what, simd->level);
-    if (!strcmp(simd->level, "ref"))
-        return;                 /* plain C has no speed to spare */
+    if (!strcmp(simd->level, "ref") || (one_pass && p->n > LONG))
+        return;                 /* there is no time to spare */
     run(m, g, p, simd, 3, 128, &b);
     ok(!memcmp(&a, &b, sizeof a), "%s %s %s: %s, same bytes with 3 threads", g->model, g->prompt,
        what, simd->level);
-    if (!strncmp(g->method, "gemfilter", 9)) {
-        struct golden other = *g;
+    if (!strncmp(g->spec, "gemfilter", 9) && !one_pass && !strstr(g->spec, "row=") &&
+        !strcmp(g->schedule, "layer")) {
+        static struct golden other;
+
+        other = *g;
 
         strcpy(other.schedule, "chunk");
         run(m, &other, p, simd, 2, 128, &b);
@@ -297,16 +450,18 @@ static void check(const struct golden *g)
 #endif
 }
 
-int main(void)
+/* The cases of tests/files/golden/NAME.txt, numbers in NAME.bin. */
+static void check_all(const char *name)
 {
     static struct golden g;
     size_t len, off, n;
-    char *text = slurp("tests/files/golden/cases.txt", &len), *line, *save = NULL;
+    char path[64], *text, *line, *save = NULL;
     unsigned layer, grp;
 
-    if (BIG_ENDIAN_HOST)
-        return skip_all("big-endian machine");
-    blob = slurp("tests/files/golden/cases.bin", &len);
+    snprintf(path, sizeof path, "tests/files/golden/%s.txt", name);
+    text = slurp(path, &len);
+    snprintf(path, sizeof path, "tests/files/golden/%s.bin", name);
+    blob = slurp(path, &len);
     for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         if (!strncmp(line, "prompt ", 7)) {
             parse_prompt(line);
@@ -318,8 +473,9 @@ int main(void)
             memcpy(g.score, blob + off, n * sizeof *g.score);
             g.n_score = n;
         } else if (sscanf(line, "sel %u %u %zu %zu", &layer, &grp, &off, &n) == 4) {
-            memcpy(g.sel, blob + off, n * sizeof *g.sel);
-            g.n_sel = n;
+            memcpy(g.sel[layer][grp].at, blob + off, n * sizeof(uint16_t));
+            g.sel[layer][grp].n = n;
+            g.n_sel++;
         } else if (!strncmp(line, "tokens ", 7)) {
             char *s = line + 7;
             for (unsigned i = 0; i < g.n_new; i++)
@@ -328,6 +484,16 @@ int main(void)
             check(&g);
         }
     }
+    free(text);
+    free(blob);
+}
+
+int main(void)
+{
+    if (BIG_ENDIAN_HOST)
+        return skip_all("big-endian machine");
+    check_all("cases");
+    check_all("arch");
     printf("# worst error: logits %.2g, scores %.2g of the largest\n", worst_logit, worst_score);
     return done();
 }

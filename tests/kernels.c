@@ -360,7 +360,31 @@ static void test_form(const struct gkv__simd *k)
     ok(!bad, "attend's form: %s", k->level);
 }
 
-/* Two blocks of keys one after the other, so that the running maximum moves; masked and not. */
+/* What queries see in the tests below: all keys; none that come late; none that come early either,
+ * and scores have a cap. */
+enum { ALL, TO, BOTH, SIGHTS };
+
+/* Block b of n queries and nk keys. */
+static struct gkv__sight sight(int kind, int32_t *to, int32_t *from, size_t n, size_t nk, size_t b)
+{
+    for (size_t i = 0; i < n; i++) {
+        to[i] = (int32_t)(b ? i * 7 % (nk + 1) : i % nk + 1);
+        from[i] = to[i] / 3;
+    }
+    return (struct gkv__sight){ to, kind == BOTH ? from : NULL, kind == BOTH ? 30 : 0 };
+}
+
+/* The score in double, -inf where key j of the block is hidden from query i. */
+static double seen(int kind, const struct gkv__sight *see, size_t i, size_t j, double score)
+{
+    if (kind == ALL)
+        return score;
+    if ((int32_t)j >= see->to[i] || (see->from && (int32_t)j < see->from[i]))
+        return -INFINITY;
+    return kind == BOTH ? (double)see->cap * tanh(score / (double)see->cap) : score;
+}
+
+/* Two blocks of keys one after the other, so that the running maximum moves. */
 static void test_attend(const struct gkv__simd *k)
 {
     static const size_t ds[] = { 1, 12, 16, 64, 80, 128 }, ns[] = { 1, 3, 16, 37 };
@@ -369,21 +393,21 @@ static void test_attend(const struct gkv__simd *k)
 
     for (size_t id = 0; id < sizeof ds / sizeof *ds; id++)
         for (size_t in = 0; in < sizeof ns / sizeof *ns; in++)
-            for (int masked = 0; masked < 2; masked++) {
+            for (int kind = 0; kind < SIGHTS; kind++) {
+                const int masked = kind != ALL;         /* where guard pages are, too */
                 const size_t d = ds[id], nk = ns[in];
                 float *qt = floats(d * lanes, masked), *kk = floats(2 * nk * d, masked);
                 float *v = floats(2 * nk * d, masked), *ot = floats(d * lanes, masked);
                 float *m = floats(lanes, masked), *l = floats(lanes, masked);
                 float *s = floats(nk * lanes, masked);
-                int32_t *vis = guard(2 * lanes * sizeof *vis, masked);
+                int32_t *to = guard(2 * lanes * sizeof *to, masked), *from = guard(2 * lanes * sizeof *to, masked);
+                struct gkv__sight see[2];
                 const void *qf;
 
                 memset(ot, 0, d * lanes * sizeof *ot);
                 for (size_t i = 0; i < lanes; i++) {
                     m[i] = GKV__ATTEND_MIN;
                     l[i] = 0;
-                    vis[i] = masked ? (int32_t)(i % nk + 1) : (int32_t)nk;
-                    vis[lanes + i] = masked ? (int32_t)(i * 7 % (nk + 1)) : (int32_t)nk;
                     for (size_t x = 0; x < d; x++)
                         qt[x * lanes + i] *= 4;
                 }
@@ -393,18 +417,20 @@ static void test_attend(const struct gkv__simd *k)
                     round_bf16(v, 2 * nk * d);
                 }
                 qf = in_form(&k->attend, qt, d, lanes, 0, masked);
-                for (size_t b = 0; b < 2; b++)
+                for (size_t b = 0; b < 2; b++) {
+                    see[b] = sight(kind, to + b * lanes, from + b * lanes, lanes, nk, b);
                     k->attend.run(ot, m, l, qf, in_form(&k->attend, kk + b * nk * d, nk, d, 1, masked),
                                   in_form(&k->attend, v + b * nk * d, nk, d, 0, masked), nk, d,
-                                  masked ? vis + b * lanes : NULL, s);
+                                  masked ? &see[b] : NULL, s);
+                }
                 for (size_t i = 0; i < lanes; i++) {
                     double score[128], max = -INFINITY, sum = 0;
 
                     for (size_t j = 0; j < 2 * nk; j++) {
-                        int seen = (int32_t)(j % nk) < vis[j / nk * lanes + i];
-                        score[j] = seen ? 0 : -INFINITY;
-                        for (size_t x = 0; x < d && seen; x++)
+                        score[j] = 0;
+                        for (size_t x = 0; x < d; x++)
                             score[j] += (double)qt[x * lanes + i] * (double)kk[j * d + x];
+                        score[j] = seen(kind, &see[j / nk], i, j % nk, score[j]);
                         max = fmax(max, score[j]);
                     }
                     for (size_t j = 0; j < 2 * nk; j++)
@@ -416,9 +442,11 @@ static void test_attend(const struct gkv__simd *k)
                             mag += score[j] / sum * fabs((double)v[j * d + x]);
                         }
                         /* A score is a sum of d products, at most 4 d: its error is relative in
-                         * the weight (times ln 2); then two sums over the keys.  A weight as
-                         * bfloat16 is off by up to 2^-8. */
+                         * the weight (times ln 2); a capped one is off by 8 eps of the cap more;
+                         * then two sums over the keys.  A weight as bfloat16 is off by up to
+                         * 2^-8. */
                         bound = (0.7 * 4 * (double)(d * (d + 2)) + 4 * (double)nk + 16) * EPS * mag;
+                        bound += kind == BOTH ? 0.7 * 8 * 30 * EPS * mag : 0;
                         if (k->attend.pairs)
                             bound += mag / 256;
                         worst = fmax(worst, fabs((double)ot[x * lanes + i] / (double)l[i] - want) /
@@ -430,7 +458,7 @@ static void test_attend(const struct gkv__simd *k)
     ok(worst <= 1, "attend: %s (%.2f of the bound)", k->level, worst);
 }
 
-/* Two calls one after the other, so that the running maximum moves; masked and not. */
+/* Two calls one after the other, so that the running maximum moves. */
 static void test_attend_few(const struct gkv__simd *k, const struct gkv__quant *t)
 {
     static const size_t ds[] = { 1, 12, 64, 80, 96, 128, 256 }, rs[] = { 1, 2, 3, 4, 7, 8 };
@@ -439,14 +467,15 @@ static void test_attend_few(const struct gkv__simd *k, const struct gkv__quant *
 
     for (size_t id = 0; id < sizeof ds / sizeof *ds; id++)
         for (size_t ir = 0; ir < sizeof rs / sizeof *rs; ir++)
-            for (size_t c = 0; c < 2 * sizeof ns / sizeof *ns; c++) {
-                const size_t d = ds[id], rows = rs[ir], nk = ns[c / 2], row = GKV__FEW_ROW(d);
-                const int masked = c % 2;
+            for (size_t c = 0; c < SIGHTS * sizeof ns / sizeof *ns; c++) {
+                const size_t d = ds[id], rows = rs[ir], nk = ns[c / SIGHTS], row = GKV__FEW_ROW(d);
+                const int kind = c % SIGHTS, masked = kind != ALL;
                 float *q = floats(rows * row, masked), *o = floats(rows * row, masked);
                 float *m = floats(rows, masked), *l = floats(rows, masked);
                 uint8_t *kb = blocks(t, 2 * nk * d, masked), *vb = blocks(t, 2 * nk * d, masked);
                 float *kf = malloc(2 * nk * d * sizeof *kf), *vf = malloc(2 * nk * d * sizeof *vf);
-                int32_t *vis = guard(2 * rows * sizeof *vis, masked);
+                int32_t *to = guard(2 * rows * sizeof *to, masked), *from = guard(2 * rows * sizeof *to, masked);
+                struct gkv__sight see[2];
 
                 t->to_f32(kb, kf, 2 * nk * d);
                 t->to_f32(vb, vf, 2 * nk * d);
@@ -454,23 +483,23 @@ static void test_attend_few(const struct gkv__simd *k, const struct gkv__quant *
                 for (size_t r = 0; r < rows; r++) {
                     m[r] = GKV__ATTEND_MIN;
                     l[r] = 0;
-                    vis[r] = (int32_t)(masked ? r % nk + 1 : nk);
-                    vis[rows + r] = (int32_t)(masked ? r * 7 % (nk + 1) : nk);
                     for (size_t x = 0; x < row; x++)
                         q[r * row + x] = x < d ? 4 * q[r * row + x] : 0;
                 }
-                for (size_t b = 0; b < 2; b++)
+                for (size_t b = 0; b < 2; b++) {
+                    see[b] = sight(kind, to + b * rows, from + b * rows, rows, nk, b);
                     k->attend_few[t->type](o, m, l, q, kb + b * nk * d * t->bytes,
                                            vb + b * nk * d * t->bytes, rows, nk, d,
-                                           masked ? vis + b * rows : NULL);
+                                           masked ? &see[b] : NULL);
+                }
                 for (size_t r = 0; r < rows; r++) {
                     double score[300], max = -INFINITY, sum = 0;
 
                     for (size_t j = 0; j < 2 * nk; j++) {
-                        int seen = (int32_t)(j % nk) < vis[j / nk * rows + r];
-                        score[j] = seen ? 0 : -INFINITY;
-                        for (size_t x = 0; x < d && seen; x++)
+                        score[j] = 0;
+                        for (size_t x = 0; x < d; x++)
                             score[j] += (double)q[r * row + x] * (double)kf[j * d + x];
+                        score[j] = seen(kind, &see[j / nk], r, j % nk, score[j]);
                         max = fmax(max, score[j]);
                     }
                     for (size_t j = 0; j < 2 * nk; j++)
@@ -482,6 +511,7 @@ static void test_attend_few(const struct gkv__simd *k, const struct gkv__quant *
                             mag += score[j] / sum * fabs((double)vf[j * d + x]);
                         }
                         bound = (0.7 * 4 * (double)(d * (d + 2)) + 4 * (double)nk + 16) * EPS * mag;
+                        bound += kind == BOTH ? 0.7 * 8 * 30 * EPS * mag : 0;
                         worst = fmax(worst, fabs((double)o[r * row + x] / (double)l[r] - want) /
                                             (bound + 1e-30));
                     }
@@ -495,7 +525,7 @@ static void test_attend_few(const struct gkv__simd *k, const struct gkv__quant *
 
 static void test_rows(const struct gkv__simd *k)
 {
-    double norm = 0, glu = 0;
+    double norm = 0, glu = 0, gelu = 0, cap = 0;
 
     for (size_t n = 1; n < 200; n += n < 40 ? 1 : 13)
         for (int before = 0; before < 2; before++) {
@@ -519,10 +549,62 @@ static void test_rows(const struct gkv__simd *k)
                 double bound = (fabs(g) + 12) * EPS * fabs(want) + 1e-34;
                 glu = fmax(glu, fabs((double)y[i] - want) / bound);
             }
+            memcpy(y, x, n * sizeof *y);
+            k->geglu(y, w, n);
+            for (size_t i = 0; i < n; i++) {
+                double g = (double)x[i], t = 2 * sqrt(2 / M_PI) * (g + 0.044715 * g * g * g);
+                double want = g / (1 + exp(-t)) * (double)w[i];
+                /* the same with t for g, which is rounded three times */
+                double bound = (4 * fabs(t) + 12) * EPS * fabs(want) + 1e-34;
+                gelu = fmax(gelu, fabs((double)y[i] - want) / bound);
+            }
+            for (size_t i = 0; i < n; i++)
+                x[i] *= i % 2 ? 1 : 1e-4f;      /* where tanh is its argument, too */
+            memcpy(y, x, n * sizeof *y);
+            k->softcap(y, n, 30);
+            for (size_t i = 0; i < n; i++) {
+                double want = 30 * tanh((double)x[i] / 30);
+                cap = fmax(cap, fabs((double)y[i] - want) / (8 * EPS * fabs(want) + 1e-38));
+            }
             release();
         }
     ok(norm <= 1, "rmsnorm: %s (%.2f of the bound)", k->level, norm);
     ok(glu <= 1, "swiglu: %s (%.2f of the bound)", k->level, glu);
+    ok(gelu <= 1, "geglu: %s (%.2f of the bound)", k->level, gelu);
+    ok(cap <= 1, "softcap: %s (%.2f of the bound)", k->level, cap);
+}
+
+/* Two pieces of a row, the second with the larger maximum; keys far below it count nothing. */
+static void test_softmax(const struct gkv__simd *k)
+{
+    double worst = 0;
+
+    for (size_t n = 1; n < 200; n += n < 40 ? 1 : 13)
+        for (int before = 0; before < 2; before++) {
+            float *s = floats(2 * n, before), *y = floats(2 * n, before), m = GKV__ATTEND_MIN, l = 0;
+            double max = -INFINITY, sum = 0;
+
+            for (size_t i = 0; i < 2 * n; i++) {
+                s[i] *= i % 5 ? 4 : 200;
+                s[i] += i < n ? 0 : 50;
+                y[i] = (float)i;
+                max = fmax(max, (double)s[i]);
+            }
+            for (size_t i = 0; i < 2 * n; i++)
+                sum += exp2((double)s[i] - max);
+            k->softmax_sum(&m, &l, s, n);
+            k->softmax_sum(&m, &l, s + n, n);
+            k->softmax_add(y, s, 2 * n, m, 3 / l);
+            for (size_t i = 0; i < 2 * n; i++) {
+                double share = 3 * exp2((double)s[i] - max) / sum, want = (double)i + share;
+                /* the difference is rounded, the polynomial and the sum have their share */
+                double bound = (fabs((double)s[i] - max) + (double)n / 4 + 12) * EPS * share +
+                               EPS * want + 1e-30;
+                worst = fmax(worst, fabs((double)y[i] - want) / bound);
+            }
+            release();
+        }
+    ok(worst <= 1, "softmax: %s (%.2f of the bound)", k->level, worst);
 }
 
 static void test_level(const struct gkv__simd *k)
@@ -541,6 +623,7 @@ static void test_level(const struct gkv__simd *k)
     if (k->attend.pairs)
         test_form(k);
     test_rows(k);
+    test_softmax(k);
 }
 
 int main(void)

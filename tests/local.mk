@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: BSD-2-Clause
 TEST_LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
 SH_LOG_DRIVER   = $(TEST_LOG_DRIVER)
-TEST_EXTENSIONS = .test .sh
-AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)' builddir='$(builddir)' MANDOC='$(MANDOC)' \
+# Threads that wait do not spin: the machine may be busy.
+AM_TESTS_ENVIRONMENT = OMP_WAIT_POLICY=passive srcdir='$(srcdir)' builddir='$(builddir)' MANDOC='$(MANDOC)' \
 	CFLAGS='$(CFLAGS)' OBJDUMP='$(OBJDUMP)' ; \
-	export srcdir builddir MANDOC CFLAGS OBJDUMP ;
+	export OMP_WAIT_POLICY srcdir builddir MANDOC CFLAGS OBJDUMP ;
 
 # The oracle's golden vectors, end to end below the command line.
 TESTS += tests/golden.test
 check_PROGRAMS += tests/golden.test
 tests_golden_test_SOURCES = tests/golden.c tests/file.h tests/kernels.h tests/tap.h
 tests_golden_test_LDADD   = src/libcore.la
-EXTRA_DIST += build-aux/golden.py \
+EXTRA_DIST += build-aux/golden.py build-aux/golden-arch.py \
 	tests/files/golden/cases.txt tests/files/golden/cases.bin \
-	tests/files/golden/llama3.gguf tests/files/golden/mistral.gguf
+	tests/files/golden/arch.txt tests/files/golden/arch.bin \
+	tests/files/golden/llama3.gguf tests/files/golden/mistral.gguf \
+	tests/files/golden/qwen2.gguf tests/files/golden/qwen3yarn.gguf \
+	tests/files/golden/phi3.gguf tests/files/golden/gemma2.gguf tests/files/golden/gemma3.gguf \
+	tests/files/golden/qwen3moe.gguf
 
 TESTS += tests/kernels.test
 check_PROGRAMS += tests/kernels.test
@@ -25,8 +29,9 @@ TESTS += tests/unit-attend.test
 check_PROGRAMS += tests/unit-attend.test
 tests_unit_attend_test_SOURCES = tests/unit-attend.c tests/kernels.h tests/tap.h
 tests_unit_attend_test_LDADD   = src/libcore.la
+check_LTLIBRARIES =
 if ISA_AVX2
-check_LTLIBRARIES = tests/libwide.la
+check_LTLIBRARIES += tests/libwide.la
 tests_libwide_la_SOURCES = tests/wide.c
 tests_libwide_la_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_AVX2) -ffp-contract=fast -Wno-psabi
 tests_kernels_test_LDADD += tests/libwide.la
@@ -45,17 +50,50 @@ tests_unit_token_test_SOURCES = tests/unit-token.c tests/tap.h
 tests_unit_token_test_LDADD   = src/libcore.la
 EXTRA_DIST += build-aux/unicode-data.py tests/files/token/README tests/files/token/vectors.py \
 	tests/files/token/gpt-2.vec tests/files/token/llama-bpe.vec \
-	tests/files/token/qwen2.vec tests/files/token/mini.vec
+	tests/files/token/qwen2.vec tests/files/token/mini.vec \
+	tests/files/token/llama-spm.vec tests/files/token/phi-3.vec \
+	tests/files/token/mistral-v1.vec tests/files/token/mistral-v3.vec \
+	build-aux/pre-vectors.py tests/files/token/words.txt
 
 TESTS += tests/unit-eval.test
 check_PROGRAMS += tests/unit-eval.test
 tests_unit_eval_test_SOURCES = tests/unit-eval.c tests/tap.h
 tests_unit_eval_test_LDADD   = src/libcore.la
 
+TESTS += tests/unit-calibrate.test
+check_PROGRAMS += tests/unit-calibrate.test
+tests_unit_calibrate_test_SOURCES = tests/unit-calibrate.c tests/file.h tests/tap.h
+tests_unit_calibrate_test_LDADD   = src/libcore.la
+EXTRA_DIST += build-aux/calibrate-vectors.py tests/files/golden/calibrate.txt
+
+TESTS += tests/unit-score.test
+check_PROGRAMS += tests/unit-score.test
+tests_unit_score_test_SOURCES = tests/unit-score.c tests/file.h tests/tap.h src/cli/parse.c \
+	src/cli/say.c src/cli/score.c src/cli/stem.c src/cli/text.c src/cli/utf8.c
+tests_unit_score_test_LDADD   = src/libcore.la
+EXTRA_DIST += build-aux/score-vectors.py tests/files/score.jsonl
+
 TESTS += tests/unit-prompt.test
 check_PROGRAMS += tests/unit-prompt.test
 tests_unit_prompt_test_SOURCES = tests/unit-prompt.c tests/file.h tests/tap.h
 tests_unit_prompt_test_LDADD   = src/libcore.la
+
+TESTS += tests/unit-arch.test
+check_PROGRAMS += tests/unit-arch.test
+tests_unit_arch_test_SOURCES = tests/unit-arch.c tests/tap.h
+tests_unit_arch_test_LDADD   = src/libcore.la
+
+TESTS += tests/unit-settings.test
+check_PROGRAMS += tests/unit-settings.test
+tests_unit_settings_test_SOURCES = tests/unit-settings.c tests/tap.h
+tests_unit_settings_test_LDADD   = src/libcore.la
+
+TESTS += tests/unit-template.test
+check_PROGRAMS += tests/unit-template.test
+tests_unit_template_test_SOURCES = tests/unit-template.c tests/file.h tests/tap.h
+tests_unit_template_test_LDADD   = src/libcore.la
+EXTRA_DIST += build-aux/template-vectors.py tests/files/template/README \
+	tests/files/template/jinja.txt tests/files/template/golden.txt
 
 TESTS += tests/unit-gguf.test tests/unit-quant.test
 check_PROGRAMS += tests/unit-gguf.test tests/unit-quant.test tests/mkmodel tests/fuzz-gguf
@@ -63,13 +101,19 @@ tests_unit_gguf_test_SOURCES = tests/unit-gguf.c tests/gguf-walk.h tests/tap.h
 tests_unit_gguf_test_LDADD   = src/libcore.la
 tests_unit_quant_test_SOURCES = tests/unit-quant.c tests/file.h tests/tap.h
 tests_unit_quant_test_LDADD   = src/libcore.la
-EXTRA_DIST += build-aux/quant-vectors.py tests/files/quant/README tests/files/quant/encode.txt \
+EXTRA_DIST += build-aux/quant-vectors.py tests/files/quant/README tests/files/quant/encode.txt tests/files/quant/decode.txt \
 	tests/files/quant/q8_0.bin tests/files/quant/q4_0.bin tests/files/quant/q4_1.bin \
 	tests/files/quant/q5_0.bin tests/files/quant/q5_1.bin tests/files/quant/q2_k.bin \
 	tests/files/quant/q3_k.bin tests/files/quant/q4_k.bin tests/files/quant/q5_k.bin \
 	tests/files/quant/q6_k.bin tests/files/quant/iq4_nl.bin tests/files/quant/iq4_xs.bin
 tests_mkmodel_SOURCES = tests/mkmodel.c tests/mkmodel-write.c tests/mkmodel-break.c tests/mkmodel.h
 tests_mkmodel_LDADD   = src/libcore.la
+
+# A device that is this processor, opened as plugins are.
+check_LTLIBRARIES += gpu/null/gemkv-null.la
+gpu_null_gemkv_null_la_SOURCES = gpu/null/null.c gpu/plugin.h
+gpu_null_gemkv_null_la_LIBADD  = src/libcore.la
+gpu_null_gemkv_null_la_LDFLAGS = -module -avoid-version -rpath /nowhere
 
 TESTS += tests/cli.sh tests/man.sh tests/map.sh tests/baseline.sh
 EXTRA_DIST += tests/cli.sh tests/man.sh tests/map.sh tests/baseline.sh tests/cli tests/files/README

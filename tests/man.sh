@@ -8,6 +8,7 @@ test "$(printf '\1\0' | od -An -td2 | tr -d ' ')" = 1 ||
 src=$(cd "${srcdir:-.}" && pwd) || exit 99
 build=$(cd "${builddir:-.}" && pwd) || exit 99
 page=$src/man/gemkv.1
+methods=$src/man/gemkv-methods.7
 mandoc=${MANDOC:-mandoc}
 mkmodel=${MKMODEL:-$build/tests/mkmodel}
 PATH=${GEMKV_BINDIR:-$build}:$PATH
@@ -27,7 +28,7 @@ result() {      # result CODE NAME
 
 # configure says ":" when there is no mandoc
 if test "$mandoc" != : && command -v "$mandoc" >/dev/null; then
-    "$mandoc" -T lint -W warning "$page" >"$scratch/lint"
+    "$mandoc" -T lint -W warning "$page" "$methods" >"$scratch/lint"
     code=$?
     sed 's/^/# /' "$scratch/lint"
     result $code "mandoc -T lint"
@@ -49,11 +50,26 @@ result $? "every option is in the manual"
 test -s "$scratch/page" && test ! -s "$scratch/extra"
 result $? "the manual has no other options"
 
+# "name" and "name:param" of all methods, as the program lists them in its refusals.
+gemkv ask --method '' x 2>&1 | sed 's/.*there are://' | tr ' ' '\n' | sed '/^$/d' >"$scratch/names"
+while read -r name; do
+    grep -q "^\.It Cm $name\$" "$methods" || echo "# not in gemkv-methods: $name"
+    grep -q "[ ,]$name\b" "$page" || echo "# not in gemkv: $name"
+    gemkv ask --method "$name:=" x 2>&1 | sed -n 's/.*it has://p' | tr ' ' '\n' | sed '/^$/d; /^none$/d' |
+        while read -r param; do
+            grep -q "^\.Cm $param\b" "$methods" || echo "# not in gemkv-methods: $name:$param"
+        done
+done <"$scratch/names" >"$scratch/missing"
+cat "$scratch/missing"
+test -s "$scratch/names" && test ! -s "$scratch/missing"
+result $? "every method and parameter is in the manual"
+
 # Examples are the lines "$ command" of that section, in a place that has what they name.
 cd "$scratch" || exit 99
 "$mkmodel" tiny.gguf || exit 99
 GEMKV_MODEL=$PWD/tiny.gguf
-export GEMKV_MODEL
+XDG_DATA_HOME=$scratch/data
+export GEMKV_MODEL XDG_DATA_HOME
 awk 'BEGIN {
     for (i = 1; i <= 12; i++)
         printf "Line %d: the cat and the hat sat on mat number %d.\n", i, i * i * 37 % 101

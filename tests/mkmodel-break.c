@@ -79,11 +79,14 @@ static void set_u32(struct file *f, const char *key, uint64_t n)
     append(emptied(f, key, GKV__U32), &v, sizeof v);
 }
 
-static void set_both_lengths(struct file *f, const char *name, uint64_t n)
+/* key: of keys; that of values follows from it. */
+static void set_both_lengths(struct file *f, const char *key, uint64_t n)
 {
-    (void)name;
-    set_u32(f, "llama.attention.key_length", n);
-    set_u32(f, "llama.attention.value_length", n);
+    char values[96];
+
+    snprintf(values, sizeof values, "%.*s.value_length", (int)(strrchr(key, '.') - key), key);
+    set_u32(f, key, n);
+    set_u32(f, values, n);
 }
 
 static void set_i32(struct file *f, const char *key, uint64_t n)
@@ -471,7 +474,7 @@ static const struct {
     { "head-dim-0", FORMAT, MODEL, "Heads of 0.",
       set_u32, "llama.attention.key_length", 0 },
     { "head-dim-32", FORMAT, MODEL, "Heads of 32 where tensors have 16.",
-      set_both_lengths, NULL, 32 },
+      set_both_lengths, "llama.attention.key_length", 32 },
     { "value-length", UNSUPPORTED, MODEL, "Values shorter than keys.",
       set_u32, "llama.attention.value_length", 8 },
     { "rope-odd", FORMAT, MODEL, "RoPE over 15 elements.",
@@ -488,6 +491,14 @@ static const struct {
       zero_freqs, "rope_freqs.weight", 8 },
     { "rope-freqs-short", FORMAT, MODEL, "RoPE divisors for half of the frequencies.",
       add, "rope_freqs.weight", 4 },
+    { "rope-factor-nan", FORMAT, MODEL, "RoPE scaled by what is not a number.",
+      set_f32, "llama.rope.scaling.factor", NAN32 },
+    { "rope-yarn", FORMAT, MODEL, "YaRN without a factor.",
+      set_str, "llama.rope.scaling.type=yarn", 0 },
+    { "rope-longrope", FORMAT, MODEL, "LongRoPE without divisors.",
+      set_str, "llama.rope.scaling.type=longrope", 0 },
+    { "rope-long-only", FORMAT, MODEL, "LongRoPE without divisors for short texts.",
+      add, "rope_factors_long.weight", 8 },
     { "eps-nan", FORMAT, MODEL, "RMSNorm epsilon is not a number.",
       set_f32, "llama.attention.layer_norm_rms_epsilon", NAN32 },
     { "eps-negative", FORMAT, MODEL, "RMSNorm epsilon is -1.",
@@ -500,8 +511,8 @@ static const struct {
       hide, DOWN, 0 },
     { "no-embeddings", FORMAT, MODEL, "No embeddings.",
       hide, EMBD, 0 },
-    { "extra-tensor", UNSUPPORTED, MODEL, "A bias that llama does not have.",
-      add, "blk.0.attn_q.bias", 64 },
+    { "extra-tensor", UNSUPPORTED, MODEL, "A bias that no model has.",
+      add, "blk.0.attn_output.bias", 64 },
     { "shape", FORMAT, MODEL, "A matrix transposed.",
       transpose, DOWN, 0 },
     { "norm-f16", UNSUPPORTED, MODEL, "A norm in f16.",
@@ -534,11 +545,20 @@ static const struct {
       set_u32, "tokenizer.ggml.bos_token_id", 1u << 20 },
 };
 
-bool break_file(struct file *f, const char *name)
+bool break_file(struct file *f, const char *arch, const char *name)
 {
     for (size_t i = 0; i < sizeof breaks / sizeof *breaks; i++)
         if (!strcmp(breaks[i].name, name)) {
-            breaks[i].apply(f, breaks[i].what, breaks[i].n);
+            const char *what = breaks[i].what;
+            char        own[128];
+
+            if (what && !strcmp(what, DOWN) && !strcmp(arch, "qwen3moe"))
+                what = "blk.1.ffn_down_exps.weight";
+            if (what && !strncmp(what, "llama.", 6)) {
+                snprintf(own, sizeof own, "%s%s", arch, what + 5);
+                what = own;
+            }
+            breaks[i].apply(f, what, breaks[i].n);
             return true;
         }
     return false;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * mkmodel.c - write llama models with random weights: tiny ones for tests, big ones for
- * benchmarks, damaged ones for the reader.  Same options, same bytes, on any machine.
+ * mkmodel.c - write models with random weights: tiny ones for tests, big ones for benchmarks,
+ * damaged ones for the reader.  Same options, same bytes, on any machine.
  *
- *     mkmodel [options] FILE          a few hundred kilobytes, 4 layers, f16
+ *     mkmodel [options] FILE          llama, a few hundred kilobytes, 4 layers, f16
+ *     mkmodel --arch=gemma2 --window=32 FILE
  *     mkmodel --shape=8b --type=q4_0 --split=4 FILE
  *     mkmodel --break=NAME FILE       --list-breaks prints the names */
 #include "config.h"
@@ -18,8 +19,27 @@
 struct options {
     uint32_t n_layer, n_embd, n_head, n_head_kv, head_dim, n_ff, context, n_vocab;
     uint32_t tied, rope_freqs, filter_layer, alignment, version, seed, n_parts;
-    const char *type;
+    uint32_t rope_base, window, linear, yarn, longrope;     /* 0: none, or the usual        */
+    uint32_t experts, used;
+    const char *type, *arch, *without;
 };
+
+/* What an architecture has beyond llama. */
+static const struct arch {
+    const char *name;
+    bool     biases, qk_norms, fused, post_norms, caps, experts;
+    uint32_t rope_base;
+} archs[] = {
+    { .name = "llama", .rope_base = 500000 },
+    { .name = "qwen2", .biases = true, .rope_base = 1000000 },
+    { .name = "qwen3", .qk_norms = true, .rope_base = 1000000 },
+    { .name = "phi3", .fused = true, .rope_base = 10000 },
+    { .name = "gemma2", .post_norms = true, .caps = true, .rope_base = 10000 },
+    { .name = "qwen3moe", .qk_norms = true, .experts = true, .rope_base = 1000000 },
+    { .name = "gemma3", .post_norms = true, .qk_norms = true, .rope_base = 1000000 },
+};
+
+#define N_ARCHS (sizeof archs / sizeof *archs)
 
 static const struct { const char *name; struct options o; } shapes[] = {
     { "tiny", { .n_layer = 4, .n_embd = 64, .n_head = 4, .n_head_kv = 2, .head_dim = 16,
@@ -35,6 +55,30 @@ static const struct { const char *name; struct options o; } shapes[] = {
     { "8b",   { .n_layer = 32, .n_embd = 4096, .n_head = 32, .n_head_kv = 8,
                 .head_dim = 128, .n_ff = 14336, .context = 131072, .n_vocab = 128256,
                 .rope_freqs = 1 } },
+    { "mistral-nemo-12b", { .n_layer = 40, .n_embd = 5120, .n_head = 32, .n_head_kv = 8,
+                .head_dim = 128, .n_ff = 14336, .context = 131072, .n_vocab = 131072,
+                .rope_base = 1000000 } },
+    { "ministral-8b", { .n_layer = 36, .n_embd = 4096, .n_head = 32, .n_head_kv = 8,
+                .head_dim = 128, .n_ff = 12288, .context = 32768, .n_vocab = 131072,
+                .rope_base = 100000000 } },
+    { "qwen2.5-7b", { .n_layer = 28, .n_embd = 3584, .n_head = 28, .n_head_kv = 4,
+                .head_dim = 128, .n_ff = 18944, .context = 32768, .n_vocab = 152064,
+                .arch = "qwen2" } },
+    { "qwen3-4b", { .n_layer = 36, .n_embd = 2560, .n_head = 32, .n_head_kv = 8,
+                .head_dim = 128, .n_ff = 9728, .context = 40960, .n_vocab = 151936, .tied = 1,
+                .arch = "qwen3" } },
+    { "phi-3.5-mini", { .n_layer = 32, .n_embd = 3072, .n_head = 32, .n_head_kv = 32,
+                .head_dim = 96, .n_ff = 8192, .context = 131072, .n_vocab = 32064,
+                .longrope = 4096, .window = 262144, .arch = "phi3" } },
+    { "gemma-2-2b", { .n_layer = 26, .n_embd = 2304, .n_head = 8, .n_head_kv = 4,
+                .head_dim = 256, .n_ff = 9216, .context = 8192, .n_vocab = 256000, .tied = 1,
+                .window = 4096, .arch = "gemma2" } },
+    { "gemma-3-4b", { .n_layer = 34, .n_embd = 2560, .n_head = 8, .n_head_kv = 4,
+                .head_dim = 256, .n_ff = 10240, .context = 131072, .n_vocab = 262144, .tied = 1,
+                .window = 1024, .linear = 8, .arch = "gemma3" } },
+    { "qwen3-30b-a3b", { .n_layer = 48, .n_embd = 2048, .n_head = 32, .n_head_kv = 4,
+                .head_dim = 128, .n_ff = 768, .context = 40960, .n_vocab = 151936,
+                .experts = 128, .used = 8, .arch = "qwen3moe" } },
 };
 
 #define N_SHAPES (sizeof shapes / sizeof *shapes)
@@ -56,17 +100,29 @@ static const struct { const char *name; size_t at; } numbers[] = {
     { "gguf-version", offsetof(struct options, version) },
     { "seed",         offsetof(struct options, seed) },
     { "split",        offsetof(struct options, n_parts) },
+    { "rope-base",    offsetof(struct options, rope_base) },
+    { "window",       offsetof(struct options, window) },
+    { "linear",       offsetof(struct options, linear) },
+    { "yarn",         offsetof(struct options, yarn) },
+    { "longrope",     offsetof(struct options, longrope) },
+    { "experts",      offsetof(struct options, experts) },
+    { "used",         offsetof(struct options, used) },
 };
 
 #define N_NUMBERS (sizeof numbers / sizeof *numbers)
 
 static const char usage[] =
-    "usage: mkmodel [--shape=tiny|1b|3b|7b|8b] [--type=TYPE|mixed|q4_k_m|q5_k_m]\n"
+    "usage: mkmodel [--shape=NAME] [--arch=NAME] [--type=TYPE|mixed|q4_k_m|q5_k_m]\n"
     "               [--layers=N] [--embd=N] [--heads=N] [--heads-kv=N] [--head-dim=N]\n"
     "               [--ff=N] [--context=N] [--vocab=N] [--tied=0|1] [--rope-freqs=0|1]\n"
-    "               [--filter-layer=N] [--alignment=N] [--gguf-version=2|3] [--seed=N]\n"
-    "               [--split=PARTS] [--break=NAME] FILE\n"
-    "       mkmodel --list-breaks\n";
+    "               [--rope-base=N] [--linear=FACTOR] [--yarn=FACTOR] [--longrope=CONTEXT]\n"
+    "               [--window=N] [--experts=N] [--used=N]\n"
+    "               [--filter-layer=N] [--alignment=N] [--gguf-version=2|3]\n"
+    "               [--seed=N] [--split=PARTS] [--without=TENSOR] [--break=NAME] FILE\n"
+    "       mkmodel --list-breaks\n"
+    "shapes: tiny 1b 3b 7b 8b mistral-nemo-12b ministral-8b qwen2.5-7b qwen3-4b phi-3.5-mini\n"
+    "        gemma-2-2b gemma-3-4b qwen3-30b-a3b\n"
+    "architectures: llama qwen2 qwen3 qwen3moe phi3 gemma2 gemma3\n";
 
 void die(const char *fmt, ...)
 {
@@ -156,27 +212,74 @@ static void add_vocabulary(struct file *f, const struct options *o)
 }
 
 /* ---- the model ----------------------------------------------------------------------- */
+static const struct arch *arch_of(const struct options *o)
+{
+    for (size_t i = 0; i < N_ARCHS; i++)
+        if (!strcmp(archs[i].name, o->arch))
+            return &archs[i];
+    die("no architecture %s", o->arch);
+}
+
+/* A key of the architecture. */
+static const char *key(const struct options *o, const char *name)
+{
+    static char full[96];
+
+    snprintf(full, sizeof full, "%s.%s", o->arch, name);
+    return full;
+}
+
+static void add_rope(struct file *f, const struct options *o)
+{
+    if (o->linear) {
+        add_str(f, key(o, "rope.scaling.type"), "linear");
+        add_f32(f, key(o, "rope.scaling.factor"), (float)o->linear);
+    }
+    if (o->yarn) {
+        add_str(f, key(o, "rope.scaling.type"), "yarn");
+        add_f32(f, key(o, "rope.scaling.factor"), (float)o->yarn);
+        add_u32(f, key(o, "rope.scaling.original_context_length"), o->context / o->yarn);
+    }
+    if (o->longrope) {
+        add_u32(f, key(o, "rope.scaling.original_context_length"), o->longrope);
+        add_f32(f, key(o, "rope.scaling.attn_factor"), 1.190238f);
+    }
+}
+
 static void add_metadata(struct file *f, const struct options *o)
 {
+    const struct arch *a = arch_of(o);
     char name[64];
 
     snprintf(name, sizeof name, "gemkv-random-%uL-%u-%s", o->n_layer, o->n_embd, o->type);
-    add_str(f, "general.architecture", "llama");
+    add_str(f, "general.architecture", o->arch);
     add_str(f, "general.name", name);
     if (o->alignment != 32)
         add_u32(f, "general.alignment", o->alignment);
-    add_u32(f, "llama.block_count", o->n_layer);
-    add_u32(f, "llama.context_length", o->context);
-    add_u32(f, "llama.embedding_length", o->n_embd);
-    add_u32(f, "llama.feed_forward_length", o->n_ff);
-    add_u32(f, "llama.attention.head_count", o->n_head);
-    add_u32(f, "llama.attention.head_count_kv", o->n_head_kv);
-    add_u32(f, "llama.attention.key_length", o->head_dim);
-    add_u32(f, "llama.attention.value_length", o->head_dim);
-    add_f32(f, "llama.attention.layer_norm_rms_epsilon", 1e-5f);
-    add_u32(f, "llama.rope.dimension_count", o->head_dim);
-    add_f32(f, "llama.rope.freq_base", 500000);
-    add_u32(f, "llama.vocab_size", o->n_vocab);
+    add_u32(f, key(o, "block_count"), o->n_layer);
+    add_u32(f, key(o, "context_length"), o->context);
+    add_u32(f, key(o, "embedding_length"), o->n_embd);
+    add_u32(f, key(o, "feed_forward_length"), o->n_ff);
+    add_u32(f, key(o, "attention.head_count"), o->n_head);
+    add_u32(f, key(o, "attention.head_count_kv"), o->n_head_kv);
+    add_u32(f, key(o, "attention.key_length"), o->head_dim);
+    add_u32(f, key(o, "attention.value_length"), o->head_dim);
+    add_f32(f, key(o, "attention.layer_norm_rms_epsilon"), 1e-5f);
+    add_u32(f, key(o, "rope.dimension_count"), o->head_dim);
+    add_f32(f, key(o, "rope.freq_base"), (float)(o->rope_base ? o->rope_base : a->rope_base));
+    add_rope(f, o);
+    add_u32(f, key(o, "vocab_size"), o->n_vocab);
+    if (o->window)
+        add_u32(f, key(o, "attention.sliding_window"), o->window);
+    if (a->experts) {
+        add_u32(f, key(o, "expert_count"), o->experts);
+        add_u32(f, key(o, "expert_used_count"), o->used);
+        add_u32(f, key(o, "expert_feed_forward_length"), o->n_ff);
+    }
+    if (a->caps) {
+        add_f32(f, key(o, "attn_logit_softcapping"), 50);
+        add_f32(f, key(o, "final_logit_softcapping"), 30);
+    }
     if (o->filter_layer != NONE)
         add_u32(f, "gemkv.filter_layer", o->filter_layer);
     add_vocabulary(f, o);
@@ -249,39 +352,110 @@ static float root(float x)                      /* sqrtf would do, but for -lm *
     return y;
 }
 
+/* Norms are AROUND_ONE, biases RANDOM. */
+static void add_vector(struct file *f, enum fill fill, uint32_t n, uint32_t il, const char *what)
+{
+    add_tensor(f, gkv__quant_named("f32"), fill, 0.3f, 1, n, "blk.%u.%s", il, what);
+}
+
+enum { ATTENTION = 4 };                         /* the first of the matrices below */
+
 /* Deviations follow the reference oracle's generator: peaked attention (logits of deviation
  * about 2), and layers that add little to the residual stream, so that it does not blow up.
  * Tied embeddings must outgrow their own echo. */
-static void add_tensors(struct file *f, const struct options *o)
+static void add_matrices(struct file *f, const struct options *o, const struct arch *a, uint32_t il)
 {
-    const struct gkv__quant *f32 = gkv__quant_named("f32");
-    const uint32_t           d = o->n_embd, q = o->n_head * o->head_dim;
-    const uint32_t           kv = o->n_head_kv * o->head_dim;
-    const float              in = 1 / root((float)d), gain = o->tied ? 9 : 1;
+    const bool     fused = a->fused;
+    const uint32_t d = o->n_embd, q = o->n_head * o->head_dim, kv = o->n_head_kv * o->head_dim;
+    const float    in = 1 / root((float)d), gain = o->tied ? 9 : 1;
     const struct { const char *name; uint32_t n_out, n_in; float deviation; } mats[] = {
         { "attn_q", q, d, 1.48f * in },         { "attn_k", kv, d, 1.48f * in },
         { "attn_v", kv, d, in },
         { "attn_output", d, q, gain * 0.5f / root((float)q) },
         { "ffn_gate", o->n_ff, d, in },         { "ffn_up", o->n_ff, d, in },
         { "ffn_down", d, o->n_ff, gain * 0.4f / root((float)o->n_ff) },
+    }, whole[] = {
+        { "attn_qkv", q + 2 * kv, d, 1.3f * in },
+        { "attn_output", d, q, gain * 0.5f / root((float)q) },
+        { "ffn_up", 2 * o->n_ff, d, in },
+        { "ffn_down", d, o->n_ff, gain * 0.4f / root((float)o->n_ff) },
     };
+    const size_t n = fused ? sizeof whole / sizeof *whole
+                           : a->experts ? ATTENTION : sizeof mats / sizeof *mats;
+
+    for (size_t i = 0; i < n; i++) {
+        char name[64];
+
+        snprintf(name, sizeof name, "blk.%u.%s.weight", il, (fused ? whole : mats)[i].name);
+        add_matrix(f, o, (fused ? whole : mats)[i].deviation, (fused ? whole : mats)[i].n_out,
+                   (fused ? whole : mats)[i].n_in, name);
+    }
+}
+
+/* Experts are matrices one under the other, in three dimensions. */
+static void add_experts(struct file *f, const struct options *o, uint32_t il)
+{
+    static const char *const names[] = { "gate", "up", "down" };
+    const uint32_t d = o->n_embd;
+
+    add_tensor(f, gkv__quant_named("f32"), RANDOM, 1 / root((float)d), o->experts, d,
+               "blk.%u.ffn_gate_inp.weight", il);
+    for (size_t i = 0; i < 3; i++) {
+        const uint32_t n_in = i < 2 ? d : o->n_ff, n_out = i < 2 ? o->n_ff : d;
+        struct tensor *t;
+        char           name[64];
+
+        snprintf(name, sizeof name, "blk.%u.ffn_%s_exps.weight", il, names[i]);
+        add_matrix(f, o, 1 / root((float)n_in), o->experts * n_out, n_in, name);
+        t = find_tensor(f, name);
+        t->n_dims = 3;
+        t->dim[1] = n_out;
+        t->dim[2] = o->experts;
+    }
+}
+
+static void add_layer(struct file *f, const struct options *o, uint32_t il)
+{
+    const struct arch *a = arch_of(o);
+    const uint32_t     d = o->n_embd, q = o->n_head * o->head_dim, kv = o->n_head_kv * o->head_dim;
+
+    add_vector(f, AROUND_ONE, d, il, "attn_norm.weight");
+    add_matrices(f, o, a, il);
+    if (a->experts)
+        add_experts(f, o, il);
+    if (a->biases) {
+        add_vector(f, RANDOM, q, il, "attn_q.bias");
+        add_vector(f, RANDOM, kv, il, "attn_k.bias");
+        add_vector(f, RANDOM, kv, il, "attn_v.bias");
+    }
+    if (a->qk_norms) {
+        add_vector(f, AROUND_ONE, o->head_dim, il, "attn_q_norm.weight");
+        add_vector(f, AROUND_ONE, o->head_dim, il, "attn_k_norm.weight");
+    }
+    if (a->post_norms) {
+        add_vector(f, AROUND_ONE, d, il, "post_attention_norm.weight");
+        add_vector(f, AROUND_ONE, d, il, "post_ffw_norm.weight");
+    }
+    add_vector(f, AROUND_ONE, d, il, "ffn_norm.weight");
+}
+
+static void add_tensors(struct file *f, const struct options *o)
+{
+    const struct gkv__quant *f32 = gkv__quant_named("f32");
+    const uint32_t           d = o->n_embd;
 
     add_matrix(f, o, 1, o->n_vocab, d, "token_embd.weight");
     add_tensor(f, f32, AROUND_ONE, 0, 1, d, "output_norm.weight");
     if (!o->tied)
-        add_matrix(f, o, 4 * in, o->n_vocab, d, "output.weight");
+        add_matrix(f, o, 4 / root((float)d), o->n_vocab, d, "output.weight");
     if (o->rope_freqs)
         add_tensor(f, f32, RAMP, 0, 1, o->head_dim / 2, "rope_freqs.weight");
-    for (uint32_t il = 0; il < o->n_layer; il++) {
-        add_tensor(f, f32, AROUND_ONE, 0, 1, d, "blk.%u.attn_norm.weight", il);
-        for (size_t i = 0; i < sizeof mats / sizeof *mats; i++) {
-            char name[64];
-
-            snprintf(name, sizeof name, "blk.%u.%s.weight", il, mats[i].name);
-            add_matrix(f, o, mats[i].deviation, mats[i].n_out, mats[i].n_in, name);
-        }
-        add_tensor(f, f32, AROUND_ONE, 0, 1, d, "blk.%u.ffn_norm.weight", il);
+    if (o->longrope) {
+        add_tensor(f, f32, AROUND_ONE, 0, 1, o->head_dim / 2, "rope_factors_short.weight");
+        add_tensor(f, f32, RAMP, 0, 1, o->head_dim / 2, "rope_factors_long.weight");
     }
+    for (uint32_t il = 0; il < o->n_layer; il++)
+        add_layer(f, o, il);
 }
 
 /* ---- options ------------------------------------------------------------------------- */
@@ -301,6 +475,7 @@ static void set_shape(struct options *o, const char *name)
         if (!strcmp(shapes[i].name, name)) {
             *o = shapes[i].o;
             o->type = "f16";
+            o->arch = o->arch ? o->arch : "llama";
             o->version = 3;
             o->alignment = 32;
             o->filter_layer = NONE;
@@ -313,11 +488,13 @@ static void set_shape(struct options *o, const char *name)
 /* --shape first, wherever it stands: it sets the rest. */
 static const char *parse(struct options *o, int argc, char **argv, const char **damage)
 {
-    enum { SHAPE = N_NUMBERS, TYPE, BREAK, LIST };
-    struct option rows[N_NUMBERS + 5] = {
+    enum { SHAPE = N_NUMBERS, TYPE, ARCH, BREAK, WITHOUT, LIST };
+    struct option rows[N_NUMBERS + 7] = {
         [SHAPE] = { "shape", required_argument, NULL, SHAPE },
         [TYPE]  = { "type", required_argument, NULL, TYPE },
+        [ARCH]  = { "arch", required_argument, NULL, ARCH },
         [BREAK] = { "break", required_argument, NULL, BREAK },
+        [WITHOUT] = { "without", required_argument, NULL, WITHOUT },
         [LIST]  = { "list-breaks", no_argument, NULL, LIST },
     };
     int c;
@@ -342,8 +519,12 @@ static const char *parse(struct options *o, int argc, char **argv, const char **
                 continue;
             if (c == TYPE)
                 o->type = optarg;
+            else if (c == ARCH)
+                o->arch = optarg;
             else if (c == BREAK)
                 *damage = optarg;
+            else if (c == WITHOUT)
+                o->without = optarg;
             else if (c < (int)N_NUMBERS)
                 *(uint32_t *)(void *)((char *)o + numbers[c].at) =
                     number(numbers[c].name, optarg);
@@ -363,6 +544,10 @@ int main(int argc, char **argv)
     const char    *damage = NULL;
     const char    *path = parse(&o, argc, argv, &damage);
 
+    if (!o.experts) {
+        o.experts = 4;
+        o.used = 2;
+    }
     if (!o.n_vocab)
         o.n_vocab = MIN_VOCAB;
     if (o.n_vocab < MIN_VOCAB)
@@ -376,7 +561,9 @@ int main(int argc, char **argv)
     f.seed = o.seed;
     add_metadata(&f, &o);
     add_tensors(&f, &o);
-    if (damage && !break_file(&f, damage))
+    if (o.without)
+        find_tensor(&f, o.without)->hidden = true;
+    if (damage && !break_file(&f, o.arch, damage))
         die("no damage %s; see --list-breaks", damage);
     if (o.n_parts)
         write_parts(&f, path, o.n_parts);

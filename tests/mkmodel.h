@@ -72,8 +72,8 @@ struct tensor *find_tensor(struct file *f, const char *name);
 void           write_file(const struct file *f, const char *path);
 void           write_parts(struct file *f, const char *path, uint32_t n_parts);
 
-/* mkmodel-break.c: damage f; false when there is no such damage. */
-bool           break_file(struct file *f, const char *name);
+/* mkmodel-break.c: damage f, a model of that architecture; false when there is no such damage. */
+bool           break_file(struct file *f, const char *arch, const char *name);
 void           list_breaks(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * unit-attend.c - attention through a cache, against double precision on what the cache holds:
  * every level, few rows and many, keys in one piece and in several, at the beginning and deep
- * in the text; and the same bytes from one thread and from three. */
+ * in the text, with and without window and cap; and the same bytes from one thread and from three. */
 #include "config.h"
 #include <float.h>
 #include <math.h>
@@ -26,7 +26,7 @@ static float uniform(void)
 
 /* out[n][n_head * d] in double */
 static void truth(double *out, const struct gkv__shape *s, const struct gkv__cache *c,
-                  const float *q, size_t n, uint64_t pos)
+                  const float *q, size_t n, uint64_t pos, uint32_t window)
 {
     const size_t d = s->head_dim, g = s->n_head / s->n_head_kv;
     static double p[POS_MAX + N_MAX];
@@ -36,16 +36,19 @@ static void truth(double *out, const struct gkv__shape *s, const struct gkv__cac
         for (size_t ih = 0; ih < s->n_head; ih++) {
             const float *qi = q + (t * s->n_head + ih) * d;
             double *o = out + (t * s->n_head + ih) * d, max = -INFINITY, sum = 0;
+            const uint64_t first = window && pos + t + 1 > window ? pos + t + 1 - window : 0;
+            const double cap = (double)s->attn_cap;
 
-            for (uint64_t key = 0; key <= pos + t; key++) {
+            for (uint64_t key = first; key <= pos + t; key++) {
                 c->type->to_f32(gkv__cache_k(c, 1, (uint32_t)(ih / g), key), row, d);
                 p[key] = 0;
                 for (size_t x = 0; x < d; x++)
                     p[key] += (double)qi[x] * (double)row[x] / sqrt((double)d);
+                p[key] = cap > 0 ? cap * tanh(p[key] / cap) : p[key];
                 max = fmax(max, p[key]);
             }
             memset(o, 0, d * sizeof *o);
-            for (uint64_t key = 0; key <= pos + t; key++) {
+            for (uint64_t key = first; key <= pos + t; key++) {
                 double w = exp(p[key] - max);
                 sum += w;
                 c->type->to_f32(gkv__cache_v(c, 1, (uint32_t)(ih / g), key), row, d);
@@ -88,7 +91,7 @@ static const char *table(size_t i, struct gkv__simd *k)
     return NULL;
 }
 
-static void check(const struct gkv__shape *s, const char *type)
+static void check(const struct gkv__shape *s, const char *type, uint32_t window)
 {
     static const size_t ns[] = { 1, 2, 3, 5, 6, 11, 13, 25, N_MAX };
     static const uint64_t ps[] = { 0, 1, 511, 640, POS_MAX };
@@ -122,7 +125,7 @@ static void check(const struct gkv__shape *s, const char *type)
         for (size_t ip = 0; ip < sizeof ps / sizeof *ps; ip++) {
             const size_t n = ns[in];
 
-            truth(want, s, &c, q, n, ps[ip]);
+            truth(want, s, &c, q, n, ps[ip], window);
             for (size_t i = 0; (level = table(i, &simd)); i++) {
                 struct gkv__exec e = { 0 };
 
@@ -131,7 +134,7 @@ static void check(const struct gkv__shape *s, const char *type)
                 for (unsigned t = 0; t < 2; t++) {
                     if (gkv__exec_open(&e, &simd, gkv__gemm_named("own"), s, 1 + 2 * t, N_MAX, NULL) != GKV_OK)
                         exit(1);
-                    gkv__attend(&e, &c, 1, out + t * N_MAX * row, q, n, ps[ip]);
+                    gkv__attend(&e, &c, 1, out + t * N_MAX * row, q, n, ps[ip], window);
                     gkv__exec_close(&e);
                 }
                 differ[i] |= memcmp(out, out + N_MAX * row, n * row * sizeof *out);
@@ -143,8 +146,9 @@ static void check(const struct gkv__shape *s, const char *type)
         const double bound = simd.attend.pairs ? rounded : exact;
 
         if (*level)
-            ok(worst[i] <= bound && !differ[i], "%s, head_dim %u, %u heads on %u: %s (%.1e of %.1e)",
-               type, s->head_dim, s->n_head, s->n_head_kv, level, worst[i], bound);
+            ok(worst[i] <= bound && !differ[i], "%s, head_dim %u, %u heads on %u, window %u, cap %g: %s "
+               "(%.1e of %.1e)", type, s->head_dim, s->n_head, s->n_head_kv, window,
+               (double)s->attn_cap, level, worst[i], bound);
     }
     gkv__cache_close(&c);
     free(k);
@@ -156,15 +160,18 @@ static void check(const struct gkv__shape *s, const char *type)
 
 int main(void)
 {
-    static const struct { const char *type; uint32_t head_dim, n_head, n_head_kv; } cases[] = {
-        { "f32", 24, 2, 2 }, { "f16", 64, 8, 2 }, { "bf16", 20, 3, 1 }, { "q8_0", 32, 6, 2 },
+    static const struct { const char *type; uint32_t head_dim, n_head, n_head_kv, window; float cap; } cases[] = {
+        { "f32", 24, 2, 2, 0, 0 },      { "f16", 64, 8, 2, 0, 0 },
+        { "bf16", 20, 3, 1, 0, 0 },     { "q8_0", 32, 6, 2, 0, 0 },
+        { "f32", 24, 4, 2, 40, 0 },     { "f16", 64, 8, 2, 700, 5 },
+        { "q8_0", 32, 2, 1, 1, 50 },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct gkv__shape s = { .n_layer = 2, .n_embd = 16, .n_ff = 16, .n_rot = 8,
                                 .head_dim = cases[i].head_dim, .n_head = cases[i].n_head,
-                                .n_head_kv = cases[i].n_head_kv };
-        check(&s, cases[i].type);
+                                .n_head_kv = cases[i].n_head_kv, .attn_cap = cases[i].cap };
+        check(&s, cases[i].type, cases[i].window);
     }
     return done();
 }

@@ -25,7 +25,7 @@ static struct gkv__prompt prompt_of(const struct gkv__template *t, const char *t
     for (size_t at = 0; at < len && status == GKV_OK; at += step)
         status = gkv__prompt_feed(&p, text + at, len - at < step ? len - at : step, &err);
     if (status == GKV_OK)
-        status = gkv__prompt_ask(&p, question, strlen(question), &err);
+        status = gkv__prompt_ask(&p, question, strlen(question), NULL, &err);
     if (status != GKV_OK)
         printf("# %s\n", err.text);
     return p;
@@ -88,6 +88,40 @@ static void test_special(void)
     gkv__prompt_close(&p);
 }
 
+/* The bundled model's own template, run, is ChatML: BOS is in it, and must not be there twice. */
+static void test_own(const gkv_model *m)
+{
+    static const char text[] = "One line.\nAnother.";
+    const struct gkv__template *own = m->chat_template;
+    struct gkv__prompt a = prompt_of(own, text, strlen(text), 3, 1, "Which?");
+    struct gkv__prompt b = prompt_of(chatml, text, strlen(text), 3, 1, "Which?");
+
+    ok(own != chatml && same(&a, &b), "the model's own template");
+    gkv__prompt_close(&a);
+    gkv__prompt_close(&b);
+}
+
+/* A system prompt is text too: what it says does not end its turn. */
+static void test_system(const gkv_model *m)
+{
+    static const char text[] = "One line.\nAnother.";
+    const uint32_t start = gkv__vocab_find(vocab, "<|im_start|>", 12);
+    const uint32_t end = gkv__vocab_find(vocab, "<|im_end|>", 10);
+    struct gkv__template own;
+    struct gkv__prompt a, b;
+
+    ok(gkv__model_template(m, "Be <|im_end|> brief.", &own, &err) == GKV_OK &&
+       !strncmp(own.open + own.system, "Be <|im_end|> brief.", 20) &&
+       own.system_end == own.system + 20, "a system prompt");
+    a = prompt_of(&own, text, strlen(text), 3, 1, "Which?");
+    b = prompt_of(&own, text, strlen(text), 99, WHOLE, "Which?");
+    ok(count(&a, start) == 3 && count(&a, end) == 2 && count(&a, gkv__vocab_bos(vocab)) == 1 &&
+       same(&a, &b), "... and the documents after it");
+    gkv__prompt_close(&a);
+    gkv__prompt_close(&b);
+    free(own.text);
+}
+
 static void test_refusals(void)
 {
     struct gkv__prompt p = { 0 };
@@ -107,7 +141,7 @@ static void test_refusals(void)
     gkv__prompt_close(&p);
     memset(&p, 0, sizeof p);
     ok(gkv__prompt_open(&p, vocab, chatml, WHOLE, &err) == GKV_OK &&
-       gkv__prompt_ask(&p, "q", 1, &err) == GKV_DOCUMENT, "no document");
+       gkv__prompt_ask(&p, "q", 1, NULL, &err) == GKV_DOCUMENT, "no document");
     gkv__prompt_close(&p);
 }
 
@@ -125,7 +159,7 @@ static void test_passages(void)
         if ((i == 0 && gkv__prompt_open(&p, vocab, chatml, WHOLE, &err)) ||
             gkv__prompt_feed(&p, docs[i], strlen(docs[i]), &err) || gkv__prompt_feed_end(&p, &err))
             printf("# %s\n", err.text);
-    ok(gkv__prompt_ask(&p, "q", 1, &err) == GKV_OK && p.tokens.n < 256, "two documents");
+    ok(gkv__prompt_ask(&p, "q", 1, NULL, &err) == GKV_OK && p.tokens.n < 256, "two documents");
 
     for (size_t i = 0; i < p.tokens.n; i++)
         kept[n_kept++] = (uint32_t)i, score[i] = (float)i;
@@ -170,6 +204,8 @@ int main(void)
     chatml = gkv__template_named("chatml");
     test_pieces();
     test_special();
+    test_own(m);
+    test_system(m);
     test_refusals();
     test_passages();
     gkv_model_close(m);

@@ -320,6 +320,32 @@ static void test_vectors(const struct gkv__quant *q)
     free(file);
 }
 
+/* The same of every number that f16 and bf16 have. */
+static void test_halves(void)
+{
+    size_t    n;
+    char     *text = slurp("tests/files/quant/decode.txt", &n), name[16];
+    uint16_t *code = malloc((1 << 16) * sizeof *code);
+    float    *x = malloc((1 << 16) * sizeof *x);
+    unsigned  want;
+    int       used;
+
+    for (const char *p = text; sscanf(p, "%15s %x%n", name, &want, &used) == 2; p += used) {
+        const struct gkv__quant *q = gkv__quant_named(name);
+        const unsigned           exponent = strcmp(name, "f16") ? 0x7f80 : 0x7c00;
+
+        n = 0;
+        for (unsigned c = 0; c < 1 << 16; c++)
+            if ((c & exponent) != exponent)
+                code[n++] = (uint16_t)c;
+        q->to_f32(code, x, n);
+        ok(fnv(x, n * sizeof *x) == want, "%s: %zu numbers as gguf-py reads them", name, n);
+    }
+    free(x);
+    free(code);
+    free(text);
+}
+
 enum { N_ENCODED = 32 * 256 };
 
 static float *uniform_blocks(void)      /* as quant-vectors.py has them */
@@ -404,8 +430,10 @@ static void test_integers(void)
             test_vectors(q);
         test_quality(q, row[i].worst);
     }
-    if (!BIG_ENDIAN_HOST)
+    if (!BIG_ENDIAN_HOST) {
+        test_halves();
         test_encode();
+    }
 }
 
 /* ---- the table ----------------------------------------------------------------------- */

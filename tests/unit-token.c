@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "src/token-pre.h"
 #include "src/token.h"
 #include "src/unicode.h"
 #include "tests/tap.h"
@@ -123,20 +124,38 @@ static bool gives(const struct gkv__vocab *v, const char *text, bool plain,
 
 #define IDS(...) ((const uint32_t[]){ __VA_ARGS__, GKV__NO_TOKEN })
 
-/* The lengths add up to the text; with well-formed text so do the bytes of the tokens. */
+/* Is text[0..n) what the token's own text p[0..m) stands for?  In a vocabulary that spells
+ * spaces as U+2581, that character of a document is one too. */
+static bool stands_for(const char *p, size_t m, const char *text, size_t n, bool spm)
+{
+    while (m > 0 && n > 0) {
+        size_t k = spm && n >= 3 && memcmp(text, "\xe2\x96\x81", 3) == 0 && *p == ' ' ? 3 : 1;
+
+        if (k == 1 && *p != *text)
+            return false;
+        p++, m--;
+        text += k, n -= k;
+    }
+    return m == 0 && n == 0;
+}
+
+/* The lengths add up to the text; with well-formed text, or tokens for bytes, so do the bytes
+ * of the tokens. */
 static bool round_trip(const struct gkv__vocab *v, const char *text, size_t len,
                        bool formed)
 {
     struct gkv__tokens t = tokens(v, text, len, true);
+    bool               spm = !strcmp(gkv__vocab_kind(v), "spm");
     size_t             at = 0;
     bool               good = true;
 
     for (size_t i = 0; i < t.n && good; i++) {
-        char   piece[512];
-        size_t n = gkv__token_text(v, t.id[i], true, piece, sizeof piece);
+        char   piece[513];
+        size_t n = gkv__token_text_after(v, i ? t.id[i - 1] : GKV__NO_TOKEN, t.id[i], true, piece,
+                                         sizeof piece);
 
-        good = t.len[i] <= len - at && n <= sizeof piece &&
-               (!formed || (n == t.len[i] && memcmp(piece, text + at, n) == 0));
+        good = t.len[i] <= len - at && n < sizeof piece &&
+               (!(formed || spm) || stands_for(piece, n, text + at, t.len[i], spm));
         at += t.len[i];
     }
     good = good && at == len;
@@ -471,6 +490,7 @@ struct recipe {                 /* NULL or 0: as a sound vocabulary has it */
     const char *token[12];      /* after the 256 bytes; spelled as in a file, type first:
                                  * "1ab" is an ordinary token */
     const char *merge[12];
+    float       score[12];      /* of these tokens; model "llama" has scores, and no merges */
     const char *bad;            /* what to get wrong */
     uint32_t    eos;
 };
@@ -508,12 +528,16 @@ static void put_array(struct buffer *b, const char *key, uint32_t type, uint64_t
     put(b, n, 8);
 }
 
-/* GPT-2's spelling of a byte. */
-static const char *spelled(unsigned c)
+/* GPT-2's spelling of a byte, or SentencePiece's. */
+static const char *spelled(unsigned c, bool spm)
 {
-    static char s[5];
+    static char s[8];
     uint32_t    cp = c;
 
+    if (spm) {
+        snprintf(s, sizeof s, "<0x%02X>", c);
+        return s;
+    }
     if (c <= 0x20)
         cp = c + 0x100;
     else if (c >= 0x7f && c <= 0xa0)
@@ -529,6 +553,7 @@ static gkv_status make(struct model *m, const struct recipe *r, gkv_error *err)
     static struct buffer b;
     const char          *bad = r->bad ? r->bad : "", *tmp = getenv("TMPDIR");
     char                 path[PATH_BYTES];
+    const bool           spm = r->model && !strcmp(r->model, "llama");
     size_t               n_tokens = 256, n_merges = 0;
     gkv_status           status;
     int                  fd;
@@ -560,7 +585,7 @@ static gkv_status make(struct model *m, const struct recipe *r, gkv_error *err)
             put_str(&b, i < 256 ? !strcmp(bad, "a byte is missing") && i == 'x' ? "xx"
                                 : !strcmp(bad, "an empty token") && i == 0xff ? ""
                                 : !strcmp(bad, "broken UTF-8") && i == 0xff ? "\xff"
-                                : spelled(i) : r->token[i - 256] + 1);
+                                : spelled(i, spm) : r->token[i - 256] + 1);
     }
     if (!strcmp(bad, "types are strings")) {
         put_array(&b, "tokenizer.ggml.token_type", GKV__STR, n_tokens);
@@ -571,9 +596,23 @@ static gkv_status make(struct model *m, const struct recipe *r, gkv_error *err)
 
         put_array(&b, "tokenizer.ggml.token_type", GKV__I32, n);
         for (size_t i = 0; i < n; i++)
-            put(&b, i < 256 ? 1 : (uint32_t)(r->token[i - 256][0] - '0'), 4);
+            put(&b, i < 256 ? spm ? 6 : 1 : (uint32_t)(r->token[i - 256][0] - '0'), 4);
     }
-    if (!strcmp(bad, "merges are one string")) {
+    if (spm && strcmp(bad, "no scores")) {
+        size_t n = n_tokens - !strcmp(bad, "a score is missing");
+
+        put_array(&b, "tokenizer.ggml.scores", GKV__F32, n);
+        for (size_t i = 0; i < n; i++) {
+            float    score = i < 256 ? 0 : r->score[i - 256];
+            uint32_t bits;
+
+            memcpy(&bits, &score, sizeof bits);
+            put(&b, i == 3 && !strcmp(bad, "a score is no number") ? 0x7fc00000 : bits, 4);
+        }
+    }
+    if (spm) {
+        ;
+    } else if (!strcmp(bad, "merges are one string")) {
         put_key(&b, "tokenizer.ggml.merges", GKV__STR);
         put_str(&b, "a b");
     } else if (strcmp(bad, "no merges")) {
@@ -609,11 +648,13 @@ static void check_refusals(void)
         const char   *says;
     } row[] = {
         { { .bad = "no model" },             GKV_FORMAT, "tokenizer.ggml.model" },
-        { { .model = "llama" },              GKV_UNSUPPORTED, "\"llama\"" },
+        { { .model = "llama", .bad = "a byte is missing" }, GKV_FORMAT, "byte 0x78" },
+        { { .model = "llama", .bad = "no scores" }, GKV_FORMAT, "scores" },
+        { { .model = "llama", .bad = "a score is missing" }, GKV_FORMAT, "scores" },
+        { { .model = "llama", .bad = "a score is no number" }, GKV_FORMAT, "token 3 " },
+        { { .model = "t5" },                 GKV_UNSUPPORTED, "\"t5\"" },
         { { .model = "\x1b[31mred" },        GKV_UNSUPPORTED, "?[31mred" },
-        { { .pre = "tekken" },               GKV_UNSUPPORTED, "\"tekken\"" },
-        { { .pre = "default" },              GKV_UNSUPPORTED, "\"default\"" },
-        { { .bad = "no pre" },               GKV_UNSUPPORTED, "\"default\"" },
+        { { .pre = "sanskrit" },             GKV_UNSUPPORTED, "\"sanskrit\"" },
         { { .bad = "no tokens" },            GKV_FORMAT, "tokens" },
         { { .bad = "tokens are numbers" },   GKV_FORMAT, "tokens" },
         { { .bad = "types are strings" },    GKV_FORMAT, "token_type" },
@@ -641,7 +682,8 @@ static void check_refusals(void)
 
 static void check_odd(void)
 {
-    static const char *const harmless[] = { "no types", "an empty token", "broken UTF-8" };
+    static const char *const harmless[] = { "no types", "an empty token", "broken UTF-8",
+                                            "no pre" };
     gkv_error                err;
     struct model             m;
     char                     buf[64];
@@ -711,6 +753,77 @@ static void check_odd(void)
     close_model(&m);
 }
 
+/* SentencePiece's way. */
+static void check_spm(void)
+{
+    gkv_error    err;
+    struct model m;
+
+    make(&m, &(struct recipe){ .model = "llama", .token = { "1\xe2\x96\x81", "1a", "1b", "1c",
+         "1ab", "1bc", "1abc", "1\xe2\x96\x81""a", "3<s>", "4<u>" },
+         .score = { -9, -9, -9, -9, -1, -2, -3, -4, 0, 0 } }, &err);
+    ok(gives(m.v, "abc", true, IDS(256, 262)) && gives(m.v, "bca", true, IDS(256, 261, 257)),
+       "spm: the highest score first");
+    ok(gives(m.v, "a a", true, IDS(263, 263)) && gives(m.v, "ac", true, IDS(263, 259)) &&
+       gives(m.v, "", true, IDS(GKV__NO_TOKEN)), "spm: a space in front, if there is text");
+    ok(gives(m.v, "a\xe2\x96\x81""a", true, IDS(263, 263)), "spm: U+2581 is a space");
+    ok(gives(m.v, "ax\xc3\xa9", true, IDS(263, 'x', 0xc3, 0xa9)), "spm: bytes of the unknown");
+    ok(gives(m.v, "<s>a<u>ab", true, IDS(256, '<', 's', '>', 257, 265, 256, 260)) &&
+       gives(m.v, "<s>a<u>ab", false, IDS(264, 263, 265, 256, 260)),
+       "spm: a space after special tokens");
+    check_made(m.v, "spm");
+    close_model(&m);
+
+    make(&m, &(struct recipe){ .model = "llama", .token = { "1\xe2\x96\x81", "1a", "1aa",
+         "1aaaa", "1\xc3\xa9\xc3\xa9", "1<0x41>", "1b\xc3\xa9" },
+         .score = { 0, 0, 1, 1, 2, 3, 2 } }, &err);
+    ok(gives(m.v, "aaaaaaa", true, IDS(256, 259, 258, 257)), "spm: equal scores, leftmost first");
+    ok(gives(m.v, "b\xc3\xa9\xc3\xa9", true, IDS(256, 262, 0xc3, 0xa9)) &&
+       gives(m.v, "\xc3\xa9\xc3\xa9", true, IDS(256, 260)),
+       "spm: characters that are no token can merge");
+    ok(gives(m.v, "<0x41>", true, IDS(256, '<', '0', 'x', '4', '1', '>')),
+       "spm: a byte's name is text");
+    close_model(&m);
+}
+
+/* build-aux/pre-vectors.py says what a line is. */
+static void check_words(void)
+{
+    size_t len, cases = 0, bad = 0;
+    char  *all = slurp(path_in(srcdir, "tests/files/token/words.txt"), &len), *line, *rest;
+
+    if (!all) {
+        ok(0, "tests/files/token/words.txt is missing");
+        return;
+    }
+    for (line = strtok_r(all, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest), cases++) {
+        char                  *name = strtok(line, " "), *hex = strtok(NULL, " "), *word;
+        const struct gkv__pre *pre = gkv__pre_find((struct gkv__str){ name, strlen(name) });
+        size_t                 n = strlen(hex) / 2, at = 0;
+        uint8_t               *text = must(malloc(n));
+
+        for (size_t i = 0; i < n; i++) {
+            unsigned byte = 0;
+
+            sscanf(hex + 2 * i, "%2x", &byte);
+            text[i] = (uint8_t)byte;
+        }
+        while (pre && at < n && (word = strtok(NULL, " "))) {
+            size_t want = strtoul(word, NULL, 10), got = pre->word(text + at, text + n);
+
+            if (want != got) {
+                printf("# %s %s: %zu bytes at %zu, not %zu\n", name, hex, got, at, want);
+                break;
+            }
+            at += want;
+        }
+        bad += at != n;
+        free(text);
+    }
+    free(all);
+    ok(cases > 1000 && bad == 0, "words of pre-tokenizers: %zu texts, %zu differ", cases, bad);
+}
+
 static void check_unicode(void)
 {
     static const struct {
@@ -754,11 +867,17 @@ static void check_unicode(void)
        gkv__uc_class(0x2164) == GKV__UC_NUMBER &&
        gkv__uc_class(0x10ffff) == GKV__UC_OTHER &&
        gkv__uc_class(UINT32_MAX) == GKV__UC_OTHER, "gkv__uc_class");
+    ok(gkv__uc_kind('A') == GKV__UC_UPPER && gkv__uc_kind(0x1c5) == GKV__UC_UPPER &&
+       gkv__uc_kind('a') == GKV__UC_LOWER && gkv__uc_kind(0x2b0) == GKV__UC_CASELESS &&
+       gkv__uc_kind(0x4e00) == GKV__UC_CASELESS && gkv__uc_kind(0x301) == GKV__UC_MARK &&
+       gkv__uc_kind('!') == GKV__UC_PUNCT && gkv__uc_kind('+') == GKV__UC_REST,
+       "gkv__uc_kind");
 }
 
 int main(void)
 {
-    static const char *const corpus[] = { "gpt-2", "llama-bpe", "qwen2" };
+    static const char *const corpus[] = { "gpt-2", "llama-bpe", "qwen2", "llama-spm", "phi-3",
+                                          "mistral-v1", "mistral-v3" };
     static char              beside[PATH_BYTES];
     struct model             m;
     gkv_error                err;
@@ -770,10 +889,12 @@ int main(void)
     shared = shared ? shared : beside;
 
     check_unicode();
+    check_words();
     if (BIG_ENDIAN_HOST)
         return done();
     check_refusals();
     check_odd();
+    check_spm();
 
     if (open_model(&m, path_in(srcdir, "data/gemkv-mini-q8_0.gguf"), &err) == GKV_OK) {
         check_mini(m.v);

@@ -13,3 +13,6 @@ for type in q4_1 q5_0 q5_1 q2_k q3_k q4_k q5_k q6_k iq4_nl iq4_xs; do
     GEMKV_CPU= gemkv ask -q -m m.gguf -f text $small 'Which key?' >answer || echo "$type: $?"
     test -s answer && echo "$type answers"
 done
+# one that is known but not computed with is refused by name
+"$mkmodel" --break=type-iq2_s known.gguf
+t info known.gguf

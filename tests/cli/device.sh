@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The second pass on a device: gpu/null, which is told when to break.  f16 weights and products
+# in f32 leave nothing that could make another answer.
+test -f "$plugins/gemkv-null.so" || skip "no shared libraries in this build"
+GEMKV_PLUGIN_DIR=$plugins
+export GEMKV_PLUGIN_DIR
+ask() { gemkv ask -f text -k 80 -n 8 "$@" "What is the pass key?"; }
+ask -q --device cpu >cpu
+same() { cmp -s - cpu && echo "same answer: $*"; }
+device() { sed -n 's/.*\("device": "[^"]*"\).*/\1/p'; }
+
+ask -q --device null | same null
+ask -q --device null:1 | same null:1
+GEMKV_NULL_RESIDENT=2 ask -q --device null | same null, not all layers there
+GEMKV_NULL_BLOCK=7 ask -q --device null | same blocks of 7
+GEMKV_NULL_SLEEP=5 ask -q --device null | same slow upload
+ask --device null --json | sed 's/.*\("device":.*\), "cpu":.*/\1/' | mask
+ask --device null -v 2>&1 >/dev/null | grep -e 'on null' -e 'upload' | mask
+
+# sampling takes logits, not the best token
+ask -q --device cpu --temperature 1 --seed 7 >sampled
+ask -q --device null --temperature 1 --seed 7 | cmp - sampled && echo "same samples"
+
+# before there is a device: an error, if it was asked for
+for at in count describe open plan; do
+    GEMKV_NULL_FAIL=$at ask --device null -q
+    echo "[$?] $at"
+done
+GEMKV_NULL_ABI=99 ask --device null -q 2>err
+echo "[$?] another ABI"
+sed 's/: \/.*\//: .../' err
+ask --device null:2 -q; echo "[$?] null:2"
+ask --device null --gpu-memory 1K -q; echo "[$?] little memory"
+ask --device null --kv-type bf16 -q; echo "[$?] bf16"
+ask --device nil -q; echo "[$?] nil"
+GEMKV_PLUGIN_DIR=/nowhere ask --device cuda -q; echo "[$?] cuda"
+GEMKV_PLUGIN_DIR=. ask --device null -q; echo "[$?] a folder that is not absolute"
+
+# ... and by itself the CPU, with the reason for those who ask
+mkdir dir
+cp "$plugins/gemkv-null.so" dir/gemkv-cuda.so
+GEMKV_PLUGIN_DIR=$PWD/dir
+ask --json | device
+ask -q | same auto
+for at in open plan; do
+    GEMKV_NULL_FAIL=$at ask -v 2>err | same auto, $at
+    grep -e warning -e 'on the CPU' err
+done
+GEMKV_NULL_FAIL=plan ask --json | device
+GEMKV_NULL_RESIDENT=2 ask -v 2>&1 >/dev/null | grep 'on the CPU'
+ask -v --kv-type bf16 2>&1 >/dev/null | grep 'on the CPU'
+: >dir/gemkv-cuda.so
+ask -q | same auto, a plugin that is none
+
+# after that: a warning, and the CPU goes on
+GEMKV_PLUGIN_DIR=$plugins
+for at in upload upload:7 ready reserve prefill prefill:1 step step:5; do
+    GEMKV_NULL_FAIL=$at ask --device null 2>err | same $at
+    grep warning err
+done
+GEMKV_NULL_FAIL=step:3 ask --device null --json | device
+GEMKV_NULL_FAIL=step:3 ask --device null --json | sed 's/.*\("warning": "[^"]*"\).*/\1/'
+
+# a run that is stopped while the upload goes on ends soon
+GEMKV_NULL_SLEEP=400 timeout 8 gemkv ask -q -f text -k 3 --device null question 2>err
+echo "[$?] refused while uploading"
+
+# whoever only selects needs none
+gemkv select --device null -f text -k 200 "What is the pass key?" --json | device
+gemkv info --devices | sed "s|$plugins|...|"
+
+# what the layer over there does not have is said, and computed here unless the device was asked for
+for arch in qwen2 gemma2 qwen3; do
+    "$mkmodel" --arch=$arch $arch.gguf
+    t ask -q -f text -k 80 --device null -m $arch.gguf question
+    cp "$plugins/gemkv-null.so" dir/gemkv-cuda.so
+    GEMKV_PLUGIN_DIR=$PWD/dir gemkv ask -v -f text -k 80 -n 2 -m $arch.gguf question 2>&1 >/dev/null |
+        grep 'on the CPU'
+done

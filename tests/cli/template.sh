@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# the model's own template is run; one that cannot be is a warning that names what is used
+edit() { sed "$1" tiny.gguf >edited.gguf; }
+ask() { gemkv ask -f text $small -m edited.gguf "$@" 'Which key?' 2>&1 >/dev/null | grep template; }
+template() { gemkv info edited.gguf | sed -n 's/^template  *//p'; }
+edit 's/{% for message in /{% fro message in /'
+ask
+ask -v | tail -n 1 | sed "s/.*, //"
+ask --template plain
+template
+gemkv info --json edited.gguf | grep -o '"template.*_problem": "[^"]*"'
+# nor is its family known
+edit 's/{% for message in /{% fro message in /; s/im_start/im_strat/g'
+ask
+template
+# not the family's, but understood
+edit 's/im_start/im_strat/g'
+ask
+template
+gemkv ask -f text $small -m edited.gguf 'Which key?' >one 2>/dev/null
+gemkv ask -f text $small 'Which key?' >two 2>/dev/null
+cmp -s one two && echo same
+# a system prompt
+gemkv ask -q -f text $small 'Which key?' --system 'Be brief.' >two && test -s two && echo 'answers'
+t ask -q -f text --system x --raw q
+t ask -q -f text --system x --template plain q
+edit "s/message\['role'\]/messages[9].xyz/"
+t ask -q -f text -m edited.gguf --system x q

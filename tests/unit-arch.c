@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * unit-arch.c - every architecture: a sound model opens and says what it is; damaged ones are
+ * refused, or opened where the damage is in weights, and never more than that. */
+#include "config.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "src/model.h"
+#include "tests/tap.h"
+
+static char dir[256], path[300];
+static const char *mkmodel;
+
+/* What it must not open without, and what it says of itself; "" ends the tensors. */
+static const struct {
+    const char *name, *options, *rope, *tensors[8];
+    uint32_t    window[4];              /* of its layers */
+} archs[] = {
+    { "llama", "--rope-freqs=1", "llama3", { "attn_q.weight", "attn_norm.weight", "" }, { 0 } },
+    { "llama", "--linear=4 --window=8", "linear", { "ffn_gate.weight", "" }, { 8, 8, 8, 8 } },
+    { "qwen2", "", "none", { "attn_q.bias", "attn_k.bias", "attn_v.bias", "" }, { 0 } },
+    { "qwen3", "--yarn=4 --heads=2", "yarn", { "attn_q_norm.weight", "attn_k_norm.weight", "" }, { 0 } },
+    { "phi3", "--longrope=64 --window=99", "longrope", { "attn_qkv.weight", "ffn_up.weight", "" },
+      { 99, 99, 99, 99 } },
+    { "qwen3moe", "", "none", { "ffn_gate_inp.weight", "ffn_up_exps.weight", "attn_q_norm.weight", "" }, { 0 } },
+    { "gemma2", "--window=32 --tied=1", "none", { "post_attention_norm.weight", "post_ffw_norm.weight", "" },
+      { 32, 0, 32, 0 } },
+    { "gemma3", "--window=32 --linear=8", "linear",
+      { "attn_q_norm.weight", "post_attention_norm.weight", "post_ffw_norm.weight", "" },
+      { 32, 32, 32, 32 } },
+};
+
+enum { N_ARCHS = sizeof archs / sizeof *archs, N_LAYERS = 4, CHANCES = 200 };
+
+static uint32_t state = 1;
+
+static uint32_t chance(void)
+{
+    state ^= state << 13;
+    state ^= state >> 17;
+    state ^= state << 5;
+    return state;
+}
+
+static void bail(const char *what)
+{
+    printf("Bail out! %s: %s\n", what, strerror(errno));
+    exit(1);
+}
+
+static void make(size_t i, const char *more)
+{
+    char command[1024];
+
+    snprintf(command, sizeof command, "'%s' --ff=256 --arch=%s %s %s '%s'", mkmodel, archs[i].name,
+             archs[i].options, more, path);
+    if (system(command))
+        bail(command);
+}
+
+/* Opening and closing it.  Clear: one line, where it is refused. */
+static gkv_status try(bool *clear)
+{
+    gkv_model *m = NULL;
+    gkv_error err = { 0 };
+    gkv_status status = gkv_model_open(&m, path, 0, &err);
+
+    *clear = status == GKV_OK || (!m && err.status == status && *err.text && !strchr(err.text, '\n'));
+    gkv_model_close(m);
+    return status;
+}
+
+static void test_sound(size_t i)
+{
+    gkv_model *m;
+    gkv_model_info info;
+    gkv_error err = { 0 };
+    bool windows = true;
+
+    make(i, "");
+    if (gkv_model_open(&m, path, 0, &err) != GKV_OK) {
+        ok(0, "%s %s: %s", archs[i].name, archs[i].options, err.text);
+        return;
+    }
+    gkv_model_describe(m, &info);
+    for (uint32_t il = 0; il < N_LAYERS; il++)
+        windows &= m->layer[il].window == archs[i].window[il];
+    ok(!strcmp(info.architecture, archs[i].name) && !strcmp(info.rope, archs[i].rope) && windows,
+       "%s %s: rope %s", archs[i].name, archs[i].options, info.rope);
+    gkv_model_close(m);
+}
+
+/* What --list-breaks says.  A tokenizer of an unsupported kind is refused later. */
+static void test_breaks(size_t i)
+{
+    char line[256], name[32], want[32], who[16], option[64];
+    unsigned n = 0, bad = 0;
+    FILE *list;
+
+    snprintf(line, sizeof line, "'%s' --list-breaks", mkmodel);
+    list = popen(line, "r");
+    while (list && fgets(line, sizeof line, list)) {
+        gkv_status expected = GKV_FORMAT, status;
+        bool clear;
+
+        if (sscanf(line, "%31s %31s %15s", name, want, who) != 3)
+            bail("--list-breaks");
+        if (!strcmp(want, "GKV_UNSUPPORTED"))
+            expected = strcmp(who, "vocab") ? GKV_UNSUPPORTED : GKV_OK;
+        /* One kind of scaling hides another. */
+        if (!strncmp(name, "rope-", 5) && strcmp(archs[i].rope, "none"))
+            continue;
+        if (!strcmp(name, "experts") && !strcmp(archs[i].name, "qwen3moe"))
+            continue;                   /* which is where they belong */
+        snprintf(option, sizeof option, "--break='%s'", name);
+        make(i, option);
+        status = try(&clear);
+        n++;
+        if (status != expected || !clear) {
+            bad++;
+            printf("# %s: status %d, expected %d\n", name, status, expected);
+        }
+    }
+    if (!list || pclose(list))
+        bail("--list-breaks");
+    ok(!bad && n > 80, "%s %s: %u kinds of damage", archs[i].name, archs[i].options, n);
+}
+
+static void test_without(size_t i)
+{
+    for (const char *const *t = archs[i].tensors; **t; t++) {
+        char option[96];
+        bool clear;
+
+        snprintf(option, sizeof option, "--without=blk.2.%s", *t);
+        make(i, option);
+        ok(try(&clear) == GKV_FORMAT && clear, "%s: refused without %s", archs[i].name, *t);
+    }
+}
+
+/* One byte of all that stands before the weights becomes another. */
+static void test_chance(size_t i)
+{
+    const char *embd = "token_embd.weight";
+    unsigned refused = 0, unclear = 0;
+    char *file, *at;
+    size_t n, header;
+    FILE *f;
+
+    make(i, "");
+    f = fopen(path, "r+b");
+    if (!f || fseek(f, 0, SEEK_END))
+        bail(path);
+    n = (size_t)ftell(f);
+    file = malloc(n + 1);
+    rewind(f);
+    if (!file || fread(file, 1, n, f) != n)
+        bail(path);
+    for (at = file; (size_t)(at - file) + strlen(embd) < n && memcmp(at, embd, strlen(embd)); at++)
+        ;
+    header = (size_t)(at - file) + 2000;        /* the tensors' entries are behind it */
+    for (unsigned c = 0; c < CHANCES; c++) {
+        const size_t where = chance() % header;
+        const uint8_t byte = (uint8_t)chance();
+        bool clear;
+
+        if (pwrite(fileno(f), &byte, 1, (off_t)where) != 1)
+            bail(path);
+        refused += try(&clear) != GKV_OK;
+        unclear += !clear;
+        if (pwrite(fileno(f), file + where, 1, (off_t)where) != 1)
+            bail(path);
+    }
+    ok(!unclear, "%s %s: %u of %u random bytes in the header refused", archs[i].name, archs[i].options,
+       refused, CHANCES);
+    fclose(f);
+    free(file);
+}
+
+int main(void)
+{
+    const char *builddir = getenv("builddir"), *tmp = getenv("TMPDIR");
+    char beside[512];
+
+    if (BIG_ENDIAN_HOST)
+        return skip_all("big-endian machine");
+    snprintf(beside, sizeof beside, "%s/tests/mkmodel", builddir ? builddir : ".");
+    mkmodel = getenv("MKMODEL") ? getenv("MKMODEL") : beside;
+    snprintf(dir, sizeof dir, "%s/gemkv-arch-XXXXXX", tmp && strlen(tmp) < 100 ? tmp : "/tmp");
+    if (access(mkmodel, X_OK) || !mkdtemp(dir))
+        bail("mkmodel or a temporary directory");
+    snprintf(path, sizeof path, "%s/model.gguf", dir);
+    for (size_t i = 0; i < N_ARCHS; i++) {
+        test_sound(i);
+        test_breaks(i);
+        test_without(i);
+        test_chance(i);
+    }
+    remove(path);
+    ok(!rmdir(dir), "nothing is left behind");
+    return done();
+}

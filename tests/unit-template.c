@@ -1,0 +1,500 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * unit-template.c - chat templates: what jinja2 makes of them, byte for byte; what came out of
+ * messages stays marked; hostile and broken ones are refused. */
+#include "config.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "src/template-run.h"
+#include "src/template.h"
+#include "tests/file.h"
+#include "tests/tap.h"
+
+enum { MAX_MESSAGES = 8, NOW = 1722006245 };    /* 2024-07-26 15:04:05 */
+
+static gkv_error err;
+
+static uint64_t rng_state = 1;
+
+static uint32_t rng(void)       /* splitmix64 */
+{
+    uint64_t x = rng_state += UINT64_C(0x9e3779b97f4a7c15);
+
+    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (uint32_t)(x >> 32);
+}
+
+static uint64_t fnv(uint64_t h, const char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (uint8_t)p[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+#define FNV UINT64_C(0xcbf29ce484222325)
+
+/* In place, and NUL-terminated; "-" is empty. */
+static size_t unhex(char *s)
+{
+    const bool empty = *s == '-';
+    size_t     n = 0;
+
+    for (unsigned byte; !empty && s[2 * n] && sscanf(s + 2 * n, "%2x", &byte) == 1; n++)
+        s[n] = (char)byte;
+    s[n] = 0;
+    return n;
+}
+
+struct talk {
+    char                name[64];
+    struct gkv__message message[MAX_MESSAGES];
+    size_t              n;
+};
+
+static void add_message(struct talk *t, char *role, char *hex)
+{
+    t->message[t->n].role = role;
+    t->message[t->n].content_len = unhex(hex);
+    t->message[t->n++].content = hex;
+}
+
+static gkv_status render(const char *jinja, size_t len, const struct talk *t, const char *bos,
+                         const char *eos, bool answer, struct gkv__rendered *out)
+{
+    const struct gkv__chat chat = { .message = t->message, .n = t->n, .bos = bos, .eos = eos,
+                                    .answer_next = answer, .now = NOW };
+
+    err.text[0] = 0;
+    return gkv__chat_render(jinja, len, &chat, out, &err);
+}
+
+/* ---- jinja2 ----------------------------------------------------------------------------- */
+
+/* A template, mutated: bytes changed, taken out, said twice, or replaced by some of another. */
+static void mutate(const char *text, size_t len, const char *other, size_t other_len,
+                   const struct talk *t)
+{
+    char                *copy = malloc(2 * len + other_len + 1);
+    struct gkv__rendered out;
+    gkv_status           status;
+
+    memcpy(copy, text, len);
+    for (unsigned edits = 1 + rng() % 3; edits > 0 && len > 0; edits--) {
+        size_t at = rng() % len, n = rng() % 8;
+
+        n = n < len - at ? n : len - at;
+        switch (rng() % 4) {
+        case 0:
+            copy[at] = "{}%#-'\"|.()[]:,=~ \n\\09a\xc3"[rng() % 25];
+            break;
+        case 1:
+            memmove(copy + at, copy + at + n, len - at - n);
+            len -= n;
+            break;
+        case 2:
+            n = n < len / 4 ? n : len / 4;
+            memmove(copy + at + n, copy + at, len - at);
+            len += n;
+            break;
+        case 3:
+            n = n < other_len ? n : other_len;
+            memcpy(copy + at, other, n < len - at ? n : len - at);
+            break;
+        }
+    }
+    /* Exactly as long as it says, so that a sanitizer sees a byte read behind it. */
+    copy = realloc(copy, len ? len : 1);
+    status = render(copy, len, t, "<s>", "</s>", true, &out);
+    if (status != GKV_OK && (err.status != status || !err.text[0] ||
+                             (status != GKV_INVALID && status != GKV_UNSUPPORTED &&
+                              status != GKV_LIMIT)))
+        ok(0, "a mutant: status %d, \"%s\"", status, err.text);
+    gkv__rendered_free(&out);
+    free(copy);
+}
+
+static void test_jinja(void)
+{
+    size_t      size, cases = 0, bad = 0, mutants = 0, other_len = 0;
+    char       *all = slurp("tests/files/template/jinja.txt", &size), *rest, *other = NULL;
+    struct talk talk = { .n = 0 };
+
+    for (char *line = strtok_r(all, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        char                *in, *word = strtok_r(line, " ", &in), *text = strtok_r(NULL, " ", &in);
+        char                *want = strtok_r(NULL, " ", &in), *what = strtok_r(NULL, " ", &in);
+        struct gkv__rendered out;
+        size_t               len, n;
+        bool                 good;
+
+        if (!strcmp(word, "message")) {
+            add_message(&talk, text, want);
+            continue;
+        }
+        cases++;
+        len = unhex(text);
+        if (render(text, len, &talk, "<s>", "</s>", true, &out) != GKV_OK) {
+            good = !strcmp(want, "error") && (unhex(what), strstr(err.text, what)) &&
+                   !strncmp(err.text, "chat template, line ", 20);
+        } else {
+            n = unhex(want);
+            good = n == out.len && !memcmp(want, out.text, n);
+        }
+        if (!good) {
+            printf("# %s\n# got  %s\n# want %s\n", text, out.text ? out.text : err.text, want);
+            bad++;
+        }
+        gkv__rendered_free(&out);
+        for (int i = 0; i < 40; i++, mutants++)
+            mutate(text, len, other ? other : text, other ? other_len : len, &talk);
+        other = text;
+        other_len = len;
+    }
+    ok(cases > 60 && bad == 0, "jinja2: %zu templates, %zu differ", cases, bad);
+    ok(mutants > 2000, "%zu mutants are rendered or refused", mutants);
+    free(all);
+}
+
+/* ---- the templates of models ------------------------------------------------------------ */
+
+/* Is text[from..to) in one of the messages? */
+static bool was_said(const struct talk *t, const char *p, size_t n)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (memmem(t->message[i].content, t->message[i].content_len, p, n))
+            return true;
+    return false;
+}
+
+/* Ranges ascend, hold only what was said, and every letter of the last turn. */
+static bool well_marked(const struct talk *t, const struct gkv__rendered *r)
+{
+    const struct gkv__message *last = &t->message[t->n - 1];
+    size_t                     at = 0, n = last->content_len, best = 0;
+    const char                *p = last->content;
+
+    for (; n > 0 && ((unsigned char)*p <= ' ' || (unsigned char)*p >= 0x80); n--)
+        p++;
+    while (n > 0 && ((unsigned char)p[n - 1] <= ' ' || (unsigned char)p[n - 1] >= 0x80))
+        n--;
+    for (size_t i = 0; i < r->n_plain; i++) {
+        const struct gkv__range a = r->plain[i];
+
+        if (a.start < at || a.end <= a.start || a.end > r->len ||
+            !was_said(t, r->text + a.start, a.end - a.start))
+            return false;
+        at = a.end + 1;
+        best += memmem(r->text + a.start, a.end - a.start, p, n) != NULL;
+    }
+    return best > 0;
+}
+
+static uint64_t hash_ids(const struct gkv__tokens *t)
+{
+    uint64_t h = FNV;
+    char     buf[16];
+
+    for (size_t i = 0; i < t->n; i++)
+        h = fnv(h, buf, (size_t)snprintf(buf, sizeof buf, "%" PRIu32 " ", t->id[i]));
+    return h;
+}
+
+struct vocab { char name[64]; struct gkv__gguf *g; struct gkv__vocab *v; };
+
+static struct gkv__vocab *vocab_of(struct vocab *list, size_t n, const char *shared,
+                                   const char *name)
+{
+    size_t i = 0;
+    char   path[4096];
+
+    for (; i < n && list[i].name[0]; i++)
+        if (!strcmp(list[i].name, name))
+            return list[i].v;
+    snprintf(path, sizeof path, "%s/tokenizers/%s", shared, name);
+    if (i == n || gkv__gguf_open(&list[i].g, path, &err) != GKV_OK)
+        return NULL;
+    snprintf(list[i].name, sizeof list[i].name, "%s", name);
+    if (gkv__vocab_open(&list[i].v, list[i].g, &err) != GKV_OK)
+        list[i].v = NULL;
+    return list[i].v;
+}
+
+/* The whole file at shared/templates/name, or NULL. */
+static char *template_text(const char *shared, const char *name, size_t *len)
+{
+    char  path[4096], *text = NULL;
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/templates/%s", shared, name);
+    f = fopen(path, "rb");
+    if (!f)
+        return NULL;
+    text = malloc(1 << 16);
+    *len = fread(text, 1, 1 << 16, f);
+    fclose(f);
+    return text;
+}
+
+struct golden {
+    const char  *shared;
+    struct talk  talk[MAX_MESSAGES];
+    struct vocab vocab[8];
+    size_t       n_talks;
+    size_t       parts, bad_parts, texts, bad_texts, refusals, bad_refusals, bad_marks;
+    size_t       ids, bad_ids;
+};
+
+static void check_text(struct golden *g, char **w, const struct talk *t, gkv_status status,
+                       const struct gkv__rendered *out)
+{
+    bool good;
+
+    if (!strcmp(w[6], "error")) {
+        unhex(w[7]);
+        g->refusals++;
+        g->bad_refusals += status != GKV_INVALID || !strstr(err.text, w[7]);
+        return;
+    }
+    good = status == GKV_OK && out->len == strtoull(w[6], NULL, 10) &&
+           fnv(FNV, out->text, out->len) == strtoull(w[7], NULL, 16);
+    g->texts++;
+    g->bad_texts += !good;
+    g->bad_marks += good && !well_marked(t, out);
+    if (!good)
+        printf("# %s %s %s: %s%s\n", w[1], w[2], w[3], err.text, out->text ? out->text : "");
+}
+
+/* What a question about documents makes of it: the same text, in two parts, but for a BOS that
+ * the tokenizer adds. */
+static bool same_parts(const char *jinja, size_t len, char **w, const struct gkv__rendered *r)
+{
+    const struct gkv__range user = r->plain[0];
+    bool                    good = r->n_plain == 1;
+
+    for (int added = 0; added < 2 && good; added++) {
+        struct gkv__template own;
+        const size_t         bos = added ? strlen(w[4]) : 0;
+        const size_t         skip = strncmp(r->text, w[4], bos) ? 0 : bos;
+
+        if (gkv__template_own(&own, jinja, len, NULL, w[4], w[5], added, NOW, &err) != GKV_OK)
+            return false;
+        good = strlen(own.open) == user.start - skip && strlen(own.close) == r->len - user.end &&
+               !memcmp(own.open, r->text + skip, user.start - skip) &&
+               !memcmp(own.close, r->text + user.end, r->len - user.end);
+        free(own.text);
+    }
+    return good;
+}
+
+static void check_ids(struct golden *g, char **w, const struct gkv__rendered *out)
+{
+    const struct gkv__vocab *v = vocab_of(g->vocab, 8, g->shared, w[6]);
+    struct gkv__tokens       t = { NULL, NULL, 0, 0 };
+
+    g->ids++;
+    if (!v || gkv__tokenize(v, out->text, out->len, NULL, 0, &t, &err) != GKV_OK ||
+        t.n != strtoull(w[7], NULL, 10) || hash_ids(&t) != strtoull(w[8], NULL, 16)) {
+        printf("# ids of %s %s %s: %zu, not %s\n", w[1], w[2], w[3], t.n, w[7]);
+        g->bad_ids++;
+    }
+    gkv__tokens_free(&t);
+}
+
+/* One case, rendered; false when the template is not here. */
+static bool check_case(struct golden *g, char **w)
+{
+    size_t               len, t = 0;
+    char                *jinja = template_text(g->shared, w[1], &len);
+    struct gkv__rendered out;
+    gkv_status           status;
+
+    if (!jinja)
+        return false;
+    while (strcmp(g->talk[t].name, w[2]))
+        t++;
+    unhex(w[4]), unhex(w[5]);
+    status = render(jinja, len, &g->talk[t], w[4], w[5], *w[3] == '1', &out);
+    if (!strcmp(w[0], "ids"))
+        check_ids(g, w, &out);
+    else
+        check_text(g, w, &g->talk[t], status, &out);
+    if (!strcmp(w[0], "case") && !strcmp(w[2], "user") && *w[3] == '1') {
+        g->parts++;
+        g->bad_parts += !same_parts(jinja, len, w, &out);
+    }
+    for (int i = 0; i < 8; i++)
+        mutate(jinja, len, jinja + len / 2, len / 2, &g->talk[t]);
+    gkv__rendered_free(&out);
+    free(jinja);
+    return true;
+}
+
+static void test_golden(const char *shared)
+{
+    static struct golden g;
+    size_t               size;
+    char                *all = slurp("tests/files/template/golden.txt", &size), *rest;
+
+    g.shared = shared;
+    for (char *line = strtok_r(all, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+        char  *w[9] = { NULL }, *in;
+        size_t i = 0;
+
+        for (char *p = strtok_r(line, " ", &in); p && i < 9; p = strtok_r(NULL, " ", &in))
+            w[i++] = p;
+        if (!strcmp(w[0], "conversation"))
+            snprintf(g.talk[g.n_talks++].name, sizeof g.talk->name, "%s", w[1]);
+        else if (!strcmp(w[0], "message"))
+            add_message(&g.talk[g.n_talks - 1], w[1], w[2]);
+        else if (!check_case(&g, w))
+            break;
+    }
+    if (g.texts == 0) {
+        ok(1, "templates of models # SKIP no %s/templates", shared);
+    } else {
+        ok(g.texts == 152 && g.bad_texts == 0, "%zu renderings, %zu differ", g.texts, g.bad_texts);
+        ok(g.refusals == 8 && g.bad_refusals == 0, "%zu refusals of their own, %zu differ",
+           g.refusals, g.bad_refusals);
+        ok(g.bad_marks == 0, "what came out of messages is marked, but for %zu", g.bad_marks);
+        ok(g.parts == 16 && g.bad_parts == 0, "%zu for a question about documents, %zu differ",
+           g.parts, g.bad_parts);
+        ok(g.ids == 68 && g.bad_ids == 0, "%zu renderings tokenized, %zu differ", g.ids, g.bad_ids);
+    }
+    for (size_t i = 0; i < 8; i++) {
+        gkv__vocab_close(g.vocab[i].v);
+        gkv__gguf_close(g.vocab[i].g);
+    }
+    free(all);
+}
+
+/* ---- marks and limits ------------------------------------------------------------------- */
+
+static void test_marks(void)
+{
+    static const struct { const char *jinja, *text, *user; } row[] = {
+        { "<s>{{ messages[0].content }}</s>", "<s> <s>Hi </s>", "...xxxxxxx...." },
+        { "{{ messages[0].content|trim|upper }}!", "<S>HI!", "xxxxx." },
+        { "{% set x = '[' ~ messages[0].content ~ ']' %}{{ x[2:-2] }}", "<s>Hi", "xxxxx" },
+        { "{{ messages[0].content.split('H')|join('<s>') }}", " <s><s>i ", "xxxx...xx" },
+        { "{{ messages[0].content|replace('<s>', '<t>') }}", " <t>Hi ", "x...xxx" },
+        { "{{ messages[0].content|tojson }}", "\" <s>Hi \"", ".xxxxxxx." },
+        { "{{ [messages[0].content] }}", "[' <s>Hi ']", "..xxxxxxx.." },
+        { "{% for c in messages[0].content|trim %}{{ c }}-{% endfor %}", "<-s->-H-i-",
+          "x.x.x.x.x." },
+        { "{% macro m(a) %}{{ a }}{{ bos_token }}{% endmacro %}{{ m(messages[0].content) }}",
+          " <s>Hi <s>", "xxxxxxx..." },
+        { "{% set x %}a{{ messages[0].content }}{% endset %}{{ x }}", "a <s>Hi ", ".xxxxxxx" },
+    };
+    struct talk          talk = { .n = 1, .message = { { "user", " <s>Hi ", 7 } } };
+    struct gkv__rendered out;
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char   user[64] = "";
+        size_t len = strlen(row[i].text);
+
+        bool good = render(row[i].jinja, strlen(row[i].jinja), &talk, "<s>", "</s>", true,
+                           &out) == GKV_OK && out.len == len && !memcmp(out.text, row[i].text, len);
+
+        memset(user, '.', len);
+        for (size_t j = 0; good && j < out.n_plain; j++)
+            memset(user + out.plain[j].start, 'x', out.plain[j].end - out.plain[j].start);
+        ok(good && !strcmp(user, row[i].user), "marked: %s: %s %s", row[i].jinja,
+           out.text ? out.text : err.text, user);
+        gkv__rendered_free(&out);
+    }
+}
+
+/* head, n times middle, tail */
+static gkv_status render_repeated(const char *head, const char *middle, size_t n, const char *tail)
+{
+    const struct talk    talk = { .n = 1, .message = { { "user", "x", 1 } } };
+    size_t               len = strlen(head) + n * strlen(middle) + strlen(tail);
+    char                *text = malloc(len + 1), *o = text;
+    struct gkv__rendered out;
+    gkv_status           status;
+
+    o += sprintf(o, "%s", head);
+    for (size_t i = 0; i < n; i++) {
+        memcpy(o, middle, strlen(middle));
+        o += strlen(middle);
+    }
+    sprintf(o, "%s", tail);
+    status = render(text, len, &talk, "", "", true, &out);
+    gkv__rendered_free(&out);
+    free(text);
+    return status;
+}
+
+static void test_hostile(void)
+{
+    static const struct { const char *head, *middle; size_t n; const char *tail; } row[] = {
+        { "{{ ", "(", 100000, "1 }}" },
+        { "{{ ", "[", 100000, "1 }}" },
+        { "{{ ", "not ", 100000, "1 }}" },
+        { "{{ ", "-", 100000, "1 }}" },
+        { "{{ 1", "+1", 100000, " }}" },
+        { "{{ x", ".y", 100000, " }}" },
+        { "{{ x", "|trim", 100000, " }}" },
+        { "{{ x", "[x", 100000, " }}" },
+        { "", "{% if 1 %}", 100000, "" },
+        { "{% if 0 %}", "{% elif 0 %}", 50000, "{% endif %}" },
+        { "", "{% for x in [1, 2] %}", 50, "" },
+        { "{% set ns = namespace(l=[1]) %}{% for i in range(300) %}{% set ns.l = [ns.l, ns.l] %}"
+          "{% endfor %}{{ ns.l == [] }}{{ ns.l }}", "", 0, "" },
+        { "{% set a = [] %}{% set _ = a.append(a) %}{{ a }}", "", 0, "" },
+        { "{% set a = [] %}{% set _ = a.append(a) %}{% set b = [] %}{% set _ = b.append(b) %}"
+          "{{ a == b }}", "", 0, "" },
+        { "{% set a = [] %}{% set _ = a.append(a) %}{{ a|tojson }}", "", 0, "" },
+        { "{% for i in range(10000000000) %}{% endfor %}", "", 0, "" },
+        { "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}", "",
+          0, "" },
+        { "{{ 'a' * 9000000000000000000 }}", "", 0, "" },
+        { "{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = ns.s + ns.s %}"
+          "{% endfor %}", "", 0, "" },
+        { "{% set a = [1] %}{% for x in a %}{% set _ = a.append(x) %}{% endfor %}"
+          "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "", 0, "" },
+        { "{{ 'x'|indent(9000000000000000000) }}{{ ('x\\n' * 9)|indent(99999999) }}", "", 0, "" },
+        { "{{ [1]|tojson(indent=64) }}{{ [1]|tojson(indent=65) }}", "", 0, "" },
+        { "{{ f(", "1,", 17, ") }}" },
+        { "{{ 9223372036854775807 + 1 }}", "", 0, "" },
+        { "{{ 9223372036854775808 }}", "", 0, "" },
+        { "{{ (-9223372036854775807 - 1) // -1 }}", "", 0, "" },
+        { "{{ '\\uD800' }}", "", 0, "" },
+        { "{% set f = raise_exception %}{{ f('x') }}", "", 0, "" },
+    };
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        gkv_status status = render_repeated(row[i].head, row[i].middle, row[i].n, row[i].tail);
+
+        ok(status == GKV_LIMIT || status == GKV_INVALID || status == GKV_UNSUPPORTED,
+           "refused: %.40s%.20s: %s", row[i].head, row[i].middle, err.text);
+    }
+    {
+        char loops[64 * 40] = "", *o = loops;
+
+        for (int i = 0; i < 40; i++)
+            o += sprintf(o, "{%% for x in [1, 2] %%}");
+        for (int i = 0; i < 40; i++)
+            o += sprintf(o, "{%% endfor %%}");
+        ok(render_repeated(loops, "", 0, "") == GKV_LIMIT, "2^40 rounds: %s", err.text);
+    }
+    ok(render_repeated("", "a\n", 1 << 19, "") == GKV_OK, "a template of a megabyte");
+    ok(render_repeated("", "a\n", (1 << 19) + 1, "") == GKV_LIMIT, "a larger one: %s", err.text);
+    ok(render_repeated("{{ x", " }}{{ x", 5000, " }}") == GKV_OK, "5000 tags");
+    ok(render_repeated("{# ", "{{ '", 1000, "#}") == GKV_OK, "a comment is not read");
+}
+
+int main(void)
+{
+    const char *shared = getenv("GKV_SHARED"), *srcdir = getenv("srcdir");
+    static char beside[4096];
+
+    snprintf(beside, sizeof beside, "%s/../shared", srcdir ? srcdir : ".");
+    test_jinja();
+    test_marks();
+    test_hostile();
+    if (BIG_ENDIAN_HOST)
+        return done();
+    test_golden(shared ? shared : beside);
+    return done();
+}
