@@ -184,8 +184,9 @@ static void parse(struct run *r, const struct cmd *cmd, int argc, char **argv)
 }
 
 /* ---- model --------------------------------------------------------------------------- */
-/* Next to the program: a build tree, where it is .libs/gemkv, or a moved prefix. */
-static char *beside_program(const char *name)
+/* Next to the program: "../share" of a moved prefix, or of a build tree, where the program is
+ * .libs/gemkv; "share" of a build tree without shared libraries. */
+static char *beside_program(const char *share, const char *name)
 {
     char    exe[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
@@ -193,21 +194,21 @@ static char *beside_program(const char *name)
     exe[n > 0 ? n : 0] = 0;
     if (strrchr(exe, '/'))
         *strrchr(exe, '/') = 0;
-    return format("%s/../share/gemkv/%s", exe, name);
+    return format("%s/%s/gemkv/%s", exe, share, name);
 }
 
 char *run_data_path(const char *name)
 {
-    char *path = format(PKGDATADIR "/%s", name);
+    char *path[] = { format(PKGDATADIR "/%s", name), beside_program("../share", name),
+                     beside_program("share", name) };
+    char *found = NULL;
 
-    if (!access(path, R_OK))
-        return path;
-    free(path);
-    path = beside_program(name);
-    if (!access(path, R_OK))
-        return path;
-    free(path);
-    return NULL;
+    for (size_t i = 0; i < sizeof path / sizeof *path; i++)
+        if (!found && !access(path[i], R_OK))
+            found = path[i];
+        else
+            free(path[i]);
+    return found;
 }
 
 char *run_model_path(const struct cmd *cmd, const char *arg)

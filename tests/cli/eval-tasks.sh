@@ -44,6 +44,6 @@ t eval niah --lengths 4
 t eval niah --lengths 40 --haystack hay --needles needles
 t eval niah --haystack nowhere
 echo '{"needles": []}' >none
-t eval niah --needles none
+t eval niah --haystack hay --needles none
 echo '{"needles": [' >none
-t eval niah --needles none
+t eval niah --haystack hay --needles none
