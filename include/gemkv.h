@@ -193,7 +193,8 @@ typedef struct {
     const char *begin;          /* words that the answer begins with: part of the prompt, not
                                    of what gkv_next gives; NULL: none                        */
     uint64_t    gpu_memory;     /* bytes of the device's memory, 0: what is free there       */
-    uint8_t     reserved[40 - 2 * sizeof(char *)];      /* zero                              */
+    int         ignore_end;     /* what ends an answer does not end it: for measuring        */
+    uint8_t     reserved[36 - 2 * sizeof(char *)];      /* zero                              */
 } gkv_options;
 
 GKV_API void       gkv_options_init(gkv_options *opt);

@@ -74,7 +74,8 @@ EXTRA_DIST += src/libgemkv.map
 
 bin_PROGRAMS   = gemkv
 gemkv_SOURCES  = \
-	src/cli/args.c src/cli/args.h src/cli/cmd-ask.c src/cli/cmd-bench.c \
+	src/cli/args.c src/cli/args.h src/cli/bench.h src/cli/bench-methods.c \
+	src/cli/cmd-ask.c src/cli/cmd-bench.c \
 	src/cli/cmd-calibrate.c \
 	src/cli/cmd-eval.c src/cli/cmd-info.c src/cli/cmd-select.c src/cli/cmd-tokenize.c \
 	src/cli/calibrated.c src/cli/calibrated.h \
@@ -82,7 +83,7 @@ gemkv_SOURCES  = \
 	src/cli/eval-kv.c src/cli/eval-niah.c src/cli/eval-perplexity.c src/cli/eval-qa.c \
 	src/cli/eval-ruler.c src/cli/ruler-qa.c src/cli/ruler-qa.h \
 	src/cli/input.c src/cli/input.h src/cli/json.c src/cli/json.h src/cli/main.c \
-	src/cli/material.c src/cli/material.h src/cli/parse.c src/cli/parse.h \
+	src/cli/material.c src/cli/material.h src/cli/methods.c src/cli/methods.h src/cli/parse.c src/cli/parse.h \
 	src/cli/plot.c src/cli/plot.h \
 	src/cli/progress.c src/cli/progress.h src/cli/report.c src/cli/report.h \
 	src/cli/run.c src/cli/run.h src/cli/say.c src/cli/say.h \

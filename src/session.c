@@ -658,7 +658,7 @@ static gkv_status step(gkv_session *s, gkv_error *err)
         GKV__TRY(forward(s, s->n_kept + s->n_answer, err));
     id = s->device && greedy(s) ? s->best
        : gkv__sample(&s->sampler, s->logits, s->candidates, s->model->shape.n_vocab);
-    if (gkv__vocab_is_end(v, id)) {
+    if (gkv__vocab_is_end(v, id) && !s->opt.ignore_end) {
         s->stats.finish = "stop";
         return GKV_END;
     }

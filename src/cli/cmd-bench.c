@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * cmd-bench.c - how many tokens per second a model reads and writes here */
+ * cmd-bench.c - how many tokens per second a model reads and writes here; with a document, what
+ * methods cost (bench-methods.c) */
 #include "config.h"
 #include <inttypes.h>
 #include <stdbool.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 #include <gemkv.h>
 #include "src/cli/args.h"
+#include "src/cli/bench.h"
 #include "src/cli/json.h"
 #include "src/cli/progress.h"
 #include "src/cli/run.h"
@@ -16,8 +18,8 @@
 #include "src/cli/view.h"
 
 enum {
-    CHUNK = 1, CPU, GEMM, JSON, KV_TYPE, MEMORY, MODEL, N_DEPTH, N_GEN, N_PROMPT, QUIET,
-    REPETITIONS, THREADS, TTY,
+    CHUNK = 1, CPU, FILE_, GEMM, JSON, KEEP, KV_TYPE, LAYER, MEMORY, METHODS, MODEL, N_DEPTH,
+    N_GEN, N_PROMPT, QUIET, REPETITIONS, SCHEDULE, THREADS, TTY,
     MAX_TESTS = 16
 };
 
@@ -27,7 +29,15 @@ static const struct opt opts[] = {
       "read N tokens into an empty context; 0: do not" },
     { N_GEN, 'n', "n-gen", "N", "64", "write N tokens, one at a time; 0: do not" },
     { N_DEPTH, 'd', "n-depth", "N[,N]...", "0", "write them after N tokens" },
-    { REPETITIONS, 'r', "repetitions", "N", "5", "how often to measure each" },
+    { REPETITIONS, 'r', "repetitions", "N", "5, with --file 1", "how often to measure each" },
+    { FILE_, 'f', "file", "FILE", NULL,
+      "measure methods on this document instead; - is standard input" },
+    { METHODS, 0, "methods", "all|NAME[:PARAM=VALUE,...][,NAME...]", "all",
+      "these methods; see gemkv ask --help" },
+    { KEEP, 'k', "keep", "N|P%", "1024", "tokens they keep, or percent of the prompt" },
+    { LAYER, 0, "layer", "N", "the model's", "filter layer, counted from 0" },
+    { SCHEDULE, 0, "schedule", "NAME[:PARAM=VALUE,...]", "auto",
+      "order of the first pass; see gemkv ask --help" },
     { CHUNK, 0, "chunk", "N", "1024", "tokens computed at a time" },
     { MEMORY, 0, "memory", "SIZE", "80 % of what is available",
       "refuse what would need more memory, such as 512M or 1.5G" },
@@ -50,10 +60,12 @@ struct test {
 };
 
 struct bench {
-    const char   *model_arg, *cpu;
+    const char   *model_arg, *cpu, *file, *question;
+    struct methods methods;
     char         *path;
     bool          json, quiet, tty;
-    uint64_t      prompt[MAX_TESTS], depth[MAX_TESTS], n_gen, repetitions;
+    bool          lengths, selects;             /* given: -p or -d; what selects tokens   */
+    uint64_t      prompt[MAX_TESTS], depth[MAX_TESTS], n_gen, repetitions;  /* 0: default */
     size_t        n_prompt, n_depth;
     gkv_options   opt;
     gkv_model    *model;
@@ -76,25 +88,42 @@ static void parse(struct bench *b, const struct cmd *cmd, int argc, char **argv)
         switch (id) {
         case CHUNK:       o->chunk = (uint32_t)args_uint(&a, 16, 65536); break;
         case CPU:         b->cpu = a.value; break;
+        case FILE_:       b->file = a.value; break;
         case GEMM:        o->gemm = args_choice(&a); break;
         case JSON:        b->json = true; break;
+        case KEEP:        run_parse_keep(&a, o); b->selects = true; break;
+        case LAYER:       o->layer = (int32_t)args_uint(&a, 0, INT32_MAX); b->selects = true; break;
+        case METHODS:     methods_add(&b->methods, a.value); b->selects = true; break;
+        case SCHEDULE:    o->schedule = a.value; b->selects = true; break;
         case KV_TYPE:     o->kv_type = args_choice(&a); break;
         case MEMORY:      o->memory_limit = args_size(&a); break;
         case MODEL:       b->model_arg = a.value; break;
         case N_DEPTH:
             b->n_depth = args_uints(&a, 0, INT32_MAX, b->depth, MAX_TESTS);
+            b->lengths = true;
             break;
         case N_GEN:       b->n_gen = args_uint(&a, 0, INT32_MAX); break;
         case N_PROMPT:
             b->n_prompt = args_uints(&a, 0, INT32_MAX, b->prompt, MAX_TESTS);
+            b->lengths = true;
             break;
         case QUIET:       b->quiet = true; break;
         case REPETITIONS: b->repetitions = args_uint(&a, 1, 1000); break;
         case THREADS:     o->threads = (uint32_t)args_uint(&a, 1, 4096); break;
         case TTY:         b->tty = true; break;
         }
-    if (optind < argc)
-        usage(cmd, "no operands; the model is given with -m");
+    if (!b->file) {
+        if (optind < argc || b->selects)
+            usage(cmd, "methods, their options and a question need a document; give one with -f FILE");
+        b->repetitions = b->repetitions ? b->repetitions : 5;
+        return;
+    }
+    if (b->lengths)
+        usage(cmd, "-p and -d have no meaning for a document; leave them or -f out");
+    if (optind + 1 < argc)
+        usage(cmd, "one question only, in quotes");
+    b->question = optind < argc ? argv[optind] : "What is this text about?";
+    b->repetitions = b->repetitions ? b->repetitions : 1;
 }
 
 static void list_tests(struct bench *b, const struct cmd *cmd)
@@ -231,52 +260,34 @@ static void print_test(const struct test *t)
     out_flush();
 }
 
-static void named_uint(const char *key, uint64_t value)
-{
-    json_key(key);
-    json_uint(value);
-}
-
-static void named_real(const char *key, double value)
-{
-    json_key(key);
-    json_real(value);
-}
-
-static void named_string(const char *key, const char *value)
-{
-    json_key(key);
-    json_string(value);
-}
-
 static void json_test(const struct bench *b, const struct test *t)
 {
     json_open('{');
-    named_string("model", b->path);
-    named_string("test", t->name);
+    json_named_string("model", b->path);
+    json_named_string("test", t->name);
     json_key("tokens_per_second");
     json_open('{');
-    named_real("median", t->median);
-    named_real("min", t->min);
-    named_real("max", t->max);
+    json_named_real("median", t->median);
+    json_named_real("min", t->min);
+    json_named_real("max", t->max);
     json_close();
     if (t->n_gen) {
-        named_real("bytes_per_token", t->bytes);
-        named_real("gb_per_second", t->bytes * t->median / 1e9);
+        json_named_real("bytes_per_token", t->bytes);
+        json_named_real("gb_per_second", t->bytes * t->median / 1e9);
     }
-    named_uint("repetitions", b->repetitions);
-    named_uint("n_prompt", t->n_prompt);
-    named_uint("n_gen", t->n_gen);
-    named_uint("depth", t->depth);
-    named_uint("threads", b->info.threads);
-    named_string("cpu", b->info.cpu);
-    named_string("gemm", b->info.gemm);
-    named_string("kv_type", b->info.kv_type);
-    named_uint("chunk", b->info.chunk);
+    json_named_uint("repetitions", b->repetitions);
+    json_named_uint("n_prompt", t->n_prompt);
+    json_named_uint("n_gen", t->n_gen);
+    json_named_uint("depth", t->depth);
+    json_named_uint("threads", b->info.threads);
+    json_named_string("cpu", b->info.cpu);
+    json_named_string("gemm", b->info.gemm);
+    json_named_string("kv_type", b->info.kv_type);
+    json_named_uint("chunk", b->info.chunk);
     json_key("memory");
     json_open('{');
-    named_uint("predicted", b->info.memory_predicted);
-    named_uint("peak", b->info.memory_peak);
+    json_named_uint("predicted", b->info.memory_predicted);
+    json_named_uint("peak", b->info.memory_peak);
     json_close();
     json_close();
 }
@@ -340,20 +351,38 @@ static gkv_status open_eval(struct bench *b, gkv_error *err)
     return GKV_OK;
 }
 
+static int run_document(struct bench *b, const struct cmd *self)
+{
+    struct bench_document d = {
+        .file = b->file, .question = b->question, .methods = b->methods, .opt = b->opt,
+        .repetitions = b->repetitions, .n_gen = b->n_gen, .json = b->json,
+        .draw = !b->quiet && !b->json && (b->tty || isatty(STDERR_FILENO)),
+    };
+    int code;
+
+    d.path = run_model_path(self, b->model_arg);
+    code = bench_document(&d, self);
+    free(d.path);
+    methods_free(&d.methods);
+    return code;
+}
+
 static int run(const struct cmd *self, int argc, char **argv)
 {
-    struct bench b = { .prompt = { 512, 2048 }, .n_prompt = 2, .n_depth = 1, .n_gen = 64,
-                       .repetitions = 5 };
+    struct bench b = { .prompt = { 512, 2048 }, .n_prompt = 2, .n_depth = 1, .n_gen = 64 };
     gkv_error    err = { 0 };
     gkv_status   status;
     int          code = 0;
 
     gkv_options_init(&b.opt);
     parse(&b, self, argc, argv);
-    list_tests(&b, self);
+    if (!b.file)
+        list_tests(&b, self);
     if (b.quiet)
         say_quiet();
     run_cap_cpu(b.cpu);
+    if (b.file)
+        return run_document(&b, self);
     b.path = run_model_path(self, b.model_arg);
     status = gkv_model_open(&b.model, b.path, 0, &err);
     if (!status) {
@@ -383,6 +412,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 }
 
 const struct cmd cmd_bench = {
-    "bench", "Measure how many tokens per second a model reads and writes", "[options]",
+    "bench", "Measure how many tokens per second a model reads and writes",
+    "[options] [-f FILE [QUESTION]]",
     opts, run, NULL, NULL
 };

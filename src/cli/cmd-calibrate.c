@@ -263,45 +263,33 @@ static void choose(struct calibrate *c)
         c->tsp++;
 }
 
-static void named_uint(const char *key, uint64_t value)
-{
-    json_key(key);
-    json_uint(value);
-}
-
-static void named_real(const char *key, double value)
-{
-    json_key(key);
-    json_real(value);
-}
-
 static void write_json(const struct calibrate *c)
 {
     json_open('{');
-    named_uint("layer", c->filter);
-    named_uint("tsp_layer", c->tsp);
-    named_uint("touch_layer", c->touch);
+    json_named_uint("layer", c->filter);
+    json_named_uint("tsp_layer", c->tsp);
+    json_named_uint("touch_layer", c->touch);
     json_key("model");
     json_string(c->m.name);
-    named_uint("layers", c->m.n_layer);
-    named_uint("prompts", c->n);
-    named_real("fraction", c->fraction);
+    json_named_uint("layers", c->m.n_layer);
+    json_named_uint("prompts", c->n);
+    json_named_real("fraction", c->fraction);
     json_key("lengths");
     json_open('[');
     for (size_t i = 0; i < c->n_length; i++)
         json_uint(c->length[i]);
     json_close();
-    named_real(c->e.opt.keep_percent > 0 ? "keep_percent" : "keep",
+    json_named_real(c->e.opt.keep_percent > 0 ? "keep_percent" : "keep",
                c->e.opt.keep_percent > 0 ? (double)c->e.opt.keep_percent : c->e.opt.keep);
     json_key("curve");
     json_open('[');
     for (uint32_t il = 0; il < c->m.n_layer; il++) {
         json_open('{');
-        named_uint("layer", il);
-        named_real("whole", c->layer[il].whole);
-        named_real("touched", c->layer[il].touched);
-        named_real("part", c->layer[il].part);
-        named_real("error", c->layer[il].error);
+        json_named_uint("layer", il);
+        json_named_real("whole", c->layer[il].whole);
+        json_named_real("touched", c->layer[il].touched);
+        json_named_real("part", c->layer[il].part);
+        json_named_real("error", c->layer[il].error);
         json_close();
     }
     json_close();

@@ -261,55 +261,43 @@ static void print_memory(const struct info *in)
 }
 
 /* ---- JSON ---------------------------------------------------------------------------- */
-static void named_uint(const char *key, uint64_t value)
-{
-    json_key(key);
-    json_uint(value);
-}
-
-static void named_string(const char *key, const char *value)
-{
-    json_key(key);
-    json_string(value);
-}
-
 static void json_model(const struct info *in)
 {
     gkv_model_info m;
 
     gkv_model_describe(in->model, &m);
-    named_string("file", in->path);
-    named_string("name", m.name);
-    named_string("architecture", m.architecture);
-    named_uint("bytes", m.file_bytes);
-    named_uint("parameters", m.parameters);
-    named_string("types", m.types);
+    json_named_string("file", in->path);
+    json_named_string("name", m.name);
+    json_named_string("architecture", m.architecture);
+    json_named_uint("bytes", m.file_bytes);
+    json_named_uint("parameters", m.parameters);
+    json_named_string("types", m.types);
     json_key("type_groups");
     json_open('{');
     for (const gkv_type_group *g = m.type_groups; g->group; g++)
-        named_string(g->group, g->types);
+        json_named_string(g->group, g->types);
     json_close();
-    named_uint("layers", m.n_layer);
-    named_uint("embedding", m.n_embd);
-    named_uint("heads", m.n_head);
-    named_uint("heads_kv", m.n_head_kv);
-    named_uint("head_dim", m.head_dim);
-    named_uint("feed_forward", m.n_ff);
-    named_uint("vocabulary", m.n_vocab);
-    named_uint("context", m.context);
-    named_string("rope", m.rope);
+    json_named_uint("layers", m.n_layer);
+    json_named_uint("embedding", m.n_embd);
+    json_named_uint("heads", m.n_head);
+    json_named_uint("heads_kv", m.n_head_kv);
+    json_named_uint("head_dim", m.head_dim);
+    json_named_uint("feed_forward", m.n_ff);
+    json_named_uint("vocabulary", m.n_vocab);
+    json_named_uint("context", m.context);
+    json_named_string("rope", m.rope);
     json_key("rope_base");
     json_score(m.rope_base);
-    named_string("tokenizer", m.tokenizer);
-    named_string("pre", m.pre);
-    named_string("template", m.chat_template);
-    named_string("template_source", m.chat_template_own ? "file"
+    json_named_string("tokenizer", m.tokenizer);
+    json_named_string("pre", m.pre);
+    json_named_string("template", m.chat_template);
+    json_named_string("template_source", m.chat_template_own ? "file"
                                     : m.chat_template   ? "family" : NULL);
-    named_string("template_problem", m.chat_template_problem);
-    named_uint("filter_layer", m.filter_layer);
-    named_string("filter_layer_source", m.filter_layer_source);
-    named_uint("tsp_layer", m.tsp_layer);
-    named_string("tsp_layer_source", m.tsp_layer_source);
+    json_named_string("template_problem", m.chat_template_problem);
+    json_named_uint("filter_layer", m.filter_layer);
+    json_named_string("filter_layer_source", m.filter_layer_source);
+    json_named_uint("tsp_layer", m.tsp_layer);
+    json_named_string("tsp_layer_source", m.tsp_layer_source);
 }
 
 static void json_fits(const struct info *in)
@@ -320,10 +308,10 @@ static void json_fits(const struct info *in)
         struct fit f = fit_of(in, prompts[i]);
 
         json_open('{');
-        named_uint("tokens", prompts[i]);
-        named_string("schedule", f.schedule);
-        named_uint("bytes", f.bytes);
-        named_uint("available", gkv_memory_default());
+        json_named_uint("tokens", prompts[i]);
+        json_named_string("schedule", f.schedule);
+        json_named_uint("bytes", f.bytes);
+        json_named_uint("available", gkv_memory_default());
         json_key("fits");
         json_bool(f.fits);
         json_close();
@@ -335,11 +323,11 @@ static void json_needed(const struct info *in, const char *method, const char *s
 {
     for (size_t j = 0; j < in->n_length; j++) {
         json_open('{');
-        named_string("method", method);
+        json_named_string("method", method);
         if (schedule)
-            named_string("schedule", schedule);
-        named_uint("tokens", in->length[j]);
-        named_uint("bytes", needed(in, method, schedule, in->length[j]));
+            json_named_string("schedule", schedule);
+        json_named_uint("tokens", in->length[j]);
+        json_named_uint("bytes", needed(in, method, schedule, in->length[j]));
         json_close();
     }
 }
@@ -366,7 +354,7 @@ static void json_lines(const char *key, const char *(*line)(size_t i))
         if (!colon)
             continue;
         name = format("%.*s", (int)(colon - s), s);
-        named_string(name, colon + 2);
+        json_named_string(name, colon + 2);
         free(name);
     }
     json_close();
@@ -374,7 +362,7 @@ static void json_lines(const char *key, const char *(*line)(size_t i))
 
 static void json_cpu(void)
 {
-    named_string("cpu", gkv_cpu());
+    json_named_string("cpu", gkv_cpu());
     json_lines("kernels", gkv_cpu_describe);
     json_lines("gemm", gkv_gemm_describe);
 }

@@ -220,56 +220,38 @@ static gkv_status read_windows(struct perplexity *p, gkv_error *err)
 }
 
 /* ---- results ------------------------------------------------------------------------- */
-static void named_uint(const char *key, uint64_t value)
-{
-    json_key(key);
-    json_uint(value);
-}
-
-static void named_real(const char *key, double value)
-{
-    json_key(key);
-    json_real(value);
-}
-
-static void named_string(const char *key, const char *value)
-{
-    json_key(key);
-    json_string(value);
-}
-
 static void write_json(const struct perplexity *p)
 {
     gkv_eval_info info;
 
     gkv_eval_describe(p->eval, &info);
     json_open('{');
-    named_string("task", "perplexity");
-    named_string("method", "full");
-    named_string("model", p->path);
-    named_string("cpu", info.cpu);
-    named_string("gemm", info.gemm);
-    named_string("kv_type", info.kv_type);
+    json_named_string("task", "perplexity");
+    json_named_string("method", "full");
+    json_named_string("model", p->path);
+    json_named_string("cpu", info.cpu);
+    json_named_string("gemm", info.gemm);
+    json_named_string("kv_type", info.kv_type);
     json_key("rows");
     json_open('[');
     for (size_t i = 0; i < p->n_window; i++) {
         json_open('{');
-        named_uint("length", p->context);
-        named_real("score", p->score[i]);
+        json_named_uint("length", p->context);
+        json_named_real("score", p->score[i]);
         json_close();
     }
     json_close();
-    named_real("mean", perplexity(&p->sum));
-    named_real("error", error(&p->sum));
+    json_named_real("mean", perplexity(&p->sum));
+    json_named_real("error", error(&p->sum));
     json_key("tokens");
     json_open('{');
-    named_uint("document", p->n_id - p->bos);
-    named_uint("scored", p->sum.n);
+    json_named_uint("document", p->n_id - p->bos);
+    json_named_uint("scored", p->sum.n);
     json_close();
     json_key("memory");
     json_open('{');
-    named_uint("predicted", info.memory_predicted);
-    named_uint("peak", info.memory_peak);
+    json_named_uint("predicted", info.memory_predicted);
+    json_named_uint("peak", info.memory_peak);
     json_close();
     json_close();
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * eval-run.c - every method is asked for every row: see eval.h
  *
- * A method meets the model as a new process would: the file is mapped anew, and the kernel's
- * record of the largest memory is set back, so that peaks can be compared.
- *
  * --out has one object per answer.  Its "run" is a number made from everything that the answer
  * depends on: an answer to something else is never taken for this one. */
 #include "config.h"
@@ -33,30 +30,6 @@ void eval_init(struct eval *e, const struct cmd *cmd)
     gkv_options_init(&e->opt);
 }
 
-static void add_method(struct eval *e, const char *spec, size_t n)
-{
-    e->method = grow(e->method, e->n_method + 1, sizeof *e->method);
-    e->method[e->n_method++] = format("%.*s", (int)n, spec);
-}
-
-/* Commas part methods, and the parameters of one: "a:x=1,y=2,b" are two. */
-static void add_methods(struct eval *e, const char *list)
-{
-    const char *end = list;
-
-    for (const char *start = list; *end; start = end + 1) {
-        end = start + strcspn(start, ",");
-        while (*end) {
-            size_t k = strcspn(end + 1, ",:=");
-
-            if (end[1 + k] != '=')
-                break;
-            end += 1 + strcspn(end + 1, ",");
-        }
-        add_method(e, start, (size_t)(end - start));
-    }
-}
-
 void eval_option(struct eval *e, const struct args *a, int id)
 {
     gkv_options *o = &e->opt;
@@ -81,7 +54,7 @@ void eval_option(struct eval *e, const struct args *a, int id)
         e->max_tokens_given = true;
         break;
     case EVAL_MEMORY:     o->memory_limit = args_size(a); break;
-    case EVAL_METHOD:     add_methods(e, a->value); break;
+    case EVAL_METHOD:     methods_add(&e->methods, a->value); break;
     case EVAL_METRIC:     e->metric = args_choice(a); break;
     case EVAL_MODEL:      e->model_arg = a->value; break;
     case EVAL_OUT:        e->out_path = a->value; break;
@@ -109,23 +82,6 @@ static void within(void *arg, const gkv_progress *g)
     progress_update(NULL, &(gkv_progress){ e->task, done / e->work_all, (uint64_t)e->work_all });
 }
 
-/* Each method by itself, so that a wrong one is refused before the first answer. */
-static gkv_status check_methods(struct eval *e, gkv_error *err)
-{
-    gkv_options opt = e->opt;
-    uint64_t    bytes;
-    gkv_status  status = GKV_OK;
-
-    for (size_t i = 0; i < e->n_method && !status; i++) {
-        opt.method = e->method[i];
-        for (size_t j = 0; j < i; j++)
-            if (!strcmp(e->method[j], e->method[i]))
-                usage(e->cmd, "method %s is given twice", e->method[i]);
-        status = gkv_memory_needed(e->model, &opt, 1024, &bytes, err);
-    }
-    return status;
-}
-
 int eval_open(struct eval *e, int argc)
 {
     gkv_error  err = { 0 };
@@ -135,8 +91,8 @@ int eval_open(struct eval *e, int argc)
         usage(e->cmd, "no operands; options say what is measured");
     if (e->json && e->csv)
         usage(e->cmd, "--json and --csv: one of them");
-    if (!e->n_method)
-        add_methods(e, "gemfilter");
+    if (!e->methods.n)
+        methods_add(&e->methods, "gemfilter");
     if (e->quiet)
         say_quiet();
     run_cap_cpu(e->cpu);
@@ -144,7 +100,7 @@ int eval_open(struct eval *e, int argc)
     status = calibrated_open(&e->model, e->path, &err);
     if (!status) {
         e->fingerprint = gkv_model_fingerprint(e->model);
-        status = check_methods(e, &err);
+        status = methods_check(&e->methods, e->cmd, e->model, &e->opt, &err);
     }
     if (status)
         return run_failed(status, &err);
@@ -159,11 +115,9 @@ void eval_close(struct eval *e)
     progress_erase();
     for (size_t i = 0; i < e->n_row; i++)
         row_free(&e->row[i]);
-    for (size_t i = 0; i < e->n_method; i++)
-        free(e->method[i]);
     if (e->out)
         fclose(e->out);
-    free(e->method);
+    methods_free(&e->methods);
     free(e->row);
     free(e->result);
     gkv_model_close(e->model);
@@ -316,25 +270,6 @@ static void clean(struct text *t)
     *t = out;
 }
 
-/* From now on the kernel's record of the largest memory begins at what there is. */
-static void forget_peak(void)
-{
-    int fd = open("/proc/self/clear_refs", O_WRONLY | O_CLOEXEC);
-
-    if (fd < 0)
-        return;
-    if (write(fd, "5", 1) < 0)
-        errno = 0;                              /* an old kernel: peaks are of all so far */
-    close(fd);
-}
-
-static gkv_status fresh_model(struct eval *e, gkv_error *err)
-{
-    gkv_model_close(e->model);
-    e->model = NULL;
-    return calibrated_open(&e->model, e->path, err);
-}
-
 /* The answer of a method to a row: its text, and in *r all but the scores. */
 static gkv_status answer_row(struct eval *e, const struct row *row, size_t method,
                              struct result *r, struct text *answer, gkv_error *err)
@@ -342,15 +277,14 @@ static gkv_status answer_row(struct eval *e, const struct row *row, size_t metho
     gkv_session *s = NULL;
     gkv_options  opt = e->opt;
     gkv_stats    stats;
-    gkv_status   status = fresh_model(e, err);
+    gkv_status   status = methods_fresh(&e->model, e->path, err);
     const char  *piece;
     size_t       len;
 
-    opt.method = e->method[method];
+    opt.method = e->methods.spec[method];
     opt.begin = row->begin;
     if (row->max_tokens && !e->max_tokens_given)
         opt.max_tokens = row->max_tokens;
-    forget_peak();
     if (!status)
         status = open_row(&s, e, &opt, row, gkv_ask, err);
     while (!status) {
@@ -414,24 +348,6 @@ static uint64_t run_number(const struct eval *e, const struct row *row)
     return mix_string(h, row->begin);
 }
 
-static void named_string(const char *key, const char *value)
-{
-    json_key(key);
-    json_string(value);
-}
-
-static void named_uint(const char *key, uint64_t value)
-{
-    json_key(key);
-    json_uint(value);
-}
-
-static void named_real(const char *key, double value)
-{
-    json_key(key);
-    json_real(value);
-}
-
 static void write_answers(const struct row *row)
 {
     json_key("answers");
@@ -451,33 +367,33 @@ static int write_out(struct eval *e, const struct row *row, size_t method,
     snprintf(hex, sizeof hex, "%016" PRIx64, run);
     json_into(&line);
     json_open('{');
-    named_string("id", row->id);
-    named_string("method", e->method[method]);
-    named_string("answer", answer);
+    json_named_string("id", row->id);
+    json_named_string("method", e->methods.spec[method]);
+    json_named_string("answer", answer);
     write_answers(row);
-    named_string("metric", metric_name[row->metric]);
-    named_real("score", r->score[row->metric]);
+    json_named_string("metric", metric_name[row->metric]);
+    json_named_real("score", r->score[row->metric]);
     if (row->group)
-        named_string("task", row->group);
-    named_uint("length", row->length ? row->length : r->n_prompt);
+        json_named_string("task", row->group);
+    json_named_uint("length", row->length ? row->length : r->n_prompt);
     if (row->depth >= 0)
-        named_real("depth", row->depth);
+        json_named_real("depth", row->depth);
     json_key("tokens");
     json_open('{');
-    named_uint("prompt", r->n_prompt);
-    named_uint("kept", r->n_kept);
-    named_uint("answer", r->n_answer);
+    json_named_uint("prompt", r->n_prompt);
+    json_named_uint("kept", r->n_kept);
+    json_named_uint("answer", r->n_answer);
     json_close();
     json_key("seconds");
     json_open('{');
-    named_real("ttft", r->ttft);
-    named_real("decode", r->decode);
+    json_named_real("ttft", r->ttft);
+    json_named_real("decode", r->decode);
     json_close();
     json_key("memory");
     json_open('{');
-    named_uint("peak", r->peak);
+    json_named_uint("peak", r->peak);
     json_close();
-    named_string("run", hex);
+    json_named_string("run", hex);
     json_close();
     json_into(NULL);
     written = fwrite(line.p, 1, line.n, e->out) == line.n && !fflush(e->out);
@@ -645,8 +561,8 @@ static int ask_row(struct eval *e, const struct kept *k, struct row *row, struct
 {
     const uint64_t run = run_number(e, row);
 
-    for (size_t j = 0; j < e->n_method; j++, r++) {
-        const struct found *f = find(k, row->id, e->method[j]);
+    for (size_t j = 0; j < e->methods.n; j++, r++) {
+        const struct found *f = find(k, row->id, e->methods.spec[j]);
         struct text         answer = { NULL, 0, 0 };
         gkv_error           err = { 0 };
         gkv_status          status;
@@ -655,7 +571,7 @@ static int ask_row(struct eval *e, const struct kept *k, struct row *row, struct
         if (f && take(f, row, run, r))
             return fail(EXIT_USAGE, "%s: its answer to %s by %s was made with other options, "
                         "or another model or text; give another --out", e->out_path, row->id,
-                        e->method[j]);
+                        e->methods.spec[j]);
         if (f) {
             e->work_all -= weight;
             continue;
@@ -663,7 +579,7 @@ static int ask_row(struct eval *e, const struct kept *k, struct row *row, struct
         e->work_now = weight;
         status = answer_row(e, row, j, r, &answer, &err);
         if (status) {
-            code = row_failed(row, e->method[j], status, &err);
+            code = row_failed(row, e->methods.spec[j], status, &err);
             e->code = code;
             code = progress_cancelled() || !e->model ? code : 0;
         } else {
@@ -686,10 +602,10 @@ static int ask_all(struct eval *e, const struct kept *k, eval_make *make,
                    double (*weight)(const void *arg, size_t i), void *arg)
 {
     for (size_t i = 0; i < e->n_row; i++)
-        e->work_all += weight(arg, i) * (double)e->n_method;
+        e->work_all += weight(arg, i) * (double)e->methods.n;
     for (size_t i = 0; i < e->n_row; i++) {
         struct row    *row = &e->row[i];
-        struct result *r = &e->result[i * e->n_method];
+        struct result *r = &e->result[i * e->methods.n];
         int            code;
 
         *row = (struct row){ .depth = -1 };
@@ -698,7 +614,7 @@ static int ask_all(struct eval *e, const struct kept *k, eval_make *make,
         row->metric = metric_of(e, row);
         if (code) {
             e->code = code;
-            e->work_done += weight(arg, i) * (double)e->n_method;
+            e->work_done += weight(arg, i) * (double)e->methods.n;
         } else {
             code = ask_row(e, k, row, r, weight(arg, i));
             if (code)
@@ -722,20 +638,20 @@ static int write_row(FILE *f, const struct row *row)
 
     json_into(&line);
     json_open('{');
-    named_string("id", row->id);
+    json_named_string("id", row->id);
     if (row->group)
-        named_string("task", row->group);
-    named_string("context", row->context);
-    named_string("question", row->question);
+        json_named_string("task", row->group);
+    json_named_string("context", row->context);
+    json_named_string("question", row->question);
     if (row->begin)
-        named_string("begin", row->begin);
+        json_named_string("begin", row->begin);
     write_answers(row);
     if (row->length)
-        named_uint("length", row->length);
+        json_named_uint("length", row->length);
     if (row->depth >= 0)
-        named_real("depth", row->depth);
-    named_string("metric", metric_name[row->metric]);
-    named_uint("max_tokens", row->max_tokens);
+        json_named_real("depth", row->depth);
+    json_named_string("metric", metric_name[row->metric]);
+    json_named_uint("max_tokens", row->max_tokens);
     json_close();
     json_into(NULL);
     written = fwrite(line.p, 1, line.n, f) == line.n;
@@ -774,7 +690,7 @@ static size_t n_done(const struct eval *e)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < e->n_row * e->n_method; i++)
+    for (size_t i = 0; i < e->n_row * e->methods.n; i++)
         n += e->result[i].done;
     return n;
 }
@@ -787,9 +703,9 @@ int eval_run(struct eval *e, size_t n, eval_make *make,
 
     e->n_row = n;
     e->row = grow(NULL, n, sizeof *e->row);
-    e->result = grow(NULL, n * e->n_method, sizeof *e->result);
+    e->result = grow(NULL, n * e->methods.n, sizeof *e->result);
     memset(e->row, 0, n * sizeof *e->row);
-    memset(e->result, 0, n * e->n_method * sizeof *e->result);
+    memset(e->result, 0, n * e->methods.n * sizeof *e->result);
     if (e->rows_path)
         return write_rows(e, make, arg);
     if (!code)
@@ -800,7 +716,7 @@ int eval_run(struct eval *e, size_t n, eval_make *make,
         /* People see what there is; nobody takes it for the whole. */
         if (!e->json && !e->csv && n_done(e))
             show_results(e);
-        return fail(EXIT_FAILED, "cancelled, %zu of %zu answers%s", n_done(e), n * e->n_method,
+        return fail(EXIT_FAILED, "cancelled, %zu of %zu answers%s", n_done(e), n * e->methods.n,
                     e->out_path ? "; the same command goes on from there" : "");
     }
     if (code)

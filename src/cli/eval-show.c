@@ -21,12 +21,12 @@ struct mean {
 
 static const struct result *at(const struct eval *e, size_t row, size_t method)
 {
-    return &e->result[row * e->n_method + method];
+    return &e->result[row * e->methods.n + method];
 }
 
 static bool answered(const struct eval *e, size_t row)
 {
-    for (size_t i = 0; i < e->n_method; i++)
+    for (size_t i = 0; i < e->methods.n; i++)
         if (at(e, row, i)->done)
             return true;
     return false;
@@ -61,14 +61,6 @@ static struct mean mean_of(const struct eval *e, size_t method, size_t other)
     }
     m.per_token = tokens ? decode / (double)tokens : 0;
     return m;
-}
-
-static size_t full(const struct eval *e)
-{
-    for (size_t i = 0; i < e->n_method; i++)
-        if (!strcmp(e->method[i], "full"))
-            return i;
-    return SIZE_MAX;
 }
 
 /* What score is, when it is the same for all rows; else -1. */
@@ -178,7 +170,7 @@ static struct grid grid_of(const struct eval *e, const struct axes *a, size_t me
     const bool  deep = a->n_group == 1 && a->n_depth > 1;
     const struct mean m = mean_of(e, method, SIZE_MAX);
     struct grid g = {
-        .title = format("%s: mean %.1f %%", e->method[method], 100 * m.score),
+        .title = format("%s: mean %.1f %%", e->methods.spec[method], 100 * m.score),
         .x = e->rounded ? "tokens, up to" : "tokens",
         .y = deep ? "depth" : "",
         .n_column = a->n_length, .n_line = deep ? a->n_depth : a->n_group,
@@ -232,13 +224,13 @@ static void grid_free(struct grid *g)
 int show_plot(const struct eval *e)
 {
     struct axes  a = axes_of(e);
-    struct grid *g = grow(NULL, e->n_method, sizeof *g);
+    struct grid *g = grow(NULL, e->methods.n, sizeof *g);
     int          code;
 
-    for (size_t i = 0; i < e->n_method; i++)
+    for (size_t i = 0; i < e->methods.n; i++)
         g[i] = grid_of(e, &a, i);
-    code = plot_grids_svg(e->plot_path, g, e->n_method);
-    for (size_t i = 0; i < e->n_method; i++)
+    code = plot_grids_svg(e->plot_path, g, e->methods.n);
+    for (size_t i = 0; i < e->methods.n; i++)
         grid_free(&g[i]);
     free(g);
     axes_free(&a);
@@ -269,21 +261,21 @@ static void head(const struct eval *e, int width, bool compare)
 /* Ratios are of the rows that both have answered. */
 static void table(const struct eval *e)
 {
-    const size_t of = full(e);
-    const bool   compare = of != SIZE_MAX && e->n_method > 1;
+    const size_t of = methods_full(&e->methods);
+    const bool   compare = of != SIZE_MAX && e->methods.n > 1;
     int          width = 9;
 
-    for (size_t i = 0; i < e->n_method; i++)
-        if ((int)strlen(e->method[i]) > width)
-            width = (int)strlen(e->method[i]);
+    for (size_t i = 0; i < e->methods.n; i++)
+        if ((int)strlen(e->methods.spec[i]) > width)
+            width = (int)strlen(e->methods.spec[i]);
     head(e, width, compare);
-    for (size_t i = 0; i < e->n_method; i++) {
+    for (size_t i = 0; i < e->methods.n; i++) {
         const struct mean m = mean_of(e, i, SIZE_MAX);
         const struct mean both = mean_of(e, i, compare ? of : SIZE_MAX);
         const struct mean f = compare ? mean_of(e, of, i) : m;
         char             *peak = view_bytes(m.peak);
 
-        out_printf("%-*s %6.1f %%", width, e->method[i], 100 * m.score);
+        out_printf("%-*s %6.1f %%", width, e->methods.spec[i], 100 * m.score);
         ratio(both.score, f.score, compare);
         for (size_t j = 0; j < e->n_shown; j++)
             out_printf(" %6.1f %%", 100 * m.metric[e->shown[j]]);
@@ -304,7 +296,7 @@ static void show_people(const struct eval *e)
 
     table(e);
     if (a.n_group > 1 || a.n_depth > 1 || a.n_length > 1)
-        for (size_t i = 0; i < e->n_method; i++) {
+        for (size_t i = 0; i < e->methods.n; i++) {
             struct grid g = grid_of(e, &a, i);
 
             out_char('\n');
@@ -315,49 +307,31 @@ static void show_people(const struct eval *e)
 }
 
 /* ---- JSON and CSV -------------------------------------------------------------------- */
-static void named_uint(const char *key, uint64_t value)
-{
-    json_key(key);
-    json_uint(value);
-}
-
-static void named_real(const char *key, double value)
-{
-    json_key(key);
-    json_real(value);
-}
-
-static void named_string(const char *key, const char *value)
-{
-    json_key(key);
-    json_string(value);
-}
-
 static void json_row(const struct row *row, const struct result *r)
 {
     json_open('{');
-    named_string("id", row->id);
+    json_named_string("id", row->id);
     if (row->group)
-        named_string("task", row->group);
-    named_uint("length", row->length);
+        json_named_string("task", row->group);
+    json_named_uint("length", row->length);
     if (row->depth >= 0)
-        named_real("depth", row->depth);
-    named_real("score", r->score[row->metric]);
-    named_string("metric", metric_name[row->metric]);
+        json_named_real("depth", row->depth);
+    json_named_real("score", r->score[row->metric]);
+    json_named_string("metric", metric_name[row->metric]);
     for (int i = 0; i < N_METRICS; i++)
-        named_real(metric_name[i], r->score[i]);
+        json_named_real(metric_name[i], r->score[i]);
     json_key("tokens");
     json_open('{');
-    named_uint("prompt", r->n_prompt);
-    named_uint("kept", r->n_kept);
-    named_uint("answer", r->n_answer);
+    json_named_uint("prompt", r->n_prompt);
+    json_named_uint("kept", r->n_kept);
+    json_named_uint("answer", r->n_answer);
     json_close();
     json_key("seconds");
     json_open('{');
-    named_real("ttft", r->ttft);
-    named_real("decode", r->decode);
+    json_named_real("ttft", r->ttft);
+    json_named_real("decode", r->decode);
     json_close();
-    named_uint("memory", r->peak);
+    json_named_uint("memory", r->peak);
     json_close();
 }
 
@@ -366,41 +340,41 @@ static void json_method(const struct eval *e, size_t method)
     const struct mean m = mean_of(e, method, SIZE_MAX);
 
     json_open('{');
-    named_string("task", e->task);
-    named_string("method", e->method[method]);
-    named_string("model", e->path);
-    named_string("cpu", gkv_cpu());
+    json_named_string("task", e->task);
+    json_named_string("method", e->methods.spec[method]);
+    json_named_string("model", e->path);
+    json_named_string("cpu", gkv_cpu());
     json_key("rows");
     json_open('[');
     for (size_t i = 0; i < e->n_row; i++)
         if (at(e, i, method)->done)
             json_row(&e->row[i], at(e, i, method));
     json_close();
-    named_real("mean", m.score);
+    json_named_real("mean", m.score);
     json_key("means");
     json_open('{');
     for (int i = 0; i < N_METRICS; i++)
-        named_real(metric_name[i], m.metric[i]);
+        json_named_real(metric_name[i], m.metric[i]);
     json_close();
     json_key("seconds");
     json_open('{');
-    named_real("ttft", m.ttft);
-    named_real("per_token", m.per_token);
+    json_named_real("ttft", m.ttft);
+    json_named_real("per_token", m.per_token);
     json_close();
     json_key("memory");
     json_open('{');
-    named_uint("peak", m.peak);
+    json_named_uint("peak", m.peak);
     json_close();
     json_close();
 }
 
 static void show_json(const struct eval *e)
 {
-    if (e->n_method > 1)
+    if (e->methods.n > 1)
         json_open('[');
-    for (size_t i = 0; i < e->n_method; i++)
+    for (size_t i = 0; i < e->methods.n; i++)
         json_method(e, i);
-    if (e->n_method > 1)
+    if (e->methods.n > 1)
         json_close();
 }
 
@@ -426,14 +400,14 @@ static void show_csv(const struct eval *e)
     for (int i = 0; i < N_METRICS; i++)
         out_printf(",%s", metric_name[i]);
     out_printf(",prompt,kept,answer,ttft,decode,memory\n");
-    for (size_t k = 0; k < e->n_row * e->n_method; k++) {
-        const struct row    *row = &e->row[k / e->n_method];
+    for (size_t k = 0; k < e->n_row * e->methods.n; k++) {
+        const struct row    *row = &e->row[k / e->methods.n];
         const struct result *r = &e->result[k];
 
         if (!r->done)
             continue;
         csv_text(e->task);
-        csv_text(e->method[k % e->n_method]);
+        csv_text(e->methods.spec[k % e->methods.n]);
         csv_text(row->id);
         csv_text(row->group ? row->group : "");
         out_printf("%" PRIu64 ",", row->length);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <gemkv.h>
 #include "src/cli/args.h"
+#include "src/cli/methods.h"
 #include "src/cli/score.h"
 
 extern const struct cmd eval_niah, eval_ruler, eval_kv, eval_qa, eval_perplexity;
@@ -47,12 +48,11 @@ struct eval {
     bool         rounded;               /* sum up by powers of two of the lengths         */
     enum metric  shown[4];              /* in the table, beside the score                 */
     size_t       n_shown;
-    char       **method;                /* as given, [n_method]                           */
-    size_t       n_method;
+    struct methods methods;
     uint64_t     seed;
     gkv_model   *model;                 /* opened anew for each answer: use at once       */
     uint64_t     fingerprint;
-    /* Filled by eval_run: what is known of each row, and [n_row][n_method] results. */
+    /* Filled by eval_run: what is known of each row, and [n_row][methods.n] results. */
     struct row    *row;
     struct result *result;
     size_t         n_row;
@@ -72,7 +72,7 @@ enum {
 };
 #define OPT_EVAL \
     { EVAL_MODEL, 'm', "model", "FILE", "$GEMKV_MODEL, else the bundled model", "GGUF model" }, \
-    { EVAL_METHOD, 0, "methods", "NAME[:PARAM=VALUE,...][,NAME...]", "gemfilter", \
+    { EVAL_METHOD, 0, "methods", "all|NAME[:PARAM=VALUE,...][,NAME...]", "gemfilter", \
       "methods that are asked for the same rows" }, \
     { EVAL_METHOD, 0, "method", "NAME[:PARAM=VALUE,...]", NULL, \
       "one more method; may be given several times" }, \

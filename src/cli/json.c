@@ -153,3 +153,21 @@ void json_null(void)
     separate();
     put("null", 4);
 }
+
+void json_named_uint(const char *key, uint64_t u)
+{
+    json_key(key);
+    json_uint(u);
+}
+
+void json_named_real(const char *key, double d)
+{
+    json_key(key);
+    json_real(d);
+}
+
+void json_named_string(const char *key, const char *s)
+{
+    json_key(key);
+    json_string(s);
+}

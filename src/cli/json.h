@@ -24,4 +24,9 @@ void json_score(float f);                       /* ... null when it is not finit
 void json_bool(bool b);
 void json_null(void);
 
+/* A key with its value. */
+void json_named_uint(const char *key, uint64_t u);
+void json_named_real(const char *key, double d);
+void json_named_string(const char *key, const char *s);
+
 #endif

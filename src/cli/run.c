@@ -361,24 +361,6 @@ void run_close(struct run *r)
 }
 
 /* ---- JSON ---------------------------------------------------------------------------- */
-static void named_uint(const char *key, uint64_t value)
-{
-    json_key(key);
-    json_uint(value);
-}
-
-static void named_real(const char *key, double value)
-{
-    json_key(key);
-    json_real(value);
-}
-
-static void named_string(const char *key, const char *value)
-{
-    json_key(key);
-    json_string(value);
-}
-
 /* "key=value,..." as an object. */
 static void json_parameters(const char *p)
 {
@@ -404,13 +386,13 @@ static void json_parameters(const char *p)
 
 static void json_device(const gkv_stats *s)
 {
-    named_string("device_model", s->device_model);
-    named_uint("device_layers", s->device_layers);
-    named_uint("device_memory", s->device_memory);
+    json_named_string("device_model", s->device_model);
+    json_named_uint("device_layers", s->device_layers);
+    json_named_uint("device_memory", s->device_memory);
     json_key("upload");
     json_open('{');
-    named_real("seconds", s->upload);
-    named_real("waited", s->upload_waited);
+    json_named_real("seconds", s->upload);
+    json_named_real("waited", s->upload_waited);
     json_close();
 }
 
@@ -425,58 +407,58 @@ void run_json(const struct run *r, const char *answer, size_t len)
     if (answer) {
         json_key("answer");
         json_text(answer, len);
-        named_string("finish", s.finish);
+        json_named_string("finish", s.finish);
     }
-    named_string("method", s.method);
+    json_named_string("method", s.method);
     json_parameters(s.parameters);
     json_key("layer");
     if (s.layer < 0)
         json_null();
     else
         json_uint((uint64_t)s.layer);
-    named_string("schedule", s.schedule);
+    json_named_string("schedule", s.schedule);
     if (s.schedule_reason)
-        named_string("schedule_reason", s.schedule_reason);
-    named_string("device", s.device);
+        json_named_string("schedule_reason", s.schedule_reason);
+    json_named_string("device", s.device);
     if (s.device_model)
         json_device(&s);
-    named_string("cpu", s.cpu);
+    json_named_string("cpu", s.cpu);
     if (s.warning)
-        named_string("warning", s.warning);
+        json_named_string("warning", s.warning);
 
     json_key("tokens");
     json_open('{');
-    named_uint("document", s.tokens_document);
-    named_uint("prompt", s.tokens_prompt);
-    named_uint("kept", s.tokens_kept);
-    named_uint("answer", s.tokens_answer);
+    json_named_uint("document", s.tokens_document);
+    json_named_uint("prompt", s.tokens_prompt);
+    json_named_uint("kept", s.tokens_kept);
+    json_named_uint("answer", s.tokens_answer);
     json_close();
 
     json_key("seconds");
     json_open('{');
-    named_real("load", s.load);
-    named_real("tokenize", s.tokenize);
-    named_real("first", s.first);
-    named_real("second", s.second);
-    named_real("ttft", s.ttft);
-    named_real("decode", s.decode);
-    named_real("total", s.total);
+    json_named_real("load", s.load);
+    json_named_real("tokenize", s.tokenize);
+    json_named_real("first", s.first);
+    json_named_real("second", s.second);
+    json_named_real("ttft", s.ttft);
+    json_named_real("decode", s.decode);
+    json_named_real("total", s.total);
     json_close();
 
     json_key("memory");
     json_open('{');
-    named_uint("predicted", s.memory_predicted);
-    named_uint("peak", s.memory_peak);
-    named_uint("kv", s.memory_kv);
+    json_named_uint("predicted", s.memory_predicted);
+    json_named_uint("peak", s.memory_peak);
+    json_named_uint("kv", s.memory_kv);
     json_close();
 
     json_key("kept");
     json_open('[');
     for (size_t i = 0; i < n; i++) {
         json_open('{');
-        named_uint("file", kept[i].file);
-        named_uint("start", kept[i].start);
-        named_uint("end", kept[i].end);
+        json_named_uint("file", kept[i].file);
+        json_named_uint("start", kept[i].start);
+        json_named_uint("end", kept[i].end);
         json_key("score");
         json_score(kept[i].score);
         json_close();

@@ -20,3 +20,21 @@ t bench text
 t bench --kv-type q8_0 -p 8
 t bench -p 8 --memory 100K 2>err
 mask <err
+# methods on a document
+yes "The cat and the hat sat on the mat." | head -n 40 >long
+gemkv bench -f long -t 1 -k 96 -n 4 -r 2 2>err | sed 's/[0-9.][0-9.]* \(ms\|s\|[KM]iB\)/N \1/g; s/[0-9.]*x/Rx/g; s/[KM]iB/MiB/g; s/  */ /g'
+cat err
+gemkv bench -f long -t 2 -k 96 -n 4 --methods full,streamingllm:sinks=8,truncate --json "Who sat?" >json
+tr '{' '\n' <json | grep -o '"\(method\|parameters\|schedule\|layer\|repetitions\|prompt\|kept\|answer\)": [^,}]*'
+# as full, in the first row; the cache in proportion to what is kept
+tr -d '\n' <json | sed 's/"method"/\n&/g' | sed -n 's/.*"prompt": \([0-9]*\), "kept": \([0-9]*\).*"ttft".*"ratio": \([0-9.e-]*\).*"token".*"kv".*"ratio": \([0-9.e-]*\).*/\1 \2 \4/p' |
+    awk 'NR == 1 { n = $1 } { print $3 / (($2 + 4) / (n + 4)) > 0.9 && $3 / (($2 + 4) / (n + 4)) < 1.1 }'
+t bench -f long -p 8
+t bench --methods snapkv
+t bench --keep 5
+t bench -f long --methods full,bogus
+t bench -f long --methods snapkv,snapkv
+t bench -f long -n 0
+t bench -f nowhere
+t bench -f long --methods full,truncate -k 96 -n 2 --memory 100K 2>err
+mask <err

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * bench-methods.c - see bench.h */
+#include "config.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "src/cli/bench.h"
+#include "src/cli/calibrated.h"
+#include "src/cli/input.h"
+#include "src/cli/json.h"
+#include "src/cli/progress.h"
+#include "src/cli/run.h"
+#include "src/cli/say.h"
+#include "src/cli/view.h"
+
+enum quantity { TTFT, TOKEN, PEAK, KV, N_QUANTITIES };
+
+struct cost {
+    double   *v[N_QUANTITIES];          /* [n]: seconds, seconds per token, bytes, bytes  */
+    uint64_t  n, n_prompt, n_kept, predicted;
+    int32_t   layer;
+    char      parameters[256], schedule[64];
+};
+
+struct bench {
+    const struct bench_document *d;
+    char        *text;
+    size_t       len;
+    gkv_model   *model;
+    struct cost *cost;                  /* of each method                                 */
+    char         cpu[32];
+    uint64_t     done, n_runs;
+};
+
+static void within(void *arg, const gkv_progress *p)
+{
+    const struct bench *b = arg;
+    const double part = strcmp(p->stage, "second pass") ? 0.9 * p->fraction : 0.9 + 0.1 * p->fraction;
+
+    progress_update(NULL, &(gkv_progress){ "methods", ((double)b->done + part)
+                                           / (double)b->n_runs, p->tokens });
+}
+
+/* ---- one run --------------------------------------------------------------------------- */
+static gkv_status answer(struct bench *b, gkv_session *s, gkv_error *err)
+{
+    gkv_status  status = gkv_feed(s, b->text, b->len, err);
+    const char *piece;
+    size_t      len;
+
+    if (!status)
+        status = gkv_ask(s, b->d->question, strlen(b->d->question), err);
+    while (!status)
+        status = gkv_next(s, &piece, &len, err);
+    return status == GKV_END ? GKV_OK : status;
+}
+
+/* The first token of an answer takes no step of its own: it is the second pass's. */
+static void take(struct bench *b, gkv_session *s, struct cost *c)
+{
+    gkv_stats st;
+
+    gkv_session_stats(s, &st);
+    c->v[TTFT][c->n] = st.ttft - st.load;
+    c->v[TOKEN][c->n] = st.tokens_answer > 1 ? st.decode / (double)(st.tokens_answer - 1) : 0;
+    c->v[PEAK][c->n] = (double)st.memory_peak;
+    c->v[KV][c->n] = (double)st.memory_kv;
+    c->n++;
+    c->n_prompt = st.tokens_prompt;
+    c->n_kept = st.tokens_kept;
+    c->predicted = st.memory_predicted;
+    c->layer = st.layer;
+    snprintf(c->parameters, sizeof c->parameters, "%s", st.parameters ? st.parameters : "");
+    snprintf(c->schedule, sizeof c->schedule, "%s", st.schedule ? st.schedule : "");
+    snprintf(b->cpu, sizeof b->cpu, "%s", st.cpu);
+}
+
+static gkv_status once(struct bench *b, size_t method, gkv_error *err)
+{
+    gkv_options  opt = b->d->opt;
+    gkv_session *s = NULL;
+    gkv_status   status = methods_fresh(&b->model, b->d->path, err);
+
+    opt.method = b->d->methods.spec[method];
+    opt.max_tokens = (uint32_t)b->d->n_gen;
+    opt.ignore_end = 1;
+    opt.device = "cpu";
+    opt.progress = within;
+    opt.progress_arg = b;
+    if (!status)
+        status = gkv_session_open(&s, b->model, &opt, err);
+    progress_watch(s);
+    if (!status)
+        status = answer(b, s, err);
+    if (!status)
+        take(b, s, &b->cost[method]);
+    progress_watch(NULL);
+    gkv_session_close(s);
+    b->done++;
+    return status;
+}
+
+/* ---- results --------------------------------------------------------------------------- */
+static int ascending(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+static double median(const struct cost *c, enum quantity q)
+{
+    return (c->v[q][c->n / 2] + c->v[q][(c->n - 1) / 2]) / 2;
+}
+
+/* To the first method; 0 when there is nothing to compare with. */
+static double ratio(const struct bench *b, const struct cost *c, enum quantity q)
+{
+    const double of = b->cost[0].n ? median(&b->cost[0], q) : 0;
+
+    return of > 0 ? median(c, q) / of : 0;
+}
+
+static const struct cost *any(const struct bench *b)
+{
+    const struct cost *c = b->cost;
+
+    while (!c->n)
+        c++;
+    return c;
+}
+
+static void print_head(const struct bench *b)
+{
+    const struct bench_document *d = b->d;
+    gkv_model_info m;
+    char          *s;
+
+    gkv_model_describe(b->model, &m);
+    s = format("%s (%s), %s; %" PRIu64 " tokens read, %" PRIu64 " written, ratios to %s, median of %"
+               PRIu64 "\n\n", m.name && *m.name ? m.name : d->path, m.types, b->cpu,
+               any(b)->n_prompt, d->n_gen, d->methods.spec[0], d->repetitions);
+    out_text(s, strlen(s));
+    free(s);
+    out_printf("%-20s %7s %16s %16s %17s %17s\n", "method", "kept", "first token", "each token",
+               "peak", "KV cache");
+}
+
+static void print_ratio(const struct bench *b, const struct cost *c, enum quantity q)
+{
+    char *bytes;
+
+    switch (q) {
+    case TTFT:  out_printf(" %8.2f s", median(c, q)); break;
+    case TOKEN: out_printf(" %7.2f ms", 1e3 * median(c, q)); break;
+    default:
+        bytes = view_bytes((uint64_t)median(c, q));
+        out_printf(" %10s", bytes);
+        free(bytes);
+    }
+    out_printf(" %5.*fx", ratio(b, c, q) < 0.0995 ? 3 : 2, ratio(b, c, q));
+}
+
+static void print_method(const struct bench *b, size_t i)
+{
+    const struct cost *c = &b->cost[i];
+
+    if (!c->n)
+        return;
+    out_printf("%-20s %7" PRIu64, b->d->methods.spec[i], c->n_kept);
+    for (enum quantity q = 0; q < N_QUANTITIES; q++)
+        print_ratio(b, c, q);
+    out_printf("\n");
+}
+
+static void json_quantity(const struct bench *b, const struct cost *c, const char *key, enum quantity q)
+{
+    json_key(key);
+    json_open('{');
+    json_named_real("median", median(c, q));
+    json_named_real("min", c->v[q][0]);
+    json_named_real("max", c->v[q][c->n - 1]);
+    json_named_real("ratio", ratio(b, c, q));
+    json_close();
+}
+
+static void json_method(const struct bench *b, size_t i)
+{
+    const struct bench_document *d = b->d;
+    const struct cost           *c = &b->cost[i];
+
+    if (!c->n)
+        return;
+    json_open('{');
+    json_named_string("model", d->path);
+    json_named_string("method", d->methods.spec[i]);
+    json_named_string("parameters", c->parameters);
+    json_named_string("schedule", *c->schedule ? c->schedule : NULL);
+    json_key("layer");
+    if (c->layer < 0)
+        json_null();
+    else
+        json_uint((uint64_t)c->layer);
+    json_named_string("cpu", b->cpu);
+    json_named_uint("repetitions", c->n);
+    json_key("tokens");
+    json_open('{');
+    json_named_uint("prompt", c->n_prompt);
+    json_named_uint("kept", c->n_kept);
+    json_named_uint("answer", d->n_gen);
+    json_close();
+    json_key("seconds");
+    json_open('{');
+    json_quantity(b, c, "ttft", TTFT);
+    json_quantity(b, c, "token", TOKEN);
+    json_close();
+    json_key("memory");
+    json_open('{');
+    json_named_uint("predicted", c->predicted);
+    json_quantity(b, c, "peak", PEAK);
+    json_quantity(b, c, "kv", KV);
+    json_close();
+    json_close();
+}
+
+static void show(const struct bench *b)
+{
+    for (size_t i = 0; i < b->d->methods.n; i++)
+        for (int q = 0; q < N_QUANTITIES && b->cost[i].n; q++)
+            qsort(b->cost[i].v[q], b->cost[i].n, sizeof(double), ascending);
+    if (b->d->json)
+        json_open('[');
+    else
+        print_head(b);
+    for (size_t i = 0; i < b->d->methods.n; i++)
+        (b->d->json ? json_method : print_method)(b, i);
+    if (b->d->json)
+        json_close();
+    out_flush();
+}
+
+/* ---- all of them ----------------------------------------------------------------------- */
+/* A method that cannot be run, for memory say, is left out after saying why. */
+static int run_all(struct bench *b)
+{
+    const struct bench_document *d = b->d;
+    int code = 0;
+
+    b->n_runs = d->repetitions * d->methods.n;
+    for (uint64_t r = 0; r < d->repetitions; r++)
+        for (size_t i = 0; i < d->methods.n; i++) {
+            gkv_error  err = { 0 };
+            gkv_status status = r && !b->cost[i].n ? GKV_OK : once(b, i, &err);
+
+            progress_erase();
+            if (status == GKV_CANCELLED || (status && !b->model))
+                return run_failed(status, &err);
+            if (!status)
+                continue;
+            warn("%s: %s; left out", d->methods.spec[i],
+                 err.text[0] ? err.text : gkv_status_name(status));
+            code = status == GKV_LIMIT ? EXIT_TOO_BIG : status == GKV_DOCUMENT ? EXIT_DOCUMENT
+                 : status == GKV_INVALID ? EXIT_USAGE : EXIT_FAILED;
+        }
+    for (size_t i = 0; i < d->methods.n; i++)
+        if (b->cost[i].n) {
+            show(b);
+            break;
+        }
+    return code;
+}
+
+static int open_all(struct bench *b, const struct cmd *cmd)
+{
+    gkv_error  err = { 0 };
+    gkv_status status = calibrated_open(&b->model, b->d->path, &err);
+
+    if (!status)
+        status = methods_check(&b->d->methods, cmd, b->model, &b->d->opt, &err);
+    if (status)
+        return run_failed(status, &err);
+    return input_slurp(b->d->file, &b->text, &b->len);
+}
+
+int bench_document(struct bench_document *d, const struct cmd *cmd)
+{
+    struct bench b = { .d = d };
+    int          code;
+
+    if (!d->n_gen)
+        usage(cmd, "a method is measured with an answer of at least 1 token");
+    if (!d->methods.n)
+        methods_add(&d->methods, "all");
+    b.cost = grow(NULL, d->methods.n, sizeof *b.cost);
+    memset(b.cost, 0, d->methods.n * sizeof *b.cost);
+    for (size_t i = 0; i < d->methods.n; i++)
+        for (int q = 0; q < N_QUANTITIES; q++)
+            b.cost[i].v[q] = grow(NULL, d->repetitions, sizeof(double));
+    progress_start(d->draw);
+    code = open_all(&b, cmd);
+    if (!code)
+        code = run_all(&b);
+    progress_erase();
+    for (size_t i = 0; i < d->methods.n; i++)
+        for (int q = 0; q < N_QUANTITIES; q++)
+            free(b.cost[i].v[q]);
+    free(b.cost);
+    free(b.text);
+    gkv_model_close(b.model);
+    return code;
+}
