@@ -147,8 +147,16 @@ static void gather(float *qt, const struct job *j, size_t ih, size_t token, size
         j->e->simd->attend.pairs(qt, d, lanes);
 }
 
-static void scatter(const float *ot, const float *l, const struct job *j, size_t ih, size_t token,
-                    size_t row, size_t n_rows)
+static void leave_sums(const struct job *j, size_t token, size_t head, float max, float sum)
+{
+    if (!j->e->sums)
+        return;
+    j->e->sums[(token * j->e->shape->n_head + head) * 2] = max;
+    j->e->sums[(token * j->e->shape->n_head + head) * 2 + 1] = sum;
+}
+
+static void scatter(const float *ot, const float *m, const float *l, const struct job *j, size_t ih,
+                    size_t token, size_t row, size_t n_rows)
 {
     const struct gkv__shape *s = j->e->shape;
     const size_t lanes = j->e->simd->attend.lanes, d = s->head_dim, g = group(s);
@@ -158,6 +166,7 @@ static void scatter(const float *ot, const float *l, const struct job *j, size_t
         float *out = j->out + ((token + r / g) * s->n_head + ih * g + r % g) * d;
         float inv = 1 / l[i];
 
+        leave_sums(j, token + r / g, ih * g + r % g, m[i], l[i]);
         for (size_t x = 0; x < d; x++)
             out[x] = ot[x * lanes + i] * inv;
     }
@@ -248,8 +257,8 @@ static void item(void *arg, size_t i, unsigned thread)
         }
     }
     for (size_t t = 0; t < n_tiles; t++) {
-        const float *ot = tiles + t * stride + d * lanes, *l = ot + d * lanes + lanes;
-        scatter(ot, l, j, ih, token, t * lanes, n_rows);
+        const float *ot = tiles + t * stride + d * lanes, *m = ot + d * lanes;
+        scatter(ot, m, m + lanes, j, ih, token, t * lanes, n_rows);
     }
 }
 
@@ -350,6 +359,7 @@ static void merge_item(void *arg, size_t ih, unsigned thread)
         }
         for (size_t x = 0; x < d; x++)
             out[x] /= sum;
+        leave_sums(j, r / g, ih * g + r % g, max, sum);
     }
 }
 

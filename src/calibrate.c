@@ -164,7 +164,7 @@ static void choose(struct work *w, uint32_t il)
 {
     const struct gkv__calibrate *c = w->c;
     const size_t n = c->n - c->window, k = c->tsp - c->window;
-    const struct gkv__looking l = { &w->cache, 0, w->q, c->window, n, NULL, c->m->layer[il].window };
+    const struct gkv__looking l = { &w->cache, 0, w->q, c->window, n, NULL, c->m->layer[il].window, NULL };
 
     memset(w->mass, 0, c->m->shape.n_head * c->n * sizeof *w->mass);
     memset(w->score, 0, n * sizeof *w->score);

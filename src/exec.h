@@ -23,6 +23,9 @@ struct gkv__exec {
     uint8_t                 *scratch;           /* [n_threads][scratch_bytes]                */
     uint64_t                 bytes;             /* from scratch on, all the buffers          */
     float                   *partial;           /* attention's, when it cuts the keys        */
+    float                   *sums;              /* [chunk][n_head][2]: unless it is NULL, attention
+                                                   leaves here the maximum and the sum of each row's
+                                                   softmax, in base 2.  Not the exec's own   */
     /* One block of rows, [chunk][...]: */
     float *h;                                   /* n_embd: normalised input                  */
     float *q, *att;                             /* n_head * head_dim                         */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * mass.c - see mass.h.  A work item is one query head.  Its rows go in tiles, and each tile meets
- * the keys twice: for the maximum and the sum of every row, and then for what is added to every
- * key. */
+ * the keys twice: for the maximum and the sum of every row, unless attention left them, and then for
+ * what is added to every key. */
 #include "config.h"
 #include "src/attend.h"
 #include "src/mass.h"
@@ -104,7 +104,11 @@ static void item(void *arg, size_t h, unsigned thread)
             t.m[r] = GKV__ATTEND_MIN;
             t.l[r] = 0;
         }
-        for (uint64_t key = begin; key < end; key += BLOCK) {
+        for (size_t r = 0; l->sums && r < nt; r++) {
+            t.m[r] = l->sums[((at + r) * s->n_head + h) * 2];
+            t.l[r] = l->sums[((at + r) * s->n_head + h) * 2 + 1];
+        }
+        for (uint64_t key = begin; !l->sums && key < end; key += BLOCK) {
             const size_t n = end - key < BLOCK ? (size_t)(end - key) : BLOCK;
 
             products(j, &t, nt, ih, key, n);

@@ -16,6 +16,8 @@ struct gkv__looking {
     uint64_t                 slot;
     const float             *weight;    /* [n] of each row; NULL: 1                          */
     uint32_t                 window;    /* 0: all                                            */
+    const float             *sums;      /* [n][n_head][2], as attention left them in exec.sums; NULL:
+                                           they are not known, and computed first            */
 };
 
 /* mass[h * stride + j] += sum over the rows of weight * softmax(q_h k^T / sqrt(head_dim))[j]  for

@@ -52,7 +52,7 @@ uint64_t gkv__sweep_bytes(const struct gkv__context *c, const struct gkv__watch 
     const uint64_t kept = caches(c, w->room), before = w->before ? caches(c, w->before) : 0;
     uint64_t first = gkv__times(c->n, token_bytes(c, w)), second;
 
-    (void)chunk;
+    first = gkv__plus(first, watches(c, w) ? chunk * s->n_head * 2 * sizeof(float) : 0);
     first = gkv__plus(first, gkv__cache_bytes(c->kv, 1, s->n_head_kv, s->head_dim, c->n));
     first = gkv__plus(first, w->state_bytes ? w->state_bytes(c) : 0);
     first = gkv__plus(first, gkv__weights_largest(c->m, s->n_layer - 1));
@@ -77,6 +77,8 @@ static void close(struct gkv__sweep *s, const struct gkv__watch *w)
     gkv__pages_free(s->votes, c->n, sizeof *s->votes);
     gkv__pages_free(s->keep, c->n, h->n_head_kv * sizeof *s->keep);
     gkv__pages_free(s->q, h->n_head_kv, h->head_dim * sizeof *s->q);
+    c->e->sums = NULL;
+    gkv__pages_free(s->sums, c->e->chunk, h->n_head * 2 * sizeof *s->sums);
     if (w->state_bytes)
         gkv__pages_free(s->state, w->state_bytes(c), 1);
 }
@@ -98,9 +100,10 @@ static gkv_status open(struct gkv__sweep *s, const struct gkv__watch *w, gkv_err
     s->votes = gkv__pages(c->n, sizeof *s->votes);
     s->keep = gkv__pages(c->n, h->n_head_kv * sizeof *s->keep);
     s->q = gkv__pages(h->n_head_kv, h->head_dim * sizeof *s->q);
+    s->sums = mass ? gkv__pages(c->e->chunk, h->n_head * 2 * sizeof *s->sums) : NULL;
     if (w->state_bytes)
         s->state = gkv__pages(w->state_bytes(c), 1);
-    if (!s->x || (mass && !s->mass) || (w->weight && !s->weight) || !s->score || !s->spare || !s->at ||
+    if (!s->x || (mass && !(s->mass && s->sums)) || (w->weight && !s->weight) || !s->score || !s->spare || !s->at ||
         !s->go || !s->votes || !s->keep || !s->q || (w->state_bytes && !s->state))
         return gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes",
                          gkv__times(c->n, token_bytes(c, w)));
@@ -129,7 +132,7 @@ static void look(struct gkv__sweep *s, size_t from, size_t n, size_t rows)
     const struct gkv__shape *h = &s->c->m->shape;
     const size_t first = s->n - rows, skip = first > from ? first - from : 0;
     struct gkv__looking l = { &s->work, 0, NULL, n - skip, from + skip, NULL,
-                              s->c->m->layer[s->il].window };
+                              s->c->m->layer[s->il].window, s->sums + skip * h->n_head * 2 };
 
     if (skip >= n)
         return;
@@ -152,6 +155,7 @@ static gkv_status layer(struct gkv__sweep *s, const struct gkv__watch *w, gkv_er
         memset(s->mass + ih * s->stride, 0, s->n * sizeof *s->mass);
     if (raw)
         last_query(s);
+    e->sums = rows ? s->sums : NULL;
     for (size_t at = 0; at < s->n; at += e->chunk) {
         const size_t nc = gkv__least(e->chunk, s->n - at);
         float *x = s->x + at * h->n_embd;

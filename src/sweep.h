@@ -15,6 +15,7 @@ struct gkv__sweep {
     size_t               n;             /* tokens in it ...                                  */
     uint32_t            *at;            /* [n] ... their positions, ascending                */
     float               *mass;          /* [n_head][stride] attention from the rows watched  */
+    float               *sums;          /* [chunk][n_head][2] of the softmax of rows watched  */
     size_t               stride;
     float               *score, *spare; /* [n] scratch; raw: score is the last row's         */
     void                *state;         /* the method's own                                  */
