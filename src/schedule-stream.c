@@ -2,7 +2,9 @@
  * schedule-stream.c - chunk by chunk through the early layers, each with a bounded cache that the
  * question chooses (bounded.h), cut at GemFilter's layer, which keeps one row of keys per token.
  * At the end the question's last row scores every key.  Memory that does not grow with the text
- * but for that row, time that is linear in it.  Approximate from the second chunk on. */
+ * but for that row, time that is linear in it.  Approximate from the second chunk on.
+ *
+ * With place=chunk no keys are kept: the question's last row of each chunk scores that chunk. */
 #include "config.h"
 #include <inttypes.h>
 #include "src/bounded.h"
@@ -13,7 +15,7 @@
 extern const struct gkv__schedule gkv__schedule_stream;
 
 enum { BUDGET, STEP, WARM, RECENT, PLACE, KEYS };
-enum { AUTO, TRUE, COMMON };
+enum { AUTO, TRUE, COMMON, CHUNK };
 
 static const char *const key_types[] = { "f16", "bf16", "q8_0", "f32" };
 
@@ -24,7 +26,8 @@ static const struct gkv__param params[] = {
     [WARM] = { "warm", "64", "tokens before a chunk that are run again", 0, 4096 },
     [RECENT] = { "recent", "64", "last tokens of a chunk that stay for the next", 0, 4096 },
     [PLACE] = { "place", "auto", "distance of keys from the question at the filter layer: true, the same "
-                "for all, or true up to the trained length", .words = "auto true common" },
+                "for all, or true up to the trained length; chunk: each chunk is scored where it is run, and "
+                "no keys are kept", .words = "auto true common chunk" },
     [KEYS] = { "keys", "f16", "type of the filter layer's keys", .words = "f16 bf16 q8_0 f32" },
     { .name = NULL },
 };
@@ -51,9 +54,14 @@ static size_t kv_width(const struct stream *s)
     return (size_t)s->f->m->shape.n_head_kv * s->f->m->shape.head_dim;
 }
 
+static bool by_chunk(const struct stream *s)
+{
+    return (int)s->f->param[PLACE] == CHUNK;
+}
+
 static uint64_t key_row(const struct stream *s)
 {
-    return kv_width(s) / s->key_type->block * s->key_type->bytes;
+    return by_chunk(s) ? 0 : kv_width(s) / s->key_type->block * s->key_type->bytes;
 }
 
 /* Rows at a time, memory among them, depend on --chunk only, whatever the question's length. */
@@ -101,8 +109,8 @@ static gkv_status begin(struct stream *s, struct gkv__exec *e, const struct gkv_
     if (kv_width(s) % s->key_type->block)
         return gkv__fail(err, GKV_INVALID, "keys=%s needs rows of a multiple of %u, they are %zu",
                          s->key_type->name, s->key_type->block, kv_width(s));
-    s->keys = gkv__pages(f->n, key_row(s));
-    if (!s->keys)
+    s->keys = by_chunk(s) ? NULL : gkv__pages(f->n, key_row(s));
+    if (!s->keys && !by_chunk(s))
         return gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes", f->n * key_row(s));
     return gkv__bounded_open(&s->b, e, err);
 }
@@ -140,7 +148,7 @@ static uint64_t span_of(const struct stream *s)
     const uint64_t steps = gkv__least(b->budget, s->n_text) + b->warm + gkv__least(s->step, s->n_text) +
                            b->n_q;
 
-    return is_common(s->f) ? steps : more(steps, s->f->n);
+    return by_chunk(s) || is_common(s->f) ? steps : more(steps, s->f->n);
 }
 
 /* What rotation to position 0 does to keys, done to the query instead. */
@@ -178,13 +186,38 @@ static void score_all(struct stream *s)
     }
 }
 
+/* The chunk that was run behind `past` entries, and after the last of them the question. */
+static void score_chunk(struct stream *s, size_t past, size_t at, size_t n)
+{
+    const struct gkv__first *f = s->f;
+    struct gkv__exec *e = s->b.e;
+    const size_t d = e->shape->n_embd, first = s->b.n_warm, last = first + n + s->b.n_q - 1;
+    const size_t count = at + n < s->n_text ? n : n + s->b.n_q;
+    float *q = s->b.mass;               /* idle */
+
+    gkv__layer_qk(e, f->m, f->il, s->b.x + last * d, 1, past + last, 0);
+    gkv__fold_query(e, 0, q);
+    for (size_t i = 0; i < count; i += e->chunk) {
+        const size_t nc = gkv__least(e->chunk, count - i);
+
+        gkv__layer_keys(e, f->m, f->il, s->b.x + (first + i) * d, nc);
+        gkv__rope_keys(e, f->m, f->il, e->k, nc, past + first + i);
+        gkv__score(e, e->k, nc, q, f->score + at + i);
+    }
+}
+
 /* ---- running ---------------------------------------------------------------------------- */
 
 /* Tokens at .. at + n - 1 of the text; n = 0: the question at the end. */
 static gkv_status step(struct stream *s, size_t at, size_t n, gkv_error *err)
 {
-    GKV__TRY(gkv__bounded_step(&s->b, at, n, gkv__least(s->b.budget, s->b.held + n), err));
-    keep_keys(s, n ? s->b.n_warm : 0, n ? n : s->b.n_q, at);
+    const size_t past = s->b.held;
+
+    GKV__TRY(gkv__bounded_step(&s->b, at, n, gkv__least(s->b.budget, past + n), err));
+    if (by_chunk(s))
+        score_chunk(s, past, at, n);
+    else
+        keep_keys(s, n ? s->b.n_warm : 0, n ? n : s->b.n_q, at);
     return GKV_OK;
 }
 
@@ -199,7 +232,7 @@ static double work_of(const struct stream *s)
         sum += gkv__bounded_work(&s->b, held, at, n);
         held = gkv__least(s->b.budget, held + n);
     }
-    return sum + gkv__bounded_work(&s->b, held, s->n_text, 0);
+    return by_chunk(s) ? sum : sum + gkv__bounded_work(&s->b, held, s->n_text, 0);
 }
 
 static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error *err)
@@ -212,9 +245,9 @@ static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error
         gkv__stage(e, "first pass", f->n, work_of(&s));
     for (size_t at = 0; status == GKV_OK && at < s.n_text; at += s.step)
         status = step(&s, at, gkv__least(s.step, s.n_text - at), err);
-    if (status == GKV_OK)
+    if (status == GKV_OK && (!by_chunk(&s) || !s.n_text))
         status = step(&s, s.n_text, 0, err);
-    if (status == GKV_OK)
+    if (status == GKV_OK && !by_chunk(&s))
         score_all(&s);
     gkv__bounded_close(&s.b);
     gkv__pages_free(s.keys, f->n, key_row(&s));
