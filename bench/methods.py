@@ -3,19 +3,19 @@
 """methods.py GEMKV RESULT.json - time to first token beside what the methods' operations predict
 
     gemkv bench -m model.gguf -f document --json >result.json
-    bench/methods.py ./gemkv result.json
+    bench/methods.py ./gemkv result.json...
 
 Operations are those of the papers' methods (multiply-adds, causal halves counted as such), for the
-model and the tokens in the result; ratios are to the first method.  Where a method's work depends
+model and the tokens in the results; ratios are to the first method of the first file.  Where a method's work depends
 on the text, the layer it chose and the size of its cache say how much there was.  Scores of an
-observation window are left out, those of many rows (h2o, pyramidinfer) counted.  The last column
-is measured / predicted: a ratio above 1 is time that operations do not explain."""
+observation window are left out, those of many rows (h2o, pyramidinfer) counted.  m / p above
+1 is time that operations do not explain.  The last columns are ratios too."""
 import json
 import subprocess
 import sys
 
-gemkv, path = sys.argv[1:]
-result = json.load(open(path))
+gemkv = sys.argv[1]
+result = [r for path in sys.argv[2:] for line in open(path) if line.strip() for r in json.loads(line)]
 model = json.loads(subprocess.run([gemkv, "info", "--json", "-m", result[0]["model"]], check=True,
                                   capture_output=True, text=True).stdout)
 L, d, F = model["layers"], model["embedding"], model["feed_forward"]
@@ -84,13 +84,20 @@ def finch(n, k, at, p, cache):
 model_of = {"full": full, "truncate": truncate, "gemfilter": gemfilter, "gemfilter-onerun": full,
             "snapkv": full, "h2o": h2o, "streamingllm": full, "pyramidinfer": pyramidinfer,
             "fastkv": fastkv, "asl": asl, "asl-2pass": asl_2pass, "finch": finch}
+def median(r, group, key):
+    return r[group][key]["median"]
+
+
 first = None
-print("%-20s %8s %10s %10s %10s" % ("method", "layer", "measured", "predicted", "m / p"))
+print("%-20s %6s %10s %10s %7s %10s %8s %8s" % ("method", "layer", "measured", "predicted", "m / p", "each token",
+                                              "peak", "KV"))
 for r in result:
-    name = r["method"].partition(":")[0]
-    work = model_of[name](r["tokens"]["prompt"], r["tokens"]["kept"], r["layer"], parameters(r["parameters"]),
-                          r["memory"]["kv"]["ratio"])
+    cache = median(r, "memory", "kv") / median(result[0], "memory", "kv")
+    work = model_of[r["method"].partition(":")[0]](r["tokens"]["prompt"], r["tokens"]["kept"], r["layer"],
+                                                   parameters(r["parameters"]), cache)
     first = first or work
-    measured, predicted = r["seconds"]["ttft"]["ratio"], work / first
-    print("%-20s %8s %10.3f %10.3f %10.2f" % (r["method"], "-" if r["layer"] is None else r["layer"], measured,
-                                              predicted, measured / predicted))
+    measured = median(r, "seconds", "ttft") / median(result[0], "seconds", "ttft")
+    print("%-20s %6s %10.3f %10.3f %7.2f %10.2f %8.2f %8.3f" % (
+        r["method"], "-" if r["layer"] is None else r["layer"], measured, work / first, measured * first / work,
+        median(r, "seconds", "token") / median(result[0], "seconds", "token"),
+        median(r, "memory", "peak") / median(result[0], "memory", "peak"), cache))

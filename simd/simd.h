@@ -27,6 +27,10 @@ typedef void gkv__unpack_fn(const void *src, float *dst, size_t n);
 /* sum_i w[i] x[i]; n is a multiple of the format's block. */
 typedef float gkv__dot_fn(const void *w, const float *x, size_t n);
 
+/* y[o] = dot of row o < n_out, to the bit; rows stride bytes apart. */
+typedef void gkv__dots_fn(float *y, const void *w, size_t stride, size_t n_out, const float *x,
+                          size_t n);
+
 /* A panel holds nr columns of B side by side: panel[i * nr + j] = w[j * ldw + i], i < k,
  * j < n <= nr, the rest zero. */
 typedef void gkv__pack_fn(float *panel, const float *w, size_t ldw, size_t n, size_t k);
@@ -125,6 +129,7 @@ struct gkv__simd {
     const char      *level;             /* the highest level that filled anything            */
     gkv__unpack_fn  *unpack[GKV__N_TYPES];
     gkv__dot_fn     *dot[GKV__N_TYPES];
+    gkv__dots_fn    *dots[GKV__N_TYPES];    /* f32, f16, bf16; NULL: dot, row by row         */
     gkv__pack_fn    *pack;
     gkv__gemm_fn    *gemm;              /* pack and gemm share nr                            */
     size_t           nr;                /* columns of a panel                                */

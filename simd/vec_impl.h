@@ -33,6 +33,9 @@ static void FN(fill)(struct gkv__simd *k)
     k->dot[GKV__TYPE_F32] = FN(dot_f32);
     k->dot[GKV__TYPE_F16] = FN(dot_f16);
     k->dot[GKV__TYPE_BF16] = FN(dot_bf16);
+    k->dots[GKV__TYPE_F32] = FN(dots_f32);
+    k->dots[GKV__TYPE_F16] = FN(dots_f16);
+    k->dots[GKV__TYPE_BF16] = FN(dots_bf16);
 #define SLOTS(TYPE, name)                                                                   \
     k->unpack[GKV__TYPE_##TYPE] = FN(unpack_##name);                                        \
     k->dot[GKV__TYPE_##TYPE] = FN(dot_##name);

@@ -247,6 +247,8 @@ static void few_item(void *arg, size_t i, unsigned thread)
 
         if (j->mul)
             j->mul->gemv(sum, rows, bytes, n, (const uint8_t *)j->x->form + r * j->x_bytes, w->n_in);
+        else if (j->e->simd->dots[w->format->type])
+            j->e->simd->dots[w->format->type](sum, rows, bytes, n, j->x->x + r * w->n_in, w->n_in);
         else
             for (size_t o = 0; o < n; o++)
                 sum[o] = j->e->simd->dot[w->format->type](rows + o * bytes, j->x->x + r * w->n_in,

@@ -167,6 +167,27 @@ static void test_dot(const struct gkv__simd *k, const struct gkv__quant *q)
     ok(!bad, "dot %s: %s", q->name, k->level);
 }
 
+static void test_dots(const struct gkv__simd *k, const struct gkv__quant *q)
+{
+    static const size_t ns[] = { 1, 16, 63, 64, 131, 320 };
+    int bad = 0;
+
+    for (size_t i = 0; i < sizeof ns / sizeof *ns; i++)
+        for (size_t n_out = 1; n_out < 8; n_out++) {
+            const size_t n = ns[i], stride = n * q->bytes;
+            uint8_t *w = blocks(q, n * n_out, 0);
+            float *x = floats(n, 0), *y = floats(n_out, 0);
+
+            k->dots[q->type](y, w, stride, n_out, x, n);
+            for (size_t o = 0; o < n_out; o++) {
+                float want = k->dot[q->type](w + o * stride, x, n);
+                bad += memcmp(&want, &y[o], sizeof want) != 0;
+            }
+            release();
+        }
+    ok(!bad, "dots %s: %s", q->name, k->level);
+}
+
 static void test_gemm(const struct gkv__simd *k)
 {
     static const size_t ms[] = { 1, 2, 3, 5, 7, 13, 24 }, ks[] = { 1, 7, 64, 129 };
@@ -612,6 +633,8 @@ static void test_level(const struct gkv__simd *k)
     for (int t = 0; t < GKV__N_TYPES; t++) {
         test_unpack(k, gkv__quant_of((enum gkv__type)t));
         test_dot(k, gkv__quant_of((enum gkv__type)t));
+        if (k->dots[t])
+            test_dots(k, gkv__quant_of((enum gkv__type)t));
         if (k->product[t].form)
             test_mul(k, gkv__quant_of((enum gkv__type)t));
         if (k->attend_few[t])

@@ -93,30 +93,53 @@ static void FN(gemm_bf16)(float *c, size_t ldc, const void *x, size_t ldx, const
 }
 #endif
 
+/* One row, or two: see formats.h. */
+INLINE void bf16_rows(float *y, float *y2, const uint8_t *w, const uint8_t *w2, const uint8_t *x,
+                      size_t n, int two)
+{
+    vf s[4] = { { 0 } }, t[4] = { { 0 } };
+    float tail = 0, tail2 = 0;
+    size_t i = 0;
+
+    for (; i + 8 * VW <= n; i += 8 * VW)
+#pragma GCC unroll 4
+        for (size_t j = 0; j < 4; j++) {
+            const size_t at = 2 * i + 4 * VW * j;
+
+            s[j] = bf16_dp(s[j], load_i(w + at), load_i(x + at));
+            if (two)
+                t[j] = bf16_dp(t[j], load_i(w2 + at), load_i(x + at));
+        }
+    for (; i + 2 * VW <= n; i += 2 * VW) {
+        s[0] = bf16_dp(s[0], load_i(w + 2 * i), load_i(x + 2 * i));
+        if (two)
+            t[0] = bf16_dp(t[0], load_i(w2 + 2 * i), load_i(x + 2 * i));
+    }
+    for (; i < n; i++) {
+        uint16_t a, a2 = 0, b;
+
+        memcpy(&a, w + 2 * i, sizeof a);
+        memcpy(&b, x + 2 * i, sizeof b);
+        if (two)
+            memcpy(&a2, w2 + 2 * i, sizeof a2);
+        tail += from_bf16((vh){ a })[0] * from_bf16((vh){ b })[0];
+        tail2 += from_bf16((vh){ a2 })[0] * from_bf16((vh){ b })[0];
+    }
+    *y = vsum((s[0] + s[1]) + (s[2] + s[3])) + tail;
+    if (two)
+        *y2 = vsum((t[0] + t[1]) + (t[2] + t[3])) + tail2;
+}
+
 static void FN(gemv_bf16)(float *y, const void *w, size_t stride, size_t n_out, const void *x,
                           size_t n)
 {
-    const uint8_t *row = w, *p = x;
+    const size_t apart = n_out / 2;
+    const uint8_t *row = w;
 
-    for (size_t o = 0; o < n_out; o++, row += stride) {
-        vf s[4] = { { 0 } };
-        float tail = 0;
-        size_t i = 0;
-
-        for (; i + 8 * VW <= n; i += 8 * VW)
-#pragma GCC unroll 4
-            for (size_t j = 0; j < 4; j++)
-                s[j] = bf16_dp(s[j], load_i(row + 2 * i + 4 * VW * j), load_i(p + 2 * i + 4 * VW * j));
-        for (; i + 2 * VW <= n; i += 2 * VW)
-            s[0] = bf16_dp(s[0], load_i(row + 2 * i), load_i(p + 2 * i));
-        for (; i < n; i++) {
-            uint16_t a, b;
-            memcpy(&a, row + 2 * i, sizeof a);
-            memcpy(&b, p + 2 * i, sizeof b);
-            tail += from_bf16((vh){ a })[0] * from_bf16((vh){ b })[0];
-        }
-        y[o] = vsum((s[0] + s[1]) + (s[2] + s[3])) + tail;
-    }
+    for (size_t o = 0; o < apart; o++, row += stride)
+        bf16_rows(y + o, y + o + apart, row, row + apart * stride, x, n, 1);
+    if (n_out % 2)
+        bf16_rows(y + n_out - 1, NULL, row + apart * stride, NULL, x, n, 0);
 }
 
 static void FN(fill_bf16)(struct gkv__simd *k)
