@@ -7,7 +7,7 @@
 #include "src/mass.h"
 #include "src/thread.h"
 
-enum { TILE = 64, BLOCK = 96 };         /* rows, keys at a time; BLOCK as gemm.c's NC        */
+enum { TILE = 256, BLOCK = 96 };         /* rows, keys at a time; BLOCK as gemm.c's NC        */
 
 struct job {
     struct gkv__exec          *e;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * unit-attend.c - attention through a cache, against double precision on what the cache holds:
  * every level, few rows and many, keys in one piece and in several, at the beginning and deep
- * in the text, with and without window and cap; and the same bytes from one thread and from three. */
+ * in the text, with and without window and cap; and the same bytes from one thread and from three.
+ * Likewise what keys get of it (mass.h), from sums that attention leaves and without. */
 #include "config.h"
 #include <float.h>
 #include <math.h>
@@ -9,10 +10,11 @@
 #include <string.h>
 #include "src/attend.h"
 #include "src/gemm.h"
+#include "src/mass.h"
 #include "tests/kernels.h"
 #include "tests/tap.h"
 
-enum { N_MAX = 61, POS_MAX = 1500 };
+enum { N_MAX = 61, POS_MAX = 1500, KEYS_MAX = POS_MAX + N_MAX };
 
 static uint32_t state = 54321;
 
@@ -24,14 +26,15 @@ static float uniform(void)
     return (float)((double)state / 2147483648.0 - 1);
 }
 
-/* out[n][n_head * d] in double */
-static void truth(double *out, const struct gkv__shape *s, const struct gkv__cache *c,
+/* out[n][n_head * d] and mass[n_head][KEYS_MAX] in double; a row counts as much as its place. */
+static void truth(double *out, double *mass, const struct gkv__shape *s, const struct gkv__cache *c,
                   const float *q, size_t n, uint64_t pos, uint32_t window)
 {
     const size_t d = s->head_dim, g = s->n_head / s->n_head_kv;
-    static double p[POS_MAX + N_MAX];
+    static double p[KEYS_MAX];
     float row[256];
 
+    memset(mass, 0, s->n_head * KEYS_MAX * sizeof *mass);
     for (size_t t = 0; t < n; t++)
         for (size_t ih = 0; ih < s->n_head; ih++) {
             const float *qi = q + (t * s->n_head + ih) * d;
@@ -57,6 +60,8 @@ static void truth(double *out, const struct gkv__shape *s, const struct gkv__cac
             }
             for (size_t x = 0; x < d; x++)
                 o[x] /= sum;
+            for (uint64_t key = first; key <= pos + t; key++)
+                mass[ih * KEYS_MAX + key] += (double)(t + 1) * exp(p[key] - max) / sum;
         }
 }
 
@@ -91,14 +96,52 @@ static const char *table(size_t i, struct gkv__simd *k)
     return NULL;
 }
 
+/* Attention with t threads, and what its rows add to the mass of all keys but the last. */
+static void run(const struct gkv__simd *simd, const struct gkv__shape *s, const struct gkv__cache *c,
+                const float *q, size_t n, uint64_t pos, uint32_t window, unsigned threads, bool sums,
+                float *out, float *mass)
+{
+    struct gkv__exec e = { 0 };
+    struct gkv__looking l = { c, 1, q, n, pos, NULL, window, NULL };
+    float weight[N_MAX];
+
+    if (gkv__exec_open(&e, simd, gkv__gemm_named("own"), s, threads, N_MAX, NULL) != GKV_OK)
+        exit(1);
+    for (size_t t = 0; t < n; t++)
+        weight[t] = (float)(t + 1);
+    e.sums = sums ? malloc(n * s->n_head * 2 * sizeof *e.sums) : NULL;
+    gkv__attend(&e, c, 1, out, q, n, pos, window);
+    memset(mass, 0, s->n_head * KEYS_MAX * sizeof *mass);
+    l.weight = weight;
+    l.sums = e.sums;
+    gkv__mass(&e, &l, mass, KEYS_MAX, pos + n - 1);
+    free(e.sums);
+    gkv__exec_close(&e);
+}
+
+static double worst_mass(const struct gkv__shape *s, const float *mass, const double *want, uint64_t n_keys)
+{
+    double worst = 0;
+
+    for (size_t ih = 0; ih < s->n_head; ih++)
+        for (size_t key = 0; key < KEYS_MAX; key++) {
+            const double is = (double)mass[ih * KEYS_MAX + key];
+            const double should = key < n_keys ? want[ih * KEYS_MAX + key] : 0;
+
+            worst = fmax(worst, fabs(is - should) / (should + 1e-9));
+        }
+    return worst;
+}
+
 static void check(const struct gkv__shape *s, const char *type, uint32_t window)
 {
     static const size_t ns[] = { 1, 2, 3, 5, 6, 11, 13, 25, N_MAX };
     static const uint64_t ps[] = { 0, 1, 511, 640, POS_MAX };
     const size_t row = (size_t)s->n_head * s->head_dim, kv = (size_t)s->n_head_kv * s->head_dim;
-    float *k = malloc((POS_MAX + N_MAX) * kv * sizeof *k), *v = malloc((POS_MAX + N_MAX) * kv * sizeof *v);
+    float *k = malloc(KEYS_MAX * kv * sizeof *k), *v = malloc(KEYS_MAX * kv * sizeof *v);
     float *q = malloc(N_MAX * row * sizeof *q), *out = malloc(2 * N_MAX * row * sizeof *out);
-    double *want = malloc(N_MAX * row * sizeof *want);
+    double *want = malloc(N_MAX * row * sizeof *want), *want_mass = malloc(s->n_head * KEYS_MAX * sizeof *want_mass);
+    float *mass = malloc(2 * s->n_head * KEYS_MAX * sizeof *mass);
     const float scale = (float)(1.44269504088896340736 / sqrt((double)s->head_dim));
     struct gkv__simd simd;
     struct gkv__cache c;
@@ -107,37 +150,39 @@ static void check(const struct gkv__shape *s, const char *type, uint32_t window)
      * for q (scaled), k and v are such numbers to begin with, unless the cache makes others. */
     const double score = 9 * sqrt(s->head_dim), exact = 2 * score * (s->head_dim + 2) * FLT_EPSILON / 2;
     const double rounded = exact + (strcmp(type, "q8_0") ? 1 : 2 * score + 2) / 256;
-    double worst[8] = { 0 };
+    /* A row's sum has as many terms as there are keys, a key's mass as there are rows. */
+    const double terms = (KEYS_MAX + N_MAX) * FLT_EPSILON / 2;
+    double worst[8] = { 0 }, worst_of_mass[8] = { 0 };
     int differ[8] = { 0 };
     const char *level;
 
-    for (size_t i = 0; i < (POS_MAX + N_MAX) * kv; i++) {
+    for (size_t i = 0; i < KEYS_MAX * kv; i++) {
         k[i] = bf16(3 * uniform());
         v[i] = bf16(uniform());
     }
     for (size_t i = 0; i < N_MAX * row; i++)
         q[i] = bf16(3 * uniform() * scale) / scale;
-    if (gkv__cache_open(&c, gkv__quant_named(type), 2, s->n_head_kv, s->head_dim, POS_MAX + N_MAX,
-                        NULL) != GKV_OK)
+    if (gkv__cache_open(&c, gkv__quant_named(type), 2, s->n_head_kv, s->head_dim, KEYS_MAX, NULL) != GKV_OK)
         exit(1);
-    gkv__cache_put(&c, 1, 0, k, v, POS_MAX + N_MAX);
+    gkv__cache_put(&c, 1, 0, k, v, KEYS_MAX);
     for (size_t in = 0; in < sizeof ns / sizeof *ns; in++)
         for (size_t ip = 0; ip < sizeof ps / sizeof *ps; ip++) {
             const size_t n = ns[in];
 
-            truth(want, s, &c, q, n, ps[ip], window);
+            truth(want, want_mass, s, &c, q, n, ps[ip], window);
             for (size_t i = 0; (level = table(i, &simd)); i++) {
-                struct gkv__exec e = { 0 };
+                const size_t heads = s->n_head * KEYS_MAX;
 
                 if (!*level)
                     continue;
-                for (unsigned t = 0; t < 2; t++) {
-                    if (gkv__exec_open(&e, &simd, gkv__gemm_named("own"), s, 1 + 2 * t, N_MAX, NULL) != GKV_OK)
-                        exit(1);
-                    gkv__attend(&e, &c, 1, out + t * N_MAX * row, q, n, ps[ip], window);
-                    gkv__exec_close(&e);
-                }
+                for (unsigned t = 0; t < 2; t++)
+                    run(&simd, s, &c, q, n, ps[ip], window, 1 + 2 * t, true, out + t * N_MAX * row,
+                        mass + t * heads);
                 differ[i] |= memcmp(out, out + N_MAX * row, n * row * sizeof *out);
+                differ[i] |= memcmp(mass, mass + heads, heads * sizeof *mass);
+                worst_of_mass[i] = fmax(worst_of_mass[i], worst_mass(s, mass, want_mass, ps[ip] + n - 1));
+                run(&simd, s, &c, q, n, ps[ip], window, 2, false, out, mass);
+                worst_of_mass[i] = fmax(worst_of_mass[i], worst_mass(s, mass, want_mass, ps[ip] + n - 1));
                 for (size_t x = 0; x < n * row; x++)
                     worst[i] = fmax(worst[i], fabs((double)out[x] - want[x]));
             }
@@ -145,10 +190,13 @@ static void check(const struct gkv__shape *s, const char *type, uint32_t window)
     for (size_t i = 0; (level = table(i, &simd)); i++) {
         const double bound = simd.attend.pairs ? rounded : exact;
 
-        if (*level)
-            ok(worst[i] <= bound && !differ[i], "%s, head_dim %u, %u heads on %u, window %u, cap %g: %s "
-               "(%.1e of %.1e)", type, s->head_dim, s->n_head, s->n_head_kv, window,
-               (double)s->attn_cap, level, worst[i], bound);
+        if (!*level)
+            continue;
+        ok(worst_of_mass[i] <= 2 * (bound + terms), "mass, %s, head_dim %u, window %u, cap %g: %s (%.1e of %.1e)",
+           type, s->head_dim, window, (double)s->attn_cap, level, worst_of_mass[i], 2 * (bound + terms));
+        ok(worst[i] <= bound && !differ[i], "%s, head_dim %u, %u heads on %u, window %u, cap %g: %s "
+           "(%.1e of %.1e)", type, s->head_dim, s->n_head, s->n_head_kv, window,
+           (double)s->attn_cap, level, worst[i], bound);
     }
     gkv__cache_close(&c);
     free(k);
@@ -156,6 +204,8 @@ static void check(const struct gkv__shape *s, const char *type, uint32_t window)
     free(q);
     free(out);
     free(want);
+    free(want_mass);
+    free(mass);
 }
 
 int main(void)

@@ -159,7 +159,10 @@ static void print_ratio(const struct bench *b, const struct cost *c, enum quanti
         out_printf(" %10s", bytes);
         free(bytes);
     }
-    out_printf(" %5.*fx", ratio(b, c, q) < 0.0995 ? 3 : 2, ratio(b, c, q));
+    if (ratio(b, c, q) > 0)
+        out_printf(" %5.*fx", ratio(b, c, q) < 0.0995 ? 3 : 2, ratio(b, c, q));
+    else
+        out_printf(" %6s", "");
 }
 
 static void print_method(const struct bench *b, size_t i)
@@ -241,7 +244,16 @@ static void show(const struct bench *b)
 }
 
 /* ---- all of them ----------------------------------------------------------------------- */
-/* A method that cannot be run, for memory say, is left out after saying why. */
+static bool any_done(const struct bench *b)
+{
+    for (size_t i = 0; i < b->d->methods.n; i++)
+        if (b->cost[i].n)
+            return true;
+    return false;
+}
+
+/* A method that cannot be run, for memory say, is left out after saying why.  Who stops it sees
+ * what there is; nobody takes that for the whole. */
 static int run_all(struct bench *b)
 {
     const struct bench_document *d = b->d;
@@ -254,6 +266,8 @@ static int run_all(struct bench *b)
             gkv_status status = r && !b->cost[i].n ? GKV_OK : once(b, i, &err);
 
             progress_erase();
+            if (status == GKV_CANCELLED && any_done(b) && !d->json)
+                show(b);
             if (status == GKV_CANCELLED || (status && !b->model))
                 return run_failed(status, &err);
             if (!status)
@@ -263,11 +277,8 @@ static int run_all(struct bench *b)
             code = status == GKV_LIMIT ? EXIT_TOO_BIG : status == GKV_DOCUMENT ? EXIT_DOCUMENT
                  : status == GKV_INVALID ? EXIT_USAGE : EXIT_FAILED;
         }
-    for (size_t i = 0; i < d->methods.n; i++)
-        if (b->cost[i].n) {
-            show(b);
-            break;
-        }
+    if (any_done(b))
+        show(b);
     return code;
 }
 
