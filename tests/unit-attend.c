@@ -96,7 +96,7 @@ static const char *table(size_t i, struct gkv__simd *k)
     return NULL;
 }
 
-/* Attention with t threads, and what its rows add to the mass of all keys but the last. */
+/* Attention, and, unless mass is NULL, what its rows add to the mass of all keys but the last. */
 static void run(const struct gkv__simd *simd, const struct gkv__shape *s, const struct gkv__cache *c,
                 const float *q, size_t n, uint64_t pos, uint32_t window, unsigned threads, bool sums,
                 float *out, float *mass)
@@ -111,10 +111,12 @@ static void run(const struct gkv__simd *simd, const struct gkv__shape *s, const 
         weight[t] = (float)(t + 1);
     e.sums = sums ? malloc(n * s->n_head * 2 * sizeof *e.sums) : NULL;
     gkv__attend(&e, c, 1, out, q, n, pos, window);
-    memset(mass, 0, s->n_head * KEYS_MAX * sizeof *mass);
     l.weight = weight;
     l.sums = e.sums;
-    gkv__mass(&e, &l, mass, KEYS_MAX, pos + n - 1);
+    if (mass) {
+        memset(mass, 0, s->n_head * KEYS_MAX * sizeof *mass);
+        gkv__mass(&e, &l, mass, KEYS_MAX, pos + n - 1);
+    }
     free(e.sums);
     gkv__exec_close(&e);
 }
@@ -168,6 +170,8 @@ static void check(const struct gkv__shape *s, const char *type, uint32_t window)
     for (size_t in = 0; in < sizeof ns / sizeof *ns; in++)
         for (size_t ip = 0; ip < sizeof ps / sizeof *ps; ip++) {
             const size_t n = ns[in];
+            /* A few rows and a tile, one piece and two: an emulator computes slowly. */
+            const bool looks = (n == 5 || n == 25) && (ps[ip] == 1 || ps[ip] == 640);
 
             truth(want, want_mass, s, &c, q, n, ps[ip], window);
             for (size_t i = 0; (level = table(i, &simd)); i++) {
@@ -177,14 +181,16 @@ static void check(const struct gkv__shape *s, const char *type, uint32_t window)
                     continue;
                 for (unsigned t = 0; t < 2; t++)
                     run(&simd, s, &c, q, n, ps[ip], window, 1 + 2 * t, true, out + t * N_MAX * row,
-                        mass + t * heads);
+                        looks ? mass + t * heads : NULL);
                 differ[i] |= memcmp(out, out + N_MAX * row, n * row * sizeof *out);
+                for (size_t x = 0; x < n * row; x++)
+                    worst[i] = fmax(worst[i], fabs((double)out[x] - want[x]));
+                if (!looks)
+                    continue;
                 differ[i] |= memcmp(mass, mass + heads, heads * sizeof *mass);
                 worst_of_mass[i] = fmax(worst_of_mass[i], worst_mass(s, mass, want_mass, ps[ip] + n - 1));
                 run(&simd, s, &c, q, n, ps[ip], window, 2, false, out, mass);
                 worst_of_mass[i] = fmax(worst_of_mass[i], worst_mass(s, mass, want_mass, ps[ip] + n - 1));
-                for (size_t x = 0; x < n * row; x++)
-                    worst[i] = fmax(worst[i], fabs((double)out[x] - want[x]));
             }
         }
     for (size_t i = 0; (level = table(i, &simd)); i++) {
