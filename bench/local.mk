@@ -6,7 +6,8 @@ bench_kernels_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_AVX2)
 bench_kernels_LDADD   = src/libcore.la
 bench_token_SOURCES   = bench/token.c
 bench_token_LDADD     = src/libcore.la
-EXTRA_DIST += bench/README.md bench/e2e.sh bench/peers.sh bench/rescore.py bench/rows.py \
+EXTRA_DIST += bench/README.md bench/e2e.sh bench/methods.py bench/needle.py bench/needles.json \
+	bench/peers.sh bench/rescore.py bench/rows.py \
 	bench/from-longbench.py bench/from-infinitebench.py bench/from-squad.py bench/from-leval.py
 bench_device_SOURCES  = bench/device.c
 bench_device_LDADD    = src/libcore.la
