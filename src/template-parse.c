@@ -54,30 +54,6 @@ static bool is_name(char c, bool first)
            (!first && c >= '0' && c <= '9');
 }
 
-static size_t put_utf8(char *o, uint32_t cp)
-{
-    if (cp < 0x80) {
-        o[0] = (char)cp;
-        return 1;
-    }
-    if (cp < 0x800) {
-        o[0] = (char)(0xc0 | cp >> 6);
-        o[1] = (char)(0x80 | (cp & 63));
-        return 2;
-    }
-    if (cp < 0x10000) {
-        o[0] = (char)(0xe0 | cp >> 12);
-        o[1] = (char)(0x80 | (cp >> 6 & 63));
-        o[2] = (char)(0x80 | (cp & 63));
-        return 3;
-    }
-    o[0] = (char)(0xf0 | cp >> 18);
-    o[1] = (char)(0x80 | (cp >> 12 & 63));
-    o[2] = (char)(0x80 | (cp >> 6 & 63));
-    o[3] = (char)(0x80 | (cp & 63));
-    return 4;
-}
-
 /* What stands behind a backslash at p, as Python reads it.  Never longer than it is spelled. */
 static const char *unescape(struct parser *s, const char *p, const char *end, char *o, size_t *n)
 {
@@ -95,7 +71,7 @@ static const char *unescape(struct parser *s, const char *p, const char *end, ch
     if (*p >= '0' && *p <= '7') {
         for (size_t i = 0; i < 3 && p < end && *p >= '0' && *p <= '7'; i++)
             cp = cp * 8 + (uint32_t)(*p++ - '0');
-        *n += put_utf8(o + *n, cp);
+        *n += gkv__utf8_put(o + *n, cp);
         return p;
     }
     if (!digits) {                              /* no escape: both characters */
@@ -118,7 +94,7 @@ static const char *unescape(struct parser *s, const char *p, const char *end, ch
         gkv__j_fail(s->r, GKV_UNSUPPORTED, "an escape that is no character");
         return end;
     }
-    *n += put_utf8(o + *n, cp);
+    *n += gkv__utf8_put(o + *n, cp);
     return p;
 }
 

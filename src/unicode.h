@@ -27,5 +27,7 @@ size_t gkv__utf8_next(const unsigned char *p, const unsigned char *end, uint32_t
  * is set when the text is good so far but ends inside a sequence: then the offset is where
  * that sequence begins. */
 size_t gkv__utf8_check(const char *text, size_t len, int *cut);
+/* The one to four bytes of cp, which is at most 0x10ffff; how many they are. */
+size_t gkv__utf8_put(char *o, uint32_t cp);
 
 #endif

@@ -290,30 +290,6 @@ out:
 
 /* ---- made texts ---------------------------------------------------------------------- */
 
-static size_t put_utf8(char *o, uint32_t cp)
-{
-    if (cp < 0x80) {
-        o[0] = (char)cp;
-        return 1;
-    }
-    if (cp < 0x800) {
-        o[0] = (char)(0xc0 | cp >> 6);
-        o[1] = (char)(0x80 | (cp & 63));
-        return 2;
-    }
-    if (cp < 0x10000) {
-        o[0] = (char)(0xe0 | cp >> 12);
-        o[1] = (char)(0x80 | (cp >> 6 & 63));
-        o[2] = (char)(0x80 | (cp & 63));
-        return 3;
-    }
-    o[0] = (char)(0xf0 | cp >> 18);
-    o[1] = (char)(0x80 | (cp >> 12 & 63));
-    o[2] = (char)(0x80 | (cp >> 6 & 63));
-    o[3] = (char)(0x80 | (cp & 63));
-    return 4;
-}
-
 /* Runs of one kind of character, of random length, from all over Unicode; about every 16th
  * byte is bad if wanted. */
 static size_t random_text(char *o, size_t cap, bool formed)
@@ -336,7 +312,7 @@ static size_t random_text(char *o, size_t cap, bool formed)
             uint32_t cp = set[0] + rng() % set[1];
 
             if (cp < 0xd800 || cp >= 0xe000)
-                n += put_utf8(o + n, cp);
+                n += gkv__utf8_put(o + n, cp);
             if (!formed && rng() % 16 == 0)
                 o[n - 1] = (char)rng();
         }
@@ -544,7 +520,7 @@ static const char *spelled(unsigned c, bool spm)
         cp = c - 0x7f + 0x121;
     else if (c == 0xad)
         cp = 0x143;
-    s[put_utf8(s, cp)] = 0;
+    s[gkv__utf8_put(s, cp)] = 0;
     return s;
 }
 
@@ -853,7 +829,7 @@ static void check_unicode(void)
         unsigned char s[4];
         uint32_t      back;
         int           bad, surrogate = cp >= 0xd800 && cp < 0xe000;
-        size_t        n = put_utf8((char *)s, cp);
+        size_t        n = gkv__utf8_put((char *)s, cp);
 
         good &= gkv__utf8_next(s, s + n, &back, &bad) == (surrogate ? 1 : n) &&
                 bad == surrogate && back == (surrogate ? 0xfffd : cp);

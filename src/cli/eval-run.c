@@ -378,17 +378,7 @@ static int write_out(struct eval *e, const struct row *row, size_t method,
     json_named_uint("length", row->length ? row->length : r->n_prompt);
     if (row->depth >= 0)
         json_named_real("depth", row->depth);
-    json_key("tokens");
-    json_open('{');
-    json_named_uint("prompt", r->n_prompt);
-    json_named_uint("kept", r->n_kept);
-    json_named_uint("answer", r->n_answer);
-    json_close();
-    json_key("seconds");
-    json_open('{');
-    json_named_real("ttft", r->ttft);
-    json_named_real("decode", r->decode);
-    json_close();
+    json_cost(r);
     json_key("memory");
     json_open('{');
     json_named_uint("peak", r->peak);

@@ -306,6 +306,21 @@ static void show_people(const struct eval *e)
     axes_free(&a);
 }
 
+void json_cost(const struct result *r)
+{
+    json_key("tokens");
+    json_open('{');
+    json_named_uint("prompt", r->n_prompt);
+    json_named_uint("kept", r->n_kept);
+    json_named_uint("answer", r->n_answer);
+    json_close();
+    json_key("seconds");
+    json_open('{');
+    json_named_real("ttft", r->ttft);
+    json_named_real("decode", r->decode);
+    json_close();
+}
+
 /* ---- JSON and CSV -------------------------------------------------------------------- */
 static void json_row(const struct row *row, const struct result *r)
 {
@@ -320,17 +335,7 @@ static void json_row(const struct row *row, const struct result *r)
     json_named_string("metric", metric_name[row->metric]);
     for (int i = 0; i < N_METRICS; i++)
         json_named_real(metric_name[i], r->score[i]);
-    json_key("tokens");
-    json_open('{');
-    json_named_uint("prompt", r->n_prompt);
-    json_named_uint("kept", r->n_kept);
-    json_named_uint("answer", r->n_answer);
-    json_close();
-    json_key("seconds");
-    json_open('{');
-    json_named_real("ttft", r->ttft);
-    json_named_real("decode", r->decode);
-    json_close();
+    json_cost(r);
     json_named_uint("memory", r->peak);
     json_close();
 }

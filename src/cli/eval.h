@@ -134,7 +134,9 @@ int  eval_fit(struct eval *e, uint64_t length, size_t least, size_t max, eval_bu
 void row_free(struct row *r);           /* its strings; the numbers stay                  */
 void row_answer(struct row *r, char *answer);           /* one more, taken over           */
 
-/* eval-show.c: all of it to standard output, in the form that was asked for. */
+/* eval-show.c: tokens and seconds of an answer, into the JSON object that is open. */
+void json_cost(const struct result *r);
+/* All of it to standard output, in the form that was asked for. */
 void show_results(const struct eval *e);
 int  show_plot(const struct eval *e);
 

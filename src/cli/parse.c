@@ -8,6 +8,7 @@
 #include <string.h>
 #include "src/cli/parse.h"
 #include "src/cli/say.h"
+#include "src/cli/utf8.h"
 
 enum { DEEPEST = 64 };
 
@@ -68,27 +69,6 @@ static int hex4(const char *s)
     return v;
 }
 
-static char *put_utf8(char *out, uint32_t cp)
-{
-    if (cp < 0x80) {
-        *out++ = (char)cp;
-        return out;
-    }
-    if (cp < 0x800) {
-        *out++ = (char)(0xc0 | cp >> 6);
-    } else {
-        if (cp < 0x10000) {
-            *out++ = (char)(0xe0 | cp >> 12);
-        } else {
-            *out++ = (char)(0xf0 | cp >> 18);
-            *out++ = (char)(0x80 | (cp >> 12 & 0x3f));
-        }
-        *out++ = (char)(0x80 | (cp >> 6 & 0x3f));
-    }
-    *out++ = (char)(0x80 | (cp & 0x3f));
-    return out;
-}
-
 /* After "\u": 4 digits, and the other half when they are the first of a pair. */
 static char *unicode(struct reader *r, char *out)
 {
@@ -100,9 +80,9 @@ static char *unicode(struct reader *r, char *out)
     if (cp >= 0xd800 && cp < 0xdc00 && r->p[0] == '\\' && r->p[1] == 'u'
         && (low = hex4(r->p + 2)) >= 0xdc00 && low < 0xe000) {
         r->p += 6;
-        return put_utf8(out, 0x10000 + ((uint32_t)(cp - 0xd800) << 10) + (uint32_t)(low - 0xdc00));
+        return utf8_put(out, 0x10000 + ((uint32_t)(cp - 0xd800) << 10) + (uint32_t)(low - 0xdc00));
     }
-    return put_utf8(out, cp >= 0xd800 && cp < 0xe000 ? 0xfffd : (uint32_t)cp);
+    return utf8_put(out, cp >= 0xd800 && cp < 0xe000 ? 0xfffd : (uint32_t)cp);
 }
 
 /* After the quote: the text in its place, its length in *len. */

@@ -149,17 +149,23 @@ void *grow(void *p, size_t n, size_t size)
     return p;
 }
 
+char *vformat(const char *fmt, va_list ap)
+{
+    char *s;
+
+    if (vasprintf(&s, fmt, ap) < 0)
+        die(EXIT_FAILED, "out of memory");
+    return s;
+}
+
 char *format(const char *fmt, ...)
 {
     va_list ap;
     char   *s;
-    int     n;
 
     va_start(ap, fmt);
-    n = vasprintf(&s, fmt, ap);
+    s = vformat(fmt, ap);
     va_end(ap);
-    if (n < 0)
-        die(EXIT_FAILED, "out of memory");
     return s;
 }
 

@@ -30,6 +30,7 @@ size_t say_columns(void);                               /* width of the terminal
 /* Memory, or die. */
 void *grow(void *p, size_t n, size_t size);
 char *format(const char *fmt, ...) SAY_FORMAT(1, 2);
+char *vformat(const char *fmt, va_list ap) SAY_FORMAT(1, 0);
 
 void out_bytes(const void *p, size_t n);
 void out_text(const char *s, size_t n);         /* masked on its way to a terminal        */

@@ -67,21 +67,6 @@ static bool is_word(uint32_t c)
     return c != UTF8_BAD;
 }
 
-static char *put(char *out, uint32_t c)         /* no longer than what it came from        */
-{
-    if (c < 0x80) {
-        *out++ = (char)c;
-    } else if (c < 0x800) {
-        *out++ = (char)(0xc0 | c >> 6);
-        *out++ = (char)(0x80 | (c & 0x3f));
-    } else {
-        *out++ = (char)(0xe0 | c >> 12);
-        *out++ = (char)(0x80 | (c >> 6 & 0x3f));
-        *out++ = (char)(0x80 | (c & 0x3f));
-    }
-    return out;
-}
-
 static bool is_punctuation(char c)
 {
     return c > ' ' && c < 0x7f && !(c >= '0' && c <= '9') && !((c | 32) >= 'a' && (c | 32) <= 'z');
@@ -102,7 +87,7 @@ static char *lowered(const char *s, bool strip_punctuation)
             memcpy(out, s + i, k);
             out += k;
         } else {
-            out = put(out, lower(c));
+            out = utf8_put(out, lower(c));
         }
     }
     *out = 0;

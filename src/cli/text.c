@@ -28,14 +28,11 @@ void text_printf(struct text *t, const char *fmt, ...)
 {
     va_list ap;
     char   *s;
-    int     n;
 
     va_start(ap, fmt);
-    n = vasprintf(&s, fmt, ap);
+    s = vformat(fmt, ap);
     va_end(ap);
-    if (n < 0)
-        die(EXIT_FAILED, "out of memory");
-    text_add(t, s, (size_t)n);
+    text_puts(t, s);
     free(s);
 }
 

@@ -29,6 +29,27 @@ size_t utf8_next(const char *s, size_t len, uint32_t *cp)
     return n;
 }
 
+char *utf8_put(char *out, uint32_t cp)
+{
+    if (cp < 0x80) {
+        *out++ = (char)cp;
+        return out;
+    }
+    if (cp < 0x800) {
+        *out++ = (char)(0xc0 | cp >> 6);
+    } else {
+        if (cp < 0x10000) {
+            *out++ = (char)(0xe0 | cp >> 12);
+        } else {
+            *out++ = (char)(0xf0 | cp >> 18);
+            *out++ = (char)(0x80 | (cp >> 12 & 0x3f));
+        }
+        *out++ = (char)(0x80 | (cp >> 6 & 0x3f));
+    }
+    *out++ = (char)(0x80 | (cp & 0x3f));
+    return out;
+}
+
 bool utf8_is_control(uint32_t cp)
 {
     return cp < 0x20 || (cp >= 0x7f && cp < 0xa0)

@@ -12,6 +12,9 @@
 /* Length in bytes of the character at s (1 for a bad byte); len must not be 0. */
 size_t utf8_next(const char *s, size_t len, uint32_t *cp);
 
+/* Writes the one to four bytes of cp, at most 0x10ffff; returns where they end. */
+char *utf8_put(char *out, uint32_t cp);
+
 /* True for what moves a terminal's cursor or changes its state instead of printing. */
 bool utf8_is_control(uint32_t cp);
 
