@@ -18,7 +18,7 @@ enum quantity { TTFT, TOKEN, PEAK, KV, N_QUANTITIES };
 
 struct cost {
     double   *v[N_QUANTITIES];          /* [n]: seconds, seconds per token, bytes, bytes  */
-    uint64_t  n, n_prompt, n_kept, predicted;
+    uint64_t  n, n_prompt, n_kept, n_answer, predicted;
     int32_t   layer;
     char      parameters[256], schedule[64];
 };
@@ -69,6 +69,7 @@ static void take(struct bench *b, gkv_session *s, struct cost *c)
     c->n++;
     c->n_prompt = st.tokens_prompt;
     c->n_kept = st.tokens_kept;
+    c->n_answer = st.tokens_answer;
     c->predicted = st.memory_predicted;
     c->layer = st.layer;
     snprintf(c->parameters, sizeof c->parameters, "%s", st.parameters ? st.parameters : "");
@@ -140,7 +141,7 @@ static void print_head(const struct bench *b)
     gkv_model_describe(b->model, &m);
     s = format("%s (%s), %s; %" PRIu64 " tokens read, %" PRIu64 " written, ratios to %s, median of %"
                PRIu64 "\n\n", m.name && *m.name ? m.name : d->path, m.types, b->cpu,
-               any(b)->n_prompt, d->n_gen, d->methods.spec[0], d->repetitions);
+               any(b)->n_prompt, any(b)->n_answer, d->methods.spec[0], d->repetitions);
     out_text(s, strlen(s));
     free(s);
     out_printf("%-20s %7s %16s %16s %17s %17s\n", "method", "kept", "first token", "each token",
@@ -211,7 +212,7 @@ static void json_method(const struct bench *b, size_t i)
     json_open('{');
     json_named_uint("prompt", c->n_prompt);
     json_named_uint("kept", c->n_kept);
-    json_named_uint("answer", d->n_gen);
+    json_named_uint("answer", c->n_answer);
     json_close();
     json_key("seconds");
     json_open('{');

@@ -39,3 +39,23 @@ t bench -f long -n 0
 t bench -f nowhere
 t bench -f long --methods full,truncate -k 96 -n 2 --memory 100K 2>err
 mask <err
+# the first method, which ratios are to, cannot be run here
+gemkv bench -f long -k 96 -n 2 --methods asl,truncate 2>/dev/null | tail -n 1 | sed 's/[0-9][0-9.]*/N/g; s/  */ /g; s/[KM]iB/MiB/g'
+# an answer that would have ended goes on
+mini="-m $cases/../../data/gemkv-mini-q8_0.gguf"
+head -n 12 text >short
+(unset GEMKV_CPU
+ gemkv ask $mini -f short --method full -n 24 --json "How many cats?" | grep -o '"finish": "[a-z]*"'
+ gemkv bench $mini -f short --methods full -n 24 --json "How many cats?" | grep -o '"answer": [0-9]*')
+# stopped, it shows what there is: one of two, and the second reads for minutes
+yes "The cat and the hat sat on the mat." | head -n 20000 >longer
+gemkv bench --tty -f longer -k 96 -n 1 --methods truncate,full -t 1 >stopped 2>progress &
+pid=$! n=0
+until grep -q ' [5-9][0-9] %' progress || test $n = 300; do
+    sleep 0.2
+    n=$((n + 1))
+done
+kill -TERM $pid
+wait $pid
+echo "[$?] $(grep -c '^truncate' stopped) $(grep -c '^full' stopped)"
+grep -o 'gemkv: cancelled, methods' progress
