@@ -12,7 +12,8 @@ SRC, DST = sys.argv[1], sys.argv[2]
 MODELS = ("llama3", "mistral")          # architecture llama: rope_freqs; linear scaling
 METHODS = ("full", "truncate", "gemfilter", "gemfilter-max", "gemfilter-nopool", "gemfilter-keep", "gemfilter-mid",
            "gemfilter-maxnorm",
-           "stream-true", "stream-common", "stream-chunk", "gemfilter-one-run", "snapkv", "h2o", "streaming",
+           "stream-true", "stream-common", "stream-chunk", "gemfilter-one-run", "snapkv", "snapkv-q-max", "h2o",
+           "h2o-dynamic", "streaming", "streaming-online",
            "streaming-repos", "fastkv", "fastkv-avg", "fastkv-len", "asl", "asl-fullkv", "asl-early",
            "asl-2pass", "asl-2pass-gem", "pyramidinfer", "finch", "finch-nonorm", "finch-kv",
            "finch-exact", "finch-one-chunk")

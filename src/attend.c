@@ -33,7 +33,7 @@ struct job {
     uint32_t                 il;
     float                   *out;
     const float             *q;
-    size_t                   n;
+    size_t                   n, group;  /* queries, their heads that read one KV head        */
     uint64_t                 pos;
     uint64_t                 window;    /* more than all keys: none                          */
     size_t                   block;     /* tokens of a work item                             */
@@ -47,11 +47,6 @@ static uint64_t first_key(const struct job *j, uint64_t p)
     return p + 1 > j->window ? p + 1 - j->window : 0;
 }
 
-static size_t group(const struct gkv__shape *s)
-{
-    return s->n_head / s->n_head_kv;
-}
-
 static size_t keys_per_block(uint32_t head_dim)
 {
     size_t n = KEYS * 64 / (size_t)head_dim / 16 * 16;
@@ -59,18 +54,26 @@ static size_t keys_per_block(uint32_t head_dim)
     return n < 16 ? 16 : n > KEYS ? KEYS : n;
 }
 
-static size_t tokens_per_item(const struct gkv__simd *simd, const struct gkv__shape *s)
+static size_t rows_per_item(const struct gkv__simd *simd, const struct gkv__shape *s)
 {
     size_t rows = ROWS * 64 / (size_t)(s->head_dim < 64 ? 64 : s->head_dim);
 
-    if (rows < simd->attend.lanes)
-        rows = simd->attend.lanes;
-    return rows / group(s) ? rows / group(s) : 1;
+    return rows < simd->attend.lanes ? simd->attend.lanes : rows;
 }
 
+static size_t tokens_per_item(const struct gkv__simd *simd, const struct gkv__shape *s, size_t group)
+{
+    const size_t rows = rows_per_item(simd, s);
+
+    return rows / group ? rows / group : 1;
+}
+
+/* Whether all of the query heads that the model lets read one KV head do so, or fewer. */
 static size_t tiles_per_item(const struct gkv__simd *simd, const struct gkv__shape *s)
 {
-    return (tokens_per_item(simd, s) * group(s) + simd->attend.lanes - 1) / simd->attend.lanes;
+    const size_t rows = rows_per_item(simd, s), group = s->n_head / s->n_head_kv;
+
+    return ((rows < group ? group : rows) + simd->attend.lanes - 1) / simd->attend.lanes;
 }
 
 /* Scratch of a thread, in this order, all float but to, from:
@@ -133,7 +136,7 @@ static void gather(float *qt, const struct job *j, size_t ih, size_t token, size
                    size_t n_rows)
 {
     const struct gkv__shape *s = j->e->shape;
-    const size_t lanes = j->e->simd->attend.lanes, d = s->head_dim, g = group(s);
+    const size_t lanes = j->e->simd->attend.lanes, d = s->head_dim, g = j->group;
     const float scale = gkv__attend_scale(s);
 
     for (size_t i = 0; i < lanes; i++) {
@@ -159,7 +162,7 @@ static void scatter(const float *ot, const float *m, const float *l, const struc
                     size_t token, size_t row, size_t n_rows)
 {
     const struct gkv__shape *s = j->e->shape;
-    const size_t lanes = j->e->simd->attend.lanes, d = s->head_dim, g = group(s);
+    const size_t lanes = j->e->simd->attend.lanes, d = s->head_dim, g = j->group;
 
     for (size_t i = 0; i < lanes && row + i < n_rows; i++) {
         size_t r = row + i;
@@ -206,12 +209,12 @@ static void item(void *arg, size_t i, unsigned thread)
     const struct gkv__simd *simd = j->e->simd;
     const struct gkv__shape *s = j->e->shape;
     const struct gkv__cache *c = j->c;
-    const size_t lanes = simd->attend.lanes, d = s->head_dim, g = group(s);
+    const size_t lanes = simd->attend.lanes, d = s->head_dim, g = j->group;
     const size_t keys = keys_per_block(s->head_dim);
     /* Late blocks of queries see the most keys: deal them first, so that the threads end
      * together. */
     const size_t n_blocks = (j->n + j->block - 1) / j->block;
-    const size_t ih = i % s->n_head_kv, token = (n_blocks - 1 - i / s->n_head_kv) * j->block;
+    const size_t ih = i % c->n_head_kv, token = (n_blocks - 1 - i / c->n_head_kv) * j->block;
     const size_t n_tokens = j->n - token < j->block ? j->n - token : j->block;
     const size_t n_rows = n_tokens * g, n_tiles = (n_rows + lanes - 1) / lanes;
     const size_t stride = tile_floats(simd, s);
@@ -267,7 +270,7 @@ static void item(void *arg, size_t i, unsigned thread)
 /* Partial sums of piece ip for KV head ih: o [rows][row], m [rows], l [rows]. */
 static float *partial(const struct job *j, size_t ih, size_t ip, size_t n_pieces)
 {
-    const size_t rows = j->n * group(j->e->shape);
+    const size_t rows = j->n * j->group;
 
     return j->e->partial + (ih * n_pieces + ip) * rows *
                            (GKV__FEW_ROW((size_t)j->e->shape->head_dim) + 2);
@@ -285,7 +288,7 @@ static void few_item(void *arg, size_t i, unsigned thread)
     const struct gkv__simd *simd = j->e->simd;
     const struct gkv__shape *s = j->e->shape;
     const struct gkv__cache *c = j->c;
-    const size_t d = s->head_dim, row = GKV__FEW_ROW(d), g = group(s), rows = j->n * g;
+    const size_t d = s->head_dim, row = GKV__FEW_ROW(d), g = j->group, rows = j->n * g;
     const size_t n_pieces = pieces(j), ih = i / n_pieces;
     const uint64_t first = first_key(j, j->pos) + i % n_pieces * j->piece, n_keys = j->pos + j->n;
     const uint64_t end = n_keys - first < j->piece ? n_keys : first + j->piece;
@@ -336,7 +339,7 @@ static void merge_item(void *arg, size_t ih, unsigned thread)
 {
     const struct job *j = arg;
     const struct gkv__shape *s = j->e->shape;
-    const size_t d = s->head_dim, row = GKV__FEW_ROW(d), g = group(s), rows = j->n * g;
+    const size_t d = s->head_dim, row = GKV__FEW_ROW(d), g = j->group, rows = j->n * g;
     const size_t n_pieces = pieces(j);
 
     (void)thread;
@@ -364,9 +367,9 @@ static void merge_item(void *arg, size_t ih, unsigned thread)
 }
 
 /* A tile computes all its lanes, used or not, but each in less time than a row takes here. */
-static bool is_few(const struct gkv__simd *simd, const struct gkv__shape *s, size_t n)
+static bool is_few(const struct gkv__simd *simd, const struct gkv__shape *s, size_t n, size_t group)
 {
-    const size_t lanes = simd->attend.lanes, rows = n * group(s);
+    const size_t lanes = simd->attend.lanes, rows = n * group;
     const size_t padded = (rows + lanes - 1) / lanes * lanes;
 
     return rows <= few_rows(simd) && n * s->n_head <= PARTIALS &&
@@ -383,11 +386,11 @@ static size_t piece_of(const struct gkv__shape *s, size_t n, uint64_t n_keys)
 }
 
 /* Tokens of a work item of tiles: likewise. */
-static size_t block_of(const struct gkv__simd *simd, const struct gkv__shape *s, size_t n)
+static size_t block_of(const struct gkv__simd *simd, const struct gkv__shape *s, size_t n, size_t group)
 {
-    size_t block = tokens_per_item(simd, s);
+    size_t block = tokens_per_item(simd, s, group);
 
-    if ((n + block - 1) / block * s->n_head_kv < ITEMS && block * group(s) >= 2 * simd->attend.lanes)
+    if ((n + block - 1) / block * (s->n_head / group) < ITEMS && block * group >= 2 * simd->attend.lanes)
         block /= 2;
     return block;
 }
@@ -396,14 +399,15 @@ void gkv__attend(struct gkv__exec *e, const struct gkv__cache *c, uint32_t il, f
                  const float *q, size_t n, uint64_t pos, uint32_t window)
 {
     const struct gkv__shape *s = e->shape;
-    struct job j = { e, c, il, out, q, n, pos, window ? window : UINT64_MAX,
-                     block_of(e->simd, s, n), 0, gkv__attend_cap(s) };
+    const size_t group = s->n_head / c->n_head_kv;
+    struct job j = { e, c, il, out, q, n, group, pos, window ? window : UINT64_MAX,
+                     block_of(e->simd, s, n, group), 0, gkv__attend_cap(s) };
 
     j.piece = piece_of(s, n, pos + n - first_key(&j, pos));
-    if (is_few(e->simd, s, n)) {
-        gkv__for(e->n_threads, pieces(&j) * s->n_head_kv, few_item, &j);
-        gkv__for(e->n_threads, s->n_head_kv, merge_item, &j);
+    if (is_few(e->simd, s, n, group)) {
+        gkv__for(e->n_threads, pieces(&j) * c->n_head_kv, few_item, &j);
+        gkv__for(e->n_threads, c->n_head_kv, merge_item, &j);
     } else {
-        gkv__for(e->n_threads, (n + j.block - 1) / j.block * s->n_head_kv, item, &j);
+        gkv__for(e->n_threads, (n + j.block - 1) / j.block * c->n_head_kv, item, &j);
     }
 }

@@ -53,7 +53,8 @@ gkv_status gkv__cache_open(struct gkv__cache *c, const struct gkv__quant *type, 
 {
     gkv_status status = GKV_OK;
 
-    *c = (struct gkv__cache){ type, n_layer, n_head_kv, head_dim, calloc(n_layer, sizeof *c->layer) };
+    *c = (struct gkv__cache){ type, n_layer, n_head_kv, head_dim, calloc(n_layer, sizeof *c->layer),
+                              .repeat = 1 };
     if (!c->layer)
         return gkv__fail(err, GKV_NOMEM, "out of memory");
     for (uint32_t il = 0; n_max && il < n_layer && status == GKV_OK; il++)
@@ -74,7 +75,9 @@ void gkv__cache_close(struct gkv__cache *c)
     for (uint32_t il = 0; c->layer && il < c->n_layer; il++)
         gkv__cache_drop(c, il);
     free(c->layer);
+    gkv__pages_free(c->own, c->own_bytes, 1);
     c->layer = NULL;
+    c->own = NULL;
 }
 
 static uint64_t offset(const struct gkv__cache *c, uint32_t il, uint32_t ih, uint64_t slot)
@@ -95,12 +98,14 @@ uint8_t *gkv__cache_v(const struct gkv__cache *c, uint32_t il, uint32_t ih, uint
 void gkv__cache_put(struct gkv__cache *c, uint32_t il, uint64_t slot, const float *k,
                     const float *v, size_t n)
 {
-    const size_t d = c->head_dim, row = (size_t)c->n_head_kv * d;
+    const size_t d = c->head_dim, row = (size_t)(c->n_head_kv / c->repeat) * d;
 
     for (uint32_t ih = 0; ih < c->n_head_kv; ih++)
         for (size_t i = 0; i < n; i++) {
-            c->type->from_f32(k + i * row + ih * d, gkv__cache_k(c, il, ih, slot + i), d);
-            c->type->from_f32(v + i * row + ih * d, gkv__cache_v(c, il, ih, slot + i), d);
+            const size_t at = i * row + ih / c->repeat * d;
+
+            c->type->from_f32(k + at, gkv__cache_k(c, il, ih, slot + i), d);
+            c->type->from_f32(v + at, gkv__cache_v(c, il, ih, slot + i), d);
         }
 }
 
@@ -108,14 +113,23 @@ void gkv__cache_take(struct gkv__cache *dst, uint32_t dl, const struct gkv__cach
                      uint32_t ih, const uint32_t *at, size_t n)
 {
     const size_t bytes = row_bytes(src->type, src->head_dim);
+    const uint32_t from = src->repeat < dst->repeat ? ih / dst->repeat : ih;
 
     if (!at) {
-        memcpy(gkv__cache_k(dst, dl, ih, 0), gkv__cache_k(src, sl, ih, 0), n * bytes);
-        memcpy(gkv__cache_v(dst, dl, ih, 0), gkv__cache_v(src, sl, ih, 0), n * bytes);
+        memcpy(gkv__cache_k(dst, dl, ih, 0), gkv__cache_k(src, sl, from, 0), n * bytes);
+        memcpy(gkv__cache_v(dst, dl, ih, 0), gkv__cache_v(src, sl, from, 0), n * bytes);
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        memcpy(gkv__cache_k(dst, dl, ih, i), gkv__cache_k(src, sl, ih, at[i]), bytes);
-        memcpy(gkv__cache_v(dst, dl, ih, i), gkv__cache_v(src, sl, ih, at[i]), bytes);
+        memcpy(gkv__cache_k(dst, dl, ih, i), gkv__cache_k(src, sl, from, at[i]), bytes);
+        memcpy(gkv__cache_v(dst, dl, ih, i), gkv__cache_v(src, sl, from, at[i]), bytes);
     }
+}
+
+void gkv__cache_move(struct gkv__cache *c, uint32_t il, uint32_t ih, uint64_t to, uint64_t from, uint64_t n)
+{
+    const size_t bytes = (size_t)(row_bytes(c->type, c->head_dim) * n);
+
+    memmove(gkv__cache_k(c, il, ih, to), gkv__cache_k(c, il, ih, from), bytes);
+    memmove(gkv__cache_v(c, il, ih, to), gkv__cache_v(c, il, ih, from), bytes);
 }

@@ -303,6 +303,22 @@ void gkv__layer_qk(struct gkv__exec *e, const gkv_model *m, uint32_t il, const f
     qk(e, m, il, x, &h, first_q);
 }
 
+/* With the window of the layer or of the cache, whichever is less. */
+static void attend(struct gkv__exec *e, struct gkv__cache *c, uint32_t ic, size_t n, uint64_t slot,
+                   uint32_t window)
+{
+    float *sums = e->sums;
+
+    if (c->window && (!window || c->window < window))
+        window = (uint32_t)c->window;
+    if (c->attended)
+        e->sums = c->sums;
+    gkv__attend(e, c, ic, e->att, e->q, n, slot, window);
+    if (c->attended)
+        c->attended(c, e, ic, n, slot, window);
+    e->sums = sums;
+}
+
 /* Slots slot .. of the cache, positions of e->turn. */
 static void layer(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *x, size_t n,
                   uint64_t slot, struct gkv__cache *c, uint32_t ic)
@@ -317,7 +333,7 @@ static void layer(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *x
     if (w->v_bias)
         heads(e, m, e->v, n, m->shape.n_head_kv, w->v_bias, NULL, NULL);
     gkv__cache_put(c, ic, slot, e->k, e->v, n);
-    gkv__attend(e, c, ic, e->att, e->q, n, slot, w->window);
+    attend(e, c, ic, n, slot, w->window);
     add(e, m, x, &att, &w->o, w->attn_post);
 
     norm(e, m, e->h, x, w->ffn_norm, n);

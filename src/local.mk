@@ -43,7 +43,8 @@ src_libcore_la_SOURCES = \
 	src/schedule-layer.c src/schedule-chunk.c src/schedule-stream.c \
 	src/select.c src/select.h \
 	src/select-full.c src/select-gemfilter.c src/select-truncate.c src/select-onerun.c \
-	src/select-snapkv.c src/select-h2o.c src/select-streamingllm.c src/select-pyramidinfer.c \
+	src/select-snapkv.c src/select-h2o.c src/select-streamingllm.c \
+	src/select-streamingllm-online.c src/select-pyramidinfer.c \
 	src/select-fastkv.c src/select-asl.c src/select-finch.c \
 	src/session.c \
 	src/settings.c src/settings.h \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * mass.c - see mass.h.  A work item is one query head.  Its rows go in tiles, and each tile meets
  * the keys twice: for the maximum and the sum of every row, unless attention left them, and then for
- * what is added to every key. */
+ * what is added to every key.  Products are in bf16 where attention's are, so that its sums fit. */
 #include "config.h"
 #include "src/attend.h"
 #include "src/mass.h"
@@ -16,11 +16,12 @@ struct job {
     size_t                     stride;
     uint64_t                   n_keys;
     float                      cap;
+    const struct gkv__product *mul;     /* of bf16; NULL: f32                                */
 };
 
 /* Scratch of a thread, all float:
  *   q [TILE][d]   raw [BLOCK][d]   panel [BLOCK + nr][d]   s [TILE][BLOCK]   m, l [TILE]
- */
+ * Rows and panels in bf16 take half of their room. */
 struct tile { float *q, *raw, *panel, *s, *m, *l; };
 
 uint64_t gkv__mass_scratch(const struct gkv__simd *simd, const struct gkv__shape *s)
@@ -51,13 +52,22 @@ static void products(const struct job *j, const struct tile *t, size_t n_rows, u
     const size_t d = c->head_dim, nr = simd->nr;
     const void *k = gkv__cache_k(c, j->l->il, ih, from);
 
-    if (c->type->type != GKV__TYPE_F32) {
+    if (c->type->type != (j->mul ? simd->attend.type : GKV__TYPE_F32)) {
         simd->unpack[c->type->type](k, t->raw, n * d);
+        if (j->mul)
+            simd->attend.narrow(t->raw, n, d);
         k = t->raw;
     }
-    for (size_t i = 0; i < n; i += nr)
-        simd->pack(t->panel + i * d, (const float *)k + i * d, d, n - i < nr ? n - i : nr, d);
-    simd->gemm(t->s, BLOCK, t->q, d, t->panel, n_rows, n, d, 0);
+    if (j->mul) {
+        for (size_t i = 0; i < n; i += j->mul->nr)
+            j->mul->pack((uint16_t *)t->panel + i * d, (const uint16_t *)k + i * d, d * sizeof(uint16_t),
+                         n - i < j->mul->nr ? n - i : j->mul->nr, d);
+        j->mul->gemm(t->s, BLOCK, t->q, d * sizeof(uint16_t), t->panel, n_rows, n, d, 0);
+    } else {
+        for (size_t i = 0; i < n; i += nr)
+            simd->pack(t->panel + i * d, (const float *)k + i * d, d, n - i < nr ? n - i : nr, d);
+        simd->gemm(t->s, BLOCK, t->q, d, t->panel, n_rows, n, d, 0);
+    }
     for (size_t r = 0; j->cap > 0 && r < n_rows; r++)
         simd->softcap(t->s + r * BLOCK, n, j->cap);
 }
@@ -89,7 +99,7 @@ static void item(void *arg, size_t h, unsigned thread)
     const struct gkv__shape *s = j->e->shape;
     const struct tile t = tile_of(j->e, thread);
     const size_t d = s->head_dim;
-    const uint32_t ih = (uint32_t)(h / (s->n_head / s->n_head_kv));
+    const uint32_t ih = (uint32_t)(h / (s->n_head / l->c->n_head_kv));
     const float scale = gkv__attend_scale(s);
     float *mass = j->mass + h * j->stride;
 
@@ -99,8 +109,12 @@ static void item(void *arg, size_t h, unsigned thread)
         const uint64_t begin = first_slot(l, at) / BLOCK * BLOCK;
 
         for (size_t r = 0; r < nt; r++) {
+            float *q = j->mul ? t.raw : t.q + r * d;
+
             for (size_t x = 0; x < d; x++)
-                t.q[r * d + x] = l->q[((at + r) * s->n_head + h) * d + x] * scale;
+                q[x] = l->q[((at + r) * s->n_head + h) * d + x] * scale;
+            if (j->mul)
+                j->mul->prepare((uint16_t *)t.q + r * d, q, d);
             t.m[r] = GKV__ATTEND_MIN;
             t.l[r] = 0;
         }
@@ -131,10 +145,17 @@ static void item(void *arg, size_t h, unsigned thread)
     }
 }
 
+static const struct gkv__product *product_of(const struct gkv__exec *e)
+{
+    const struct gkv__product *mul = &e->simd->product[GKV__TYPE_BF16];
+
+    return e->simd->attend.narrow && mul->form && e->shape->head_dim % mul->unit == 0 ? mul : NULL;
+}
+
 void gkv__mass(struct gkv__exec *e, const struct gkv__looking *l, float *mass, size_t stride,
                uint64_t n_keys)
 {
-    struct job j = { e, l, mass, stride, n_keys, gkv__attend_cap(e->shape) };
+    struct job j = { e, l, mass, stride, n_keys, gkv__attend_cap(e->shape), product_of(e) };
 
     gkv__for(e->n_threads, e->shape->n_head, item, &j);
 }

@@ -14,6 +14,7 @@
 #include "src/plan.h"
 #include "src/sample.h"
 #include "src/spill.h"
+#include "src/sweep.h"
 #include "src/thread.h"
 
 enum {
@@ -133,6 +134,7 @@ static enum gkv__row row_of(const struct gkv__plan *p)
 /* What a method that acts inside of one pass takes for itself. */
 static uint64_t run_bytes(const struct gkv__plan *p, const gkv_model *m, uint64_t n, uint64_t n_kept)
 {
+    const struct gkv__watch  *watch = p->method->watch;
     const struct gkv__context c = {
         .m = m, .param = p->method_param, .layer = p->layer, .kv = p->kv_second, .n = n, .k = n_kept,
         .n_tail = gkv__least(p->n_tail ? p->n_tail : 1, n), .keep_first = p->keep_first,
@@ -140,7 +142,8 @@ static uint64_t run_bytes(const struct gkv__plan *p, const gkv_model *m, uint64_
     };
 
     /* with the scores and indices of all tokens */
-    return gkv__plus(p->method->bytes(&c, p->chunk), gkv__times(n, 2 * sizeof(float)));
+    return gkv__plus(watch ? gkv__sweep_bytes(&c, watch, p->chunk) : p->method->bytes(&c, p->chunk),
+                     gkv__times(n, 2 * sizeof(float)));
 }
 
 /* n tokens, n_kept of them in the second pass.  The two passes do not overlap, so the peak is

@@ -17,7 +17,7 @@ gkv_status gkv__block(struct gkv__exec *e, const gkv_model *m, const uint32_t *i
     for (uint32_t il = 0; il < s->n_layer; il++) {
         gkv__layer(e, m, il, x, n, pos, c, il);
         if (n > 1)              /* a step of decoding is no stage of its own */
-            gkv__progress(e, gkv__layer_work(s, pos, n));
+            gkv__progress(e, gkv__layer_work(s, pos - c->layer[il].away, n));
         if (gkv__cancelled(e))
             return gkv__fail(err, GKV_CANCELLED, "cancelled at token %" PRIu64, pos);
     }

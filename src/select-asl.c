@@ -205,17 +205,12 @@ static gkv_status run_one(struct gkv__context *c, gkv_error *err)
     return gkv__sweep(c, &watch_one, err);
 }
 
-static uint64_t bytes_one(const struct gkv__context *c, uint32_t chunk)
-{
-    return gkv__sweep_bytes(c, &watch_one, chunk);
-}
-
 const struct gkv__select gkv__select_asl = {
     .name = "asl",
     .summary = "one pass; tokens are selected at the layer where their ranks settle",
     .params = params_one,
     .run = run_one,
-    .bytes = bytes_one,
+    .watch = &watch_one,
     .order = "layer",
 };
 
@@ -273,17 +268,12 @@ static gkv_status run_two(struct gkv__context *c, gkv_error *err)
     return gkv__sweep(c, &watch_two, err);
 }
 
-static uint64_t bytes_two(const struct gkv__context *c, uint32_t chunk)
-{
-    return gkv__sweep_bytes(c, &watch_two, chunk);
-}
-
 const struct gkv__select gkv__select_asl_2pass = {
     .name = "asl-2pass",
     .summary = "restart with the tokens selected at the layer where their ranks settle",
     .params = params_two,
     .run = run_two,
-    .bytes = bytes_two,
+    .watch = &watch_two,
     .restarts = true,
     .order = "layer",
 };

@@ -83,17 +83,12 @@ static gkv_status run(struct gkv__context *c, gkv_error *err)
     return gkv__sweep(c, &watch, err);
 }
 
-static uint64_t bytes(const struct gkv__context *c, uint32_t chunk)
-{
-    return gkv__sweep_bytes(c, &watch, chunk);
-}
-
 const struct gkv__select gkv__select_fastkv = {
     .name = "fastkv",
     .summary = "one pass; after one layer only the tokens that the end attends to go on",
     .params = params,
     .run = run,
-    .bytes = bytes,
+    .watch = &watch,
     .own_budget = true,
     .order = "layer",
 };

@@ -77,16 +77,11 @@ static gkv_status run(struct gkv__context *c, gkv_error *err)
     return gkv__sweep(c, &watch, err);
 }
 
-static uint64_t bytes(const struct gkv__context *c, uint32_t chunk)
-{
-    return gkv__sweep_bytes(c, &watch, chunk);
-}
-
 const struct gkv__select gkv__select_onerun = {
     .name = "gemfilter-onerun",
     .summary = "one pass; every layer keeps the tokens that one early layer attends to",
     .params = params,
     .run = run,
-    .bytes = bytes,
+    .watch = &watch,
     .order = "layer",
 };

@@ -2,7 +2,8 @@
  * select-snapkv.c - one pass; each KV head keeps what an observation window at the end of the
  * prompt attends to.  Li, Huang, Yang et al.: "SnapKV: LLM Knows What You are Looking for Before
  * Generation" (2024): attention of the window's rows after the softmax, summed, pooled over
- * neighbours; the query heads that share a KV head choose together. */
+ * neighbours.  The query heads that share a KV head choose together, or, as the authors do it, each for
+ * itself: the cache is then that many times as large. */
 #include "config.h"
 #include "src/pool.h"
 #include "src/select.h"
@@ -10,12 +11,15 @@
 
 extern const struct gkv__select gkv__select_snapkv;
 
-enum { WINDOW, KERNEL, POOL };
+enum { WINDOW, KERNEL, POOL, HEADS };
+enum { KV, QUERY };
 
 static const struct gkv__param params[] = {
     [WINDOW] = { "window", "32", "last tokens of the prompt, that observe and are kept", 1, 4096 },
     [KERNEL] = { "kernel", "5", "width of the pool, an odd number of tokens", 1, 255, .odd = true },
     [POOL] = { "pool", "avg", "how neighbouring scores are pooled", .words = GKV__POOL_WORDS },
+    [HEADS] = { "heads", "kv", "who chooses: the query heads of a KV head together, or each query head",
+                .words = "kv query" },
     { .name = NULL },
 };
 
@@ -32,6 +36,13 @@ static uint64_t room(const struct gkv__context *c, uint32_t il)
     return c->k;
 }
 
+static uint32_t heads(const struct gkv__context *c)
+{
+    const struct gkv__shape *s = &c->m->shape;
+
+    return (int)c->param[HEADS] == QUERY ? s->n_head : s->n_head_kv;
+}
+
 static gkv_status layer(struct gkv__sweep *s, gkv_error *err)
 {
     const double *p = s->c->param;
@@ -43,7 +54,7 @@ static gkv_status layer(struct gkv__sweep *s, gkv_error *err)
     return GKV_OK;
 }
 
-static const struct gkv__watch watch = { .rows = rows, .layer = layer, .room = room };
+static const struct gkv__watch watch = { .heads = heads, .rows = rows, .layer = layer, .room = room };
 
 static gkv_status run(struct gkv__context *c, gkv_error *err)
 {
@@ -51,16 +62,11 @@ static gkv_status run(struct gkv__context *c, gkv_error *err)
     return gkv__sweep(c, &watch, err);
 }
 
-static uint64_t bytes(const struct gkv__context *c, uint32_t chunk)
-{
-    return gkv__sweep_bytes(c, &watch, chunk);
-}
-
 const struct gkv__select gkv__select_snapkv = {
     .name = "snapkv",
     .summary = "one pass; each head keeps what the end of the prompt attends to",
     .params = params,
     .run = run,
-    .bytes = bytes,
+    .watch = &watch,
     .order = "layer",
 };

@@ -28,10 +28,7 @@ static uint64_t room(const struct gkv__context *c, uint32_t il)
 
 static size_t sinks(const struct gkv__context *c)
 {
-    size_t n = (size_t)c->param[SINKS];
-
-    n = n < c->keep_first ? c->keep_first : n;
-    return n < c->k ? n : (size_t)c->k;
+    return gkv__sinks(c, c->param[SINKS]);
 }
 
 static gkv_status layer(struct gkv__sweep *s, gkv_error *err)
@@ -63,16 +60,11 @@ static gkv_status run(struct gkv__context *c, gkv_error *err)
     return GKV_OK;
 }
 
-static uint64_t bytes(const struct gkv__context *c, uint32_t chunk)
-{
-    return gkv__sweep_bytes(c, &watch, chunk);
-}
-
 const struct gkv__select gkv__select_streamingllm = {
     .name = "streamingllm",
     .summary = "one pass; every layer keeps the beginning and the end",
     .params = params,
     .run = run,
-    .bytes = bytes,
+    .watch = &watch,
     .order = "layer",
 };

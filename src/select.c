@@ -9,8 +9,8 @@
 
 extern const struct gkv__select gkv__select_gemfilter, gkv__select_full, gkv__select_truncate,
     gkv__select_onerun, gkv__select_snapkv, gkv__select_h2o, gkv__select_streamingllm,
-    gkv__select_pyramidinfer, gkv__select_fastkv, gkv__select_asl, gkv__select_asl_2pass,
-    gkv__select_finch;
+    gkv__select_streamingllm_online, gkv__select_pyramidinfer, gkv__select_fastkv, gkv__select_asl,
+    gkv__select_asl_2pass, gkv__select_finch;
 
 static const struct gkv__select *const methods[] = {
     &gkv__select_gemfilter,
@@ -20,6 +20,7 @@ static const struct gkv__select *const methods[] = {
     &gkv__select_snapkv,
     &gkv__select_h2o,
     &gkv__select_streamingllm,
+    &gkv__select_streamingllm_online,
     &gkv__select_pyramidinfer,
     &gkv__select_fastkv,
     &gkv__select_asl,
@@ -53,6 +54,13 @@ void gkv__force(float *score, size_t n, size_t keep_first, size_t keep_last)
         score[i] = INFINITY;
     for (size_t i = n - keep_last; i < n; i++)
         score[i] = INFINITY;
+}
+
+size_t gkv__sinks(const struct gkv__context *c, double asked)
+{
+    const size_t n = asked < (double)c->keep_first ? c->keep_first : (size_t)asked;
+
+    return n < c->k ? n : (size_t)c->k;
 }
 
 /* ---- API: the same rows without the insides --------------------------------------------- */

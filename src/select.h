@@ -11,6 +11,8 @@
 #include "src/param.h"
 #include "src/schedule.h"
 
+struct gkv__watch;                      /* sweep.h */
+
 /* What the first pass must compute. */
 enum gkv__needs {
     GKV__NEEDS_NOTHING,                 /* no first pass                                     */
@@ -39,6 +41,7 @@ struct gkv__select {
      * unless the method has a budget of its own. */
     gkv_status             (*run)(struct gkv__context *c, gkv_error *err);
     uint64_t               (*bytes)(const struct gkv__context *c, uint32_t chunk);
+    const struct gkv__watch *watch;     /* of a run that is a sweep, in place of bytes       */
     bool                     own_budget;
     bool                     restarts;  /* a run that ends with a second pass                */
     const char              *order;     /* of a run, as the schedules are called             */
@@ -50,5 +53,7 @@ gkv_status gkv__select_parse(const char *spec, const struct gkv__select **out,
 
 /* The first and the last tokens get the highest of all scores. */
 void gkv__force(float *score, size_t n, size_t keep_first, size_t keep_last);
+/* First tokens that stay: as many as are asked for, keep_first at least, the budget at most. */
+size_t gkv__sinks(const struct gkv__context *c, double asked);
 
 #endif

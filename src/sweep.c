@@ -25,23 +25,29 @@ static bool watches(const struct gkv__context *c, const struct gkv__watch *w)
     return any;
 }
 
+static uint32_t heads(const struct gkv__context *c, const struct gkv__watch *w)
+{
+    return w->heads ? w->heads(c) : c->m->shape.n_head_kv;
+}
+
 /* Of a token: its row, places, scores, votes, and its share of what is chosen from. */
 static uint64_t token_bytes(const struct gkv__context *c, const struct gkv__watch *w)
 {
     const struct gkv__shape *s = &c->m->shape;
 
     return (s->n_embd + 2 + (w->weight ? 1 : 0) + (watches(c, w) ? s->n_head : 0)) * sizeof(float) +
-           (3 + s->n_head_kv) * sizeof(uint32_t);
+           (3 + heads(c, w)) * sizeof(uint32_t);
 }
 
-static uint64_t caches(const struct gkv__context *c, uint64_t (*room)(const struct gkv__context *, uint32_t))
+static uint64_t caches(const struct gkv__context *c, uint32_t n_heads,
+                       uint64_t (*room)(const struct gkv__context *, uint32_t))
 {
     const struct gkv__shape *s = &c->m->shape;
     uint64_t sum = 0;
 
     for (uint32_t il = 0; il < s->n_layer; il++)
         sum = gkv__plus(sum, gkv__plus(room(c, il), c->n_new));
-    return gkv__times(sum, gkv__cache_bytes(c->kv, 1, s->n_head_kv, s->head_dim, 1));
+    return gkv__times(sum, gkv__cache_bytes(c->kv, 1, n_heads, s->head_dim, 1));
 }
 
 /* While it runs, one layer's weights, the whole prompt's rows and what is kept so far; then the
@@ -49,7 +55,10 @@ static uint64_t caches(const struct gkv__context *c, uint64_t (*room)(const stru
 uint64_t gkv__sweep_bytes(const struct gkv__context *c, const struct gkv__watch *w, uint32_t chunk)
 {
     const struct gkv__shape *s = &c->m->shape;
-    const uint64_t kept = caches(c, w->room), before = w->before ? caches(c, w->before) : 0;
+    const uint32_t n_heads = heads(c, w);
+    const uint64_t own = w->own_bytes ? w->own_bytes(c) : 0;
+    const uint64_t kept = gkv__plus(caches(c, n_heads, w->room), own);
+    const uint64_t before = w->before ? caches(c, n_heads, w->before) : 0;
     uint64_t first = gkv__times(c->n, token_bytes(c, w)), second;
 
     first = gkv__plus(first, watches(c, w) ? chunk * s->n_head * 2 * sizeof(float) : 0);
@@ -75,7 +84,7 @@ static void close(struct gkv__sweep *s, const struct gkv__watch *w)
     gkv__pages_free(s->at, c->n, sizeof *s->at);
     gkv__pages_free(s->go, c->n, sizeof *s->go);
     gkv__pages_free(s->votes, c->n, sizeof *s->votes);
-    gkv__pages_free(s->keep, c->n, h->n_head_kv * sizeof *s->keep);
+    gkv__pages_free(s->keep, c->n, heads(c, w) * sizeof *s->keep);
     gkv__pages_free(s->q, h->n_head_kv, h->head_dim * sizeof *s->q);
     c->e->sums = NULL;
     gkv__pages_free(s->sums, c->e->chunk, h->n_head * 2 * sizeof *s->sums);
@@ -98,19 +107,23 @@ static gkv_status open(struct gkv__sweep *s, const struct gkv__watch *w, gkv_err
     s->at = gkv__pages(c->n, sizeof *s->at);
     s->go = gkv__pages(c->n, sizeof *s->go);
     s->votes = gkv__pages(c->n, sizeof *s->votes);
-    s->keep = gkv__pages(c->n, h->n_head_kv * sizeof *s->keep);
+    s->keep = gkv__pages(c->n, heads(c, w) * sizeof *s->keep);
     s->q = gkv__pages(h->n_head_kv, h->head_dim * sizeof *s->q);
     s->sums = mass ? gkv__pages(c->e->chunk, h->n_head * 2 * sizeof *s->sums) : NULL;
     if (w->state_bytes)
         s->state = gkv__pages(w->state_bytes(c), 1);
-    if (!s->x || (mass && !(s->mass && s->sums)) || (w->weight && !s->weight) || !s->score || !s->spare || !s->at ||
-        !s->go || !s->votes || !s->keep || !s->q || (w->state_bytes && !s->state))
+    if (!s->x || (mass && !(s->mass && s->sums)) || (w->weight && !s->weight) || !s->score ||
+        !s->spare || !s->at || !s->go || !s->votes || !s->keep || !s->q || (w->state_bytes && !s->state))
         return gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes",
                          gkv__times(c->n, token_bytes(c, w)));
     for (size_t i = 0; i < s->n; i++)
         s->at[i] = (uint32_t)i;
     GKV__TRY(gkv__cache_open(&s->work, c->kv, 1, h->n_head_kv, h->head_dim, c->n, err));
-    GKV__TRY(gkv__cache_open(&c->cache, c->kv, h->n_layer, h->n_head_kv, h->head_dim, 0, err));
+    GKV__TRY(gkv__cache_open(&c->cache, c->kv, h->n_layer, heads(c, w), h->head_dim, 0, err));
+    c->cache.repeat = heads(c, w) / h->n_head_kv;
+    c->cache.own_bytes = w->own_bytes ? w->own_bytes(c) : 0;
+    if (c->cache.own_bytes && !(c->cache.own = gkv__pages(c->cache.own_bytes, 1)))
+        return gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes", c->cache.own_bytes);
     return w->begin ? w->begin(s, err) : GKV_OK;
 }
 
@@ -336,12 +349,11 @@ size_t gkv__window_best(struct gkv__sweep *s, size_t window, size_t budget, uint
 
 void gkv__window_keep(struct gkv__sweep *s, size_t window, size_t budget)
 {
-    const struct gkv__shape *h = &s->c->m->shape;
-    const size_t group = h->n_head / h->n_head_kv;
+    const size_t n_heads = s->c->cache.n_head_kv, group = s->c->m->shape.n_head / n_heads;
 
     if (s->n <= budget)
         return;
-    for (size_t ih = 0; ih < h->n_head_kv; ih++) {
+    for (size_t ih = 0; ih < n_heads; ih++) {
         gkv__window_score(s, window, ih * group, group);
         s->n_keep = gkv__window_best(s, window, budget, s->keep + ih * s->stride);
     }

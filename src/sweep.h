@@ -20,7 +20,7 @@ struct gkv__sweep {
     float               *score, *spare; /* [n] scratch; raw: score is the last row's         */
     void                *state;         /* the method's own                                  */
     /* What the method answers, 0 before it does: */
-    uint32_t            *keep;          /* [n_head_kv][stride] ascending indices of tokens here */
+    uint32_t            *keep;          /* [heads][stride] ascending indices of tokens here  */
     size_t               n_keep;        /* of each head; 0: all                              */
     uint32_t            *go;            /* [n_go] ascending: those that go on                */
     size_t               n_go;          /* 0: all                                            */
@@ -32,6 +32,8 @@ struct gkv__sweep {
 };
 
 struct gkv__watch {
+    /* Heads that the result has, a multiple of n_head_kv; NULL: n_head_kv. */
+    uint32_t (*heads)(const struct gkv__context *c);
     /* How many of the last of n tokens are watched in layer il; NULL: none.  They fill mass. */
     size_t   (*rows)(const struct gkv__context *c, uint32_t il, size_t n);
     /* Weight of the i-th of them; NULL: 1. */
@@ -45,6 +47,7 @@ struct gkv__watch {
     uint64_t (*room)(const struct gkv__context *c, uint32_t il);
     uint64_t (*before)(const struct gkv__context *c, uint32_t il);
     uint64_t (*state_bytes)(const struct gkv__context *c);
+    uint64_t (*own_bytes)(const struct gkv__context *c);        /* of cache.own, for `attended` */
 };
 
 gkv_status gkv__sweep(struct gkv__context *c, const struct gkv__watch *w, gkv_error *err);
@@ -63,7 +66,7 @@ gkv_status gkv__window_fits(const struct gkv__context *c, size_t window, uint64_
 void gkv__window_pool(struct gkv__sweep *s, size_t window, size_t kernel, int pool);
 /* score[s->n - window] = mass of query heads h .. h + n - 1 for the tokens before the window. */
 void gkv__window_score(struct gkv__sweep *s, size_t window, size_t h, size_t n);
-/* Each KV head keeps the window and the best others, `budget` together (Li et al. 2024). */
+/* Each head of the result keeps the window and the best others, `budget` together (Li et al. 2024). */
 void gkv__window_keep(struct gkv__sweep *s, size_t window, size_t budget);
 /* The best of score, and the window: indices into out, their number. */
 size_t gkv__window_best(struct gkv__sweep *s, size_t window, size_t budget, uint32_t *out);

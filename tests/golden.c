@@ -72,7 +72,8 @@ static void parse_prompt(char *line)
 static const struct { const char *oracle, *spec; } methods[] = {
     { "gemfilter-one-run", "gemfilter-onerun" },    { "gemfilter", "gemfilter" },
     { "stream-", "gemfilter" },                     { "snapkv", "snapkv" },
-    { "h2o", "h2o" },                               { "streaming", "streamingllm" },
+    { "h2o", "h2o" },                               { "streaming-online", "streamingllm-online" },
+    { "streaming", "streamingllm" },
     { "fastkv", "fastkv" },                         { "asl-2pass", "asl-2pass" },
     { "asl", "asl" },                               { "pyramidinfer", "pyramidinfer" },
     { "finch", "finch" },                           { "full", "full" },
@@ -83,7 +84,7 @@ static const struct { const char *spec, *oracle, *param; } params[] = {
     { "gemfilter", " pool=", "pool" },              { "gemfilter", " kernel=", "kernel" },
     { "snapkv", " window=", "window" },             { "snapkv", " kernel=", "kernel" },
     { "snapkv", " pool=", "pool" },                 { "h2o", " recent=", "recent" },
-    { "streamingllm", " sinks=", "sinks" },
+    { "streamingllm", " sinks=", "sinks" },         { "streamingllm-online", " sinks=", "sinks" },
     { "fastkv", " layer=", "tsp" },                 { "fastkv", " tsp_rate=", "tsp_rate" },
     { "fastkv", " kv_rate=", "kv_rate" },           { "fastkv", " tsp_len=", "tsp_len" },
     { "fastkv", " kv_len=", "kv_len" },             { "fastkv", " window=", "window" },
@@ -121,6 +122,10 @@ static void parse_spec(const char *line, struct golden *g)
                                value(line, " row=mid") ? "middle" : "largest");
     if (value(line, " full_before=1"))
         at += (size_t)snprintf(g->spec + at, sizeof g->spec - at, "kv=full,");
+    if (value(line, " heads=q"))
+        at += (size_t)snprintf(g->spec + at, sizeof g->spec - at, "heads=query,");
+    if (value(line, " dynamic=1"))
+        at += (size_t)snprintf(g->spec + at, sizeof g->spec - at, "evict=step,");
     if (value(line, " reposition=1"))
         at += (size_t)snprintf(g->spec + at, sizeof g->spec - at, "positions=cache,");
     if (value(line, " normalize=0"))
@@ -308,6 +313,7 @@ static int same_set(const struct set *a, const struct set *b)
 static int same_sets(const struct golden *g, const struct result *r)
 {
     const gkv_model *m = model_named(g->model);
+    const bool query = strstr(g->spec, "heads=query");
     int same = 1;
 
     if (!r->sel[0][0].n || !strncmp(g->spec, "asl-2pass", 9)) {
@@ -317,7 +323,7 @@ static int same_sets(const struct golden *g, const struct result *r)
         return same;
     }
     for (unsigned il = 0; il < m->shape.n_layer; il++)
-        for (unsigned ih = 0; ih < m->shape.n_head_kv; ih++) {
+        for (unsigned ih = 0; ih < (query ? m->shape.n_head : m->shape.n_head_kv); ih++) {
             const struct set *want = &g->sel[g->n_sel == 1 ? 0 : il][0];
 
             want = want[ih].n ? &want[ih] : want;
