@@ -3,24 +3,38 @@
 """methods.py GEMKV RESULT.json - time to first token beside what the methods' operations predict
 
     gemkv bench -m model.gguf -f document --json >result.json
-    bench/methods.py ./gemkv result.json...
+    bench/methods.py [--rate T] ./gemkv result.json...
 
 Operations are those of the papers' methods (multiply-adds, causal halves counted as such), for the
 model and the tokens in the results; ratios are to the first method of the first file.  Where a method's work depends
 on the text, the layer it chose and the size of its cache say how much there was.  Scores of an
-observation window are left out, those of many rows (h2o, pyramidinfer) counted.  m / p above
-1 is time that operations do not explain.  The last columns are ratios too."""
+observation window are left out, those of many rows (h2o, pyramidinfer) counted.  m / p above 1 is
+time that operations do not explain.  The last columns are ratios too.
+
+An operation of attention does not take as long as one of a projection: with integer weights twice as
+long.  --rate T is the tokens per second of `gemkv bench -m model.gguf -p 512 -n 0`, nearly all
+projections, in the same run; what the first result, of method full, takes beyond that is its attention's, and all
+operations count by these two rates."""
+import argparse
 import json
 import subprocess
-import sys
 
-gemkv = sys.argv[1]
-result = [r for path in sys.argv[2:] for line in open(path) if line.strip() for r in json.loads(line)]
-model = json.loads(subprocess.run([gemkv, "info", "--json", "-m", result[0]["model"]], check=True,
+p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+p.add_argument("--rate", type=float, metavar="T")
+p.add_argument("gemkv")
+p.add_argument("result", nargs="+")
+a = p.parse_args()
+result = [r for path in a.result for line in open(path) if line.strip() for r in json.loads(line)]
+model = json.loads(subprocess.run([a.gemkv, "info", "--json", "-m", result[0]["model"]], check=True,
                                   capture_output=True, text=True).stdout)
 L, d, F = model["layers"], model["embedding"], model["feed_forward"]
 H, G, D = model["heads"], model["heads_kv"], model["head_dim"]
 linear = d * (H + 2 * G) * D + H * D * d + 3 * d * F
+slower = 1
+if a.rate:
+    n = result[0]["tokens"]["prompt"]
+    slower = (result[0]["seconds"]["ttft"]["median"] * a.rate / n - 1) * linear / (n * H * D)
+print("an operation of attention counts %.2f times\n" % slower)
 
 
 def layer(n):
@@ -30,7 +44,7 @@ def layer(n):
 
 def products(rows, n):
     """q k and p v of the last rows of n tokens."""
-    return 2 * rows * (n - rows / 2) * H * D
+    return slower * 2 * rows * (n - rows / 2) * H * D
 
 
 def parameters(text):
@@ -78,12 +92,18 @@ def finch(n, k, at, p, cache):
     some 32 tokens, comes along each time."""
     m, q = int(p["chunk"]), 32
     rows = n + q * n / m
-    return L * (rows * linear + 2 * rows * (k / 2 + (m + q) / 2) * H * D)
+    return L * (rows * linear + slower * 2 * rows * (k / 2 + (m + q) / 2) * H * D)
+
+
+def online(n, k, at, p, cache):
+    return L * (n * linear + slower * 2 * n * k * H * D)
 
 
 model_of = {"full": full, "truncate": truncate, "gemfilter": gemfilter, "gemfilter-onerun": full,
-            "snapkv": full, "h2o": h2o, "streamingllm": full, "pyramidinfer": pyramidinfer,
-            "fastkv": fastkv, "asl": asl, "asl-2pass": asl_2pass, "finch": finch}
+            "snapkv": full, "h2o": h2o, "streamingllm": full, "streamingllm-online": online,
+            "pyramidinfer": pyramidinfer, "fastkv": fastkv, "asl": asl, "asl-2pass": asl_2pass, "finch": finch}
+
+
 def median(r, group, key):
     return r[group][key]["median"]
 
