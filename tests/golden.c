@@ -3,8 +3,10 @@
  * build-aux/golden.py and golden-arch.py): scores, selected tokens, logits and greedy
  * continuations, at every kernel level that this CPU has, and the same bytes from one thread and
  * from three.  Methods of one pass leave the longest prompts to the faster levels, and run each once.
- * GOLDEN_TOKENS=N leaves out prompts of more than N tokens: emulators are slow. */
+ * For slow machines, emulators and sanitizers, GOLDEN_TOKENS=N leaves out prompts of more than N
+ * tokens, and GOLDEN_EVERY=N all but every Nth case of what is left. */
 #include "config.h"
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -426,18 +428,28 @@ static void check_table(const struct golden *g, const struct prompt *p, const st
     ok(equal(g, &b, loss), "%s %s %s: %s, one chunk", g->model, g->prompt, what, simd->level);
 }
 
+static unsigned long setting(const char *name, unsigned long otherwise)
+{
+    const char *s = getenv(name);
+    const unsigned long n = s ? strtoul(s, NULL, 10) : 0;
+
+    return n ? n : otherwise;
+}
+
 static void check(const struct golden *g)
 {
     const struct prompt *p = prompts;
     const unsigned cpu = gkv__cpu_detect();
-    const char *level, *most = getenv("GOLDEN_TOKENS");
+    const unsigned long most = setting("GOLDEN_TOKENS", ULONG_MAX), every = setting("GOLDEN_EVERY", 1);
+    const char *level;
+    static unsigned long n_cases;
     struct gkv__simd simd;
     unsigned mask;
 
     while (strcmp(p->model, g->model) || strcmp(p->name, g->prompt))
         p++;
-    if (most && p->n > strtoul(most, NULL, 10)) {
-        skip("longer than $GOLDEN_TOKENS", "%s %s %s", g->model, g->prompt, g->method);
+    if (p->n > most || n_cases++ % every) {
+        skip("$GOLDEN_TOKENS, $GOLDEN_EVERY", "%s %s %s", g->model, g->prompt, g->method);
         return;
     }
     for (size_t i = 0; (level = gkv__simd_level(i, &mask)); i++) {
