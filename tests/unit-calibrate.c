@@ -7,6 +7,7 @@
 #include <string.h>
 #include "src/calibrate.h"
 #include "src/gemm.h"
+#include "simd/simd.h"
 #include "tests/file.h"
 #include "tests/tap.h"
 
@@ -102,6 +103,20 @@ static void check(const char *line)
     gkv_model_close(m);
 }
 
+/* The fastest level whose attention is in f32: in bf16 other tokens may be chosen on the way. */
+static void set_level(void)
+{
+    const char *level;
+    struct gkv__simd simd;
+    unsigned mask;
+
+    for (size_t i = 0; (level = gkv__simd_level(i, &mask)); i++) {
+        gkv__simd_init(&simd, mask);
+        if ((mask & gkv__cpu_detect()) == mask && !simd.attend.pairs)
+            setenv("GEMKV_CPU", level, 1);
+    }
+}
+
 int main(void)
 {
     size_t len;
@@ -109,6 +124,7 @@ int main(void)
 
     if (BIG_ENDIAN_HOST)
         return skip_all("big-endian machine: no model can be read");
+    set_level();
     cases = slurp("tests/files/golden/cases.txt", &len);
     text = slurp("tests/files/golden/calibrate.txt", &len);
     for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
