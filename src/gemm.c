@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * gemm.c - see gemm.h.
  *
- * A work item is NC outputs by MC rows.  It walks K in steps that keep one panel in the first-
- * and all in the second-level cache; each step packs its weights, then runs over its rows.  A
- * weight is thus unpacked once per MC rows, which costs a few percent of the arithmetic, and no
- * unpacked copy of the model ever exists. */
+ * A work item is NC outputs by MC rows.  It walks K in steps whose weights, packed, lie in the second-
+ * level cache; each step packs its weights, then runs over its rows.  A weight is thus unpacked once
+ * per MC rows, which costs a few percent of the arithmetic, and no unpacked copy of the model
+ * ever exists.  Steps are long because each adds to all outputs, whose rows lie so far apart that
+ * the second-level cache holds few of them. */
 #include "config.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 enum {
     NC = 96,            /* a multiple of every level's nr                                    */
     MC = 1024,          /* rows per work item                                                */
-    PANEL = 32 << 10,   /* bytes of a panel at most                                          */
+    PACKED = 256 << 10, /* bytes of packed weights at most                                   */
     BLOCK = 256,        /* steps of K are multiples of it, and it of every format's block    */
     FEW = 6,            /* below this many rows, dot products: the weights are read anyway   */
     ITEM = 512,         /* outputs per work item of those at most, ...                       */
@@ -28,9 +29,10 @@ static inline size_t min(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static size_t step_of(size_t nr, size_t bytes, size_t unit)
+/* Of K, when each unit of it takes so many bytes of an output. */
+static size_t step_of(size_t bytes, size_t unit)
 {
-    size_t k = PANEL * unit / (nr * bytes) / BLOCK * BLOCK;
+    size_t k = PACKED * unit / (NC * bytes) / BLOCK * BLOCK;
 
     return k ? k : BLOCK;
 }
@@ -46,7 +48,7 @@ static void begin_own(struct gkv__job *j)
     j->mul = mul;
     j->prepare = mul->prepare;
     j->x_bytes = j->w->n_in / mul->unit * mul->x_bytes;
-    j->step = step_of(mul->nr, mul->w_bytes, mul->unit);
+    j->step = step_of(mul->w_bytes, mul->unit);
 }
 
 static bool multiply_own(const struct gkv__job *j, const struct gkv__item *it, void *scratch,
@@ -176,12 +178,12 @@ uint64_t gkv__gemm_scratch(const struct gkv__gemm *g, const struct gkv__simd *si
                            const struct gkv__shape *s)
 {
     const uint64_t theirs = g->scratch ? g->scratch(s) : 0;
-    uint64_t most = sizeof(float) * (NC + simd->nr) * step_of(simd->nr, sizeof(float), 1);
+    uint64_t most = sizeof(float) * (NC + simd->nr) * step_of(sizeof(float), 1);
 
     for (size_t t = 0; t < GKV__N_TYPES; t++) {
         const struct gkv__product *mul = &simd->product[t];
         uint64_t bytes = mul->form ? (uint64_t)NC * mul->w_bytes / mul->unit *
-                                     step_of(mul->nr, mul->w_bytes, mul->unit) : 0;
+                                     step_of(mul->w_bytes, mul->unit) : 0;
         most = bytes > most ? bytes : most;
     }
     return theirs > most ? theirs : most;
@@ -198,7 +200,7 @@ size_t gkv__gemm_form(size_t n_in)
 static void instead(const struct gkv__job *j, const struct gkv__item *whole, void *scratch,
                     unsigned thread)
 {
-    const size_t step = step_of(j->e->simd->nr, sizeof(float), 1);
+    const size_t step = step_of(sizeof(float), 1);
     struct gkv__item it = *whole;
 
     for (size_t i = 0; i < whole->n; i += NC)
@@ -276,7 +278,7 @@ void gkv__gemm(struct gkv__exec *e, float *y, struct gkv__rows *x, const struct 
     struct gkv__job j = {
         .e = e, .y = y, .x = x, .w = w, .add = add, .few = x->n < FEW,
         .nc = g->nc ? g->nc : NC, .mc = g->mc ? g->mc : MC,
-        .step = g->step ? g->step : step_of(e->simd->nr, sizeof(float), 1),
+        .step = g->step ? g->step : step_of(sizeof(float), 1),
     };
 
     if (g->begin)
@@ -290,6 +292,8 @@ void gkv__gemm(struct gkv__exec *e, float *y, struct gkv__rows *x, const struct 
         j.nc = min(ITEM, items(w->n_out, 2 * (size_t)e->n_threads * UNIT) * UNIT);
         gkv__for(e->n_threads, items(w->n_out, j.nc), few_item, &j);
     } else {
+        if (j.step < w->n_in)           /* steps of one size, or nearly */
+            j.step = items(items(w->n_in, items(w->n_in, j.step)), BLOCK) * BLOCK;
         gkv__for(e->n_threads, items(w->n_out, j.nc) * items(x->n, j.mc), block_item, &j);
     }
     if (g->end)

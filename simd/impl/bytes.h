@@ -36,6 +36,7 @@ typedef uint8_t  v16u __attribute__((vector_size(16), aligned(1), may_alias));
 typedef uint8_t  v32 __attribute__((vector_size(32)));
 typedef uint8_t  v32u __attribute__((vector_size(32), aligned(1), may_alias));
 typedef uint16_t v16h __attribute__((vector_size(32)));
+typedef uint32_t v4w __attribute__((vector_size(16)));
 typedef uint32_t v8w __attribute__((vector_size(32)));
 
 #define UPTO16(x) x, x + 1, x + 2, x + 3, x + 4, x + 5, x + 6, x + 7, \

@@ -32,6 +32,10 @@
  */
 
 #include "simd/impl/form_int.h"
+#if defined __AVX512BW__ && VW == 16
+#define BY_64 1
+#include "simd/impl/wide.h"
+#endif
 
 /* ---- activations ------------------------------------------------------------------------- */
 
@@ -277,6 +281,7 @@ struct layout { size_t bytes, sum, q, width; };
 
 typedef v8i FN(product_fn)(v32 u, int off, const uint8_t *q);
 
+#if !BY_64
 /* Sixteen bytes of nibbles hold a block of 32, so two blocks fill a vector with the first half
  * of each, and then with the second: u[0], u[1]. */
 INLINE void pair_fifths(v32 u[2], const uint8_t a[4], const uint8_t b[4])
@@ -303,47 +308,86 @@ PAIR(q4_0, )
 PAIR(q4_1, )
 PAIR(q5_0, pair_fifths(u, b[0].h, b[1].h))
 PAIR(q5_1, pair_fifths(u, b[0].h, b[1].h))
+#define pair_q8_0 NULL
+#define pair_q2_k NULL
+#define pair_q3_k NULL
+#define pair_q4_k NULL
+#define pair_q5_k NULL
+#define pair_q6_k NULL
+#define pair_iq4_nl NULL
+#define pair_iq4_xs NULL
+#endif
 
 /* Activations as gemv wants them: everything side by side, so that no load crosses a cache line;
- * q in the order of pairs, where there are. */
+ * q in the order of the weights. */
 struct FN(gathered) {
     uint8_t q[2 * SEGMENT + 32] __attribute__((aligned(64)));
     float   s[SEGMENT / 32], sum[2][SEGMENT / 32];
     size_t  n_units;
 };
 
-struct FN(sums) { v8f acc[2], rest; };
-
 /* What gemv is made of, all known when it is compiled. */
 struct FN(recipe) {
     FN(bytes_fn)   *bytes;
     FN(scales_fn)  *scales;
     FN(product_fn) *product;
+#if BY_64
+    void          (*wide)(const void *row, vi u[4]);            /* wide.h                    */
+    const uint8_t  *order;
+    int             sums;
+#else
     FN(pair_fn)    *pair;               /* NULL: blocks one by one                           */
+#endif
     int             off, halves, min;
     size_t          per_256;            /* bytes of 256 weights                              */
     struct layout   form;
 };
 
-/* Eight blocks of one row, r, and of the activations from block i on. */
-INLINE void eight_blocks(const struct FN(recipe) m, struct FN(sums) *t, const uint8_t *r,
-                         const struct FN(gathered) *x, size_t i)
+#if BY_64
+struct FN(sums) { vf acc[2]; v8f rest; };
+
+INLINE void dot_256(const struct FN(recipe) m, struct FN(sums) *t, const uint8_t *r, const v8f ds[2],
+                    const uint8_t *q)
 {
-    const int extra = I8_SIGNED ? 0 : m.off;    /* what the products have in each u */
-    const uint8_t *q = x->q + i * m.form.width;
-    v8f d[2], min[2];
+    const int each = 4 / m.sums;
+    vi u[4];
+
+    m.wide(r, u);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i += each) {
+        vi s = isplat(0);
+
+#pragma GCC unroll 2
+        for (int j = i; j < i + each; j++)
+            s = i8_step(s, u[j], load_i(q + 64 * j));
+        t->acc[i / each & 1] += __builtin_convertvector(s, vf) * spread(ds, m.order + 4 * i, m.halves);
+    }
+}
+
+INLINE v8f folded(const struct FN(sums) *t)
+{
+    const __m512 s = (__m512)(t->acc[0] + t->acc[1]);
+
+    return (v8f)_mm512_castps512_ps256(s) + (v8f)_mm512_extractf32x8_ps(s, 1) + t->rest;
+}
+
+/* q of eight units in the order of the weights; what is left is taken where it is. */
+INLINE void gather(const struct FN(recipe) m, uint8_t *to, const uint8_t *q, size_t n_units)
+{
+    for (size_t i = 0; i + 8 <= n_units; i += 8, q += 8 * m.form.bytes)
+        for (size_t k = 0; k < 16; k++, to += 16)
+            memcpy(to, q + m.order[k] / 2 * m.form.bytes + m.order[k] % 2 * 16, 16);
+}
+#else
+struct FN(sums) { v8f acc[2], rest; };
+
+INLINE void dot_256(const struct FN(recipe) m, struct FN(sums) *t, const uint8_t *r, const v8f d[2],
+                    const uint8_t *q)
+{
     float ds[2][8];
 
-    for (size_t line = 0; line < m.per_256; line += 64)
-        __builtin_prefetch(r + AHEAD + line, 0, 2);
-    m.scales(r, d, min);
-    for (int h = 0; h <= m.halves; h++) {
-        if (extra)
-            t->rest -= d[h] * (float)extra * *(const v8fu *)(x->sum[h] + i);
-        if (m.min)
-            t->rest += min[h] * *(const v8fu *)(x->sum[h] + i);
-        *(v8fu *)ds[h] = d[h] * *(const v8fu *)(x->s + i);
-    }
+    for (int h = 0; h <= m.halves; h++)
+        *(v8fu *)ds[h] = d[h];
     if (!m.halves)
         __asm__("" : "+m"(ds)); /* broadcast from memory: no shuffles, which are the limit here */
     if (m.pair) {
@@ -369,12 +413,48 @@ INLINE void eight_blocks(const struct FN(recipe) m, struct FN(sums) *t, const ui
     }
 }
 
+INLINE v8f folded(const struct FN(sums) *t)
+{
+    return t->acc[0] + t->acc[1] + t->rest;
+}
+
+INLINE void gather(const struct FN(recipe) m, uint8_t *to, const uint8_t *q, size_t n_units)
+{
+    for (size_t i = 0; i < n_units; i++, q += m.form.bytes) {
+        for (size_t h = 0; m.pair && h < 2; h++)
+            memcpy(to + i / 2 * 64 + 32 * h + i % 2 * 16, q + 16 * h, 16);
+        if (!m.pair)
+            memcpy(to + i * m.form.width, q, m.form.width);
+    }
+}
+#endif
+
+/* Eight blocks of one row, r, and of the activations from block i on. */
+INLINE void eight_blocks(const struct FN(recipe) m, struct FN(sums) *t, const uint8_t *r,
+                         const struct FN(gathered) *x, size_t i)
+{
+    const int extra = I8_SIGNED ? 0 : m.off;    /* what the products have in each u */
+    v8f d[2], min[2];
+
+    for (size_t line = 0; line < m.per_256; line += 64)
+        __builtin_prefetch(r + AHEAD + line, 0, 2);
+    m.scales(r, d, min);
+    for (int h = 0; h <= m.halves; h++) {
+        if (extra)
+            t->rest -= d[h] * (float)extra * *(const v8fu *)(x->sum[h] + i);
+        if (m.min)
+            t->rest += min[h] * *(const v8fu *)(x->sum[h] + i);
+        d[h] *= *(const v8fu *)(x->s + i);
+    }
+    dot_256(m, t, r, d, x->q + i * m.form.width);
+}
+
 /* The sum, with what is left of the row r from block i on; their activations are in the form still. */
 INLINE float finish_row(const struct FN(recipe) m, const struct FN(sums) *t, const uint8_t *r,
                         const struct FN(gathered) *x, const uint8_t *q, size_t i)
 {
     const int extra = I8_SIGNED ? 0 : m.off;
-    v8f acc = t->acc[0] + t->acc[1] + t->rest;
+    v8f acc = folded(t);
     float tail = 0;
 
     for (; i < x->n_units; i++, r += m.per_256 / 8) {
@@ -401,11 +481,8 @@ INLINE void gemv(const struct FN(recipe) m, float *y, const uint8_t *w, size_t s
         struct FN(gathered) g;
 
         g.n_units = (n - at < SEGMENT ? n - at : SEGMENT) / 32;
+        gather(m, g.q, q, g.n_units);
         for (size_t i = 0; i < g.n_units; i++, p += m.form.bytes) {
-            for (size_t h = 0; m.pair && h < 2; h++)
-                memcpy(g.q + i / 2 * 64 + 32 * h + i % 2 * 16, p + m.form.q + 16 * h, 16);
-            if (!m.pair)
-                memcpy(g.q + i * m.form.width, p + m.form.q, m.form.width);
             memcpy(&g.s[i], p, sizeof *g.s);
             for (size_t h = 0; h <= (size_t)m.halves; h++)
                 memcpy(&g.sum[h][i], p + m.form.sum + 4 * h, sizeof *g.s);
@@ -568,7 +645,13 @@ INLINE v8i i16_products(v32 u, int off, const uint8_t *q)
 
 #define PER_256(name) (256 / BLOCK_##name * sizeof(struct gkv__block_##name))
 
-#define GEMM_I8(name, pair)                                                                      \
+#if BY_64
+#define HOW(name) .wide = wide_##name, .order = order_##name, .sums = SUMS_##name
+#else
+#define HOW(name) .pair = pair_##name
+#endif
+
+#define GEMM_I8(name)                                                                       \
     static void FN(prepare_##name##_i8)(void *to, const float *x, size_t n)                 \
     {                                                                                       \
         prepare_i8(to, x, n, OFF_##name, HALVES_##name);                                    \
@@ -587,8 +670,9 @@ INLINE v8i i16_products(v32 u, int off, const uint8_t *q)
                                offsetof(struct FN(i8h), q), 32 }                            \
             : (struct layout){ sizeof(struct FN(i8)), offsetof(struct FN(i8), sum),         \
                                offsetof(struct FN(i8), q), 32 };                            \
-        const struct FN(recipe) m = { bytes_##name, scales_##name, i8_products, pair,        \
-                                      OFF_##name, HALVES_##name, MIN_##name, PER_256(name), f }; \
+        const struct FN(recipe) m = {                                                       \
+            bytes_##name, scales_##name, i8_products, HOW(name), .off = OFF_##name,         \
+            .halves = HALVES_##name, .min = MIN_##name, .per_256 = PER_256(name), .form = f }; \
         gemv(m, y, w, stride, n_out, x, n);                                                 \
     }
 
@@ -620,14 +704,13 @@ TILE_I8(i8_halves_min, 1, 1, 1)
                                       const void *x, size_t n)                              \
     {                                                                                       \
         const struct layout f = { sizeof(struct FN(i16)), 0, offsetof(struct FN(i16), q), 64 }; \
-        const struct FN(recipe) m = { bytes_##name, scales_##name, i16_products_##name, NULL, \
-                                      0, 0, 0, PER_256(name), f };                          \
+        const struct FN(recipe) m = { bytes_##name, scales_##name, i16_products_##name,     \
+                                      .per_256 = PER_256(name), .form = f };                \
         gemv(m, y, w, stride, n_out, x, n);                                                 \
     }
 
-GEMM_I8(q4_0, pair_q4_0) GEMM_I8(q4_1, pair_q4_1) GEMM_I8(q5_0, pair_q5_0)
-GEMM_I8(q5_1, pair_q5_1) GEMM_I8(q2_k, NULL) GEMM_I8(q3_k, NULL) GEMM_I8(q4_k, NULL)
-GEMM_I8(q5_k, NULL) GEMM_I8(q6_k, NULL)
+GEMM_I8(q4_0) GEMM_I8(q4_1) GEMM_I8(q5_0) GEMM_I8(q5_1) GEMM_I8(q2_k) GEMM_I8(q3_k) GEMM_I8(q4_k)
+GEMM_I8(q5_k) GEMM_I8(q6_k)
 #if I16
 static void FN(prepare_i16)(void *to, const float *x, size_t n)
 {
@@ -640,7 +723,7 @@ static void FN(gemm_i16)(float *c, size_t ldc, const void *x, size_t ldx, const 
 }
 GEMM_I16(q8_0) GEMM_I16(iq4_nl) GEMM_I16(iq4_xs)
 #else
-GEMM_I8(q8_0, NULL) GEMM_I8(iq4_nl, NULL) GEMM_I8(iq4_xs, NULL)
+GEMM_I8(q8_0) GEMM_I8(iq4_nl) GEMM_I8(iq4_xs)
 #endif
 
 static void FN(fill_int)(struct gkv__simd *k)

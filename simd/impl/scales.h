@@ -12,11 +12,8 @@ typedef uint8_t v8b __attribute__((vector_size(8)));
 typedef int8_t v8c __attribute__((vector_size(8)));
 typedef uint16_t v8h __attribute__((vector_size(16)));
 
-INLINE v8f floats_u8(uint64_t bytes)
+INLINE v8f floats_v8b(v8b x)
 {
-    v8b x;
-
-    memcpy(&x, &bytes, sizeof x);
 #ifdef __aarch64__
     const uint16x8_t w = vmovl_u8((uint8x8_t)x);
 
@@ -24,6 +21,14 @@ INLINE v8f floats_u8(uint64_t bytes)
 #else
     return __builtin_convertvector((v8i){ EACH8(x, 0) }, v8f);
 #endif
+}
+
+INLINE v8f floats_u8(uint64_t bytes)
+{
+    v8b x;
+
+    memcpy(&x, &bytes, sizeof x);
+    return floats_v8b(x);
 }
 
 INLINE v8f floats_i8(v8c x)
@@ -52,8 +57,25 @@ INLINE v8f halves_f16(v8h h)
 }
 
 /* One field of eight blocks in a row. */
-#define OF_EIGHT(b, field) (v8h){ (b)[0].field, (b)[1].field, (b)[2].field, (b)[3].field, \
-                                  (b)[4].field, (b)[5].field, (b)[6].field, (b)[7].field }
+#define EIGHT_(b, field) (v8h){ (b)[0].field, (b)[1].field, (b)[2].field, (b)[3].field, \
+                                (b)[4].field, (b)[5].field, (b)[6].field, (b)[7].field }
+#ifdef __AVX512BW__
+/* Words 0, n, 2 n, 3 n of both halves, where 64 bytes reach so far. */
+INLINE v8h every_nth(const uint8_t *p, size_t n)
+{
+    const __m512i a = _mm512_loadu_si512(p), b = _mm512_loadu_si512(p + 8 * n);
+    const short i = (short)n;
+    const __m512i at = _mm512_castsi128_si512(
+        _mm_setr_epi16(0, i, 2 * i, 3 * i, 32, 32 + i, 32 + 2 * i, 32 + 3 * i));
+
+    return (v8h)_mm512_castsi512_si128(_mm512_permutex2var_epi16(a, at, b));
+}
+#define OF_EIGHT(b, field) \
+    (sizeof *(b) > 20 ? EIGHT_(b, field) \
+                      : every_nth((const uint8_t *)&(b)->field, sizeof *(b) / 2))
+#else
+#define OF_EIGHT(b, field) EIGHT_(b, field)
+#endif
 
 #define SCALES_D(name)                                                                      \
     INLINE void scales_##name(const void *row, v8f d[2], v8f m[2])                          \
@@ -78,16 +100,13 @@ INLINE void scales_q2_k(const void *row, v8f d[2], v8f m[2])
 {
     const struct gkv__block_q2_k *b = row;
     const float dl = half(b->d), ml = half(b->dmin);
-    const v16 s = *(const v16u *)b->scale;
-    const v8b even = EVEN(s), odd = ODD(s);
-    uint64_t x[2];
+    const v16 s = *(const v16u *)b->scale, scale = s & 15, min = (v16)((v8h)s >> 4) & 15;
+    const v8b even = EVEN(scale), odd = ODD(scale), even_min = EVEN(min), odd_min = ODD(min);
 
-    memcpy(&x[0], &even, 8);
-    memcpy(&x[1], &odd, 8);
-    for (int h = 0; h < 2; h++) {
-        d[h] = floats_u8(x[h] & 0x0f0f0f0f0f0f0f0f) * dl;
-        m[h] = floats_u8(x[h] >> 4 & 0x0f0f0f0f0f0f0f0f) * -ml;
-    }
+    d[0] = floats_v8b(even) * dl;
+    d[1] = floats_v8b(odd) * dl;
+    m[0] = floats_v8b(even_min) * -ml;
+    m[1] = floats_v8b(odd_min) * -ml;
 }
 
 INLINE void scales_q3_k(const void *row, v8f d[2], v8f m[2])
@@ -95,17 +114,10 @@ INLINE void scales_q3_k(const void *row, v8f d[2], v8f m[2])
     const struct gkv__block_q3_k *b = row;
     const float dl = half(b->d);
     const uint32_t lo = word(b->scale), hi = word(b->scale + 4), high = word(b->scale + 8);
-    const uint32_t x[4] = { (lo & 0x0f0f0f0f) | (high << 4 & 0x30303030),
-                            (hi & 0x0f0f0f0f) | (high << 2 & 0x30303030),
-                            (lo >> 4 & 0x0f0f0f0f) | (high & 0x30303030),
-                            (hi >> 4 & 0x0f0f0f0f) | (high >> 2 & 0x30303030) };
-    v16 s;
-    v8b even, odd;
+    const v4w low = { lo, hi, lo >> 4, hi >> 4 }, two = { high << 4, high << 2, high, high >> 2 };
+    const v16 s = (v16)((low & 0x0f0f0f0f) | (two & 0x30303030)) - 32;
+    const v8b even = EVEN(s), odd = ODD(s);
 
-    memcpy(&s, x, sizeof s);
-    s -= 32;
-    even = EVEN(s);
-    odd = ODD(s);
     d[0] = floats_i8((v8c)even) * dl;
     d[1] = floats_i8((v8c)odd) * dl;
     (void)m;
@@ -150,11 +162,10 @@ INLINE void scales_q6_k(const void *row, v8f d[2], v8f m[2])
 INLINE void scales_iq4_xs(const void *row, v8f d[2], v8f m[2])
 {
     const struct gkv__block_iq4_xs *b = row;
-    const uint32_t low = word(b->scale_l), h = b->scale_h;
-    v8i s;
+    const v8w low = word(b->scale_l) - (v8w){ 0 }, high = b->scale_h - (v8w){ 0 };
+    const v8w four = { 0, 4, 8, 12, 16, 20, 24, 28 }, two = { 0, 2, 4, 6, 8, 10, 12, 14 };
+    const v8i s = (v8i)((low >> four & 15) | (high >> two & 3) << 4) - 32;
 
-    for (int i = 0; i < 8; i++)
-        s[i] = (int32_t)((low >> 4 * i & 15) | (h >> 2 * i & 3) << 4) - 32;
     d[0] = floats8(s) * half(b->d);
     (void)m;
 }

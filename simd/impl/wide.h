@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * wide.h - for products of one row with vectors of 64 bytes (x86): 256 weights as four of them.
+ *
+ *     void wide_FORMAT(const void *row, vi u[4])
+ *
+ * gives what bytes_FORMAT does, in an order in which it takes few instructions: order_FORMAT[i] says
+ * which sixteen of the 256 weights quarter i % 4 of vector i / 4 has.  SUMS_FORMAT: 2 when u[0] and
+ * u[1], u[2] and u[3] have the same scales lane by lane, so that their products are summed as
+ * integers, else 4. */
+
+static const uint8_t
+    order_whole[16]   = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 },
+    order_blocks[16]  = { 0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15 },
+    order_nibbles[16] = { 0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15 },
+    order_crumbs[16]  = { 0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15 };
+
+#define WIDE(name, how, n) \
+    static const uint8_t *const order_##name = order_##how; \
+    enum { SUMS_##name = n }
+WIDE(q8_0, whole, 4);
+WIDE(q4_0, blocks, 2);
+WIDE(q4_1, blocks, 2);
+WIDE(q5_0, blocks, 2);
+WIDE(q5_1, blocks, 2);
+WIDE(q2_k, crumbs, 4);
+WIDE(q3_k, crumbs, 4);
+WIDE(q4_k, nibbles, 4);
+WIDE(q5_k, nibbles, 4);
+WIDE(q6_k, whole, 4);
+WIDE(iq4_nl, blocks, 2);
+WIDE(iq4_xs, blocks, 2);
+#undef WIDE
+
+typedef uint16_t v32h __attribute__((vector_size(64)));
+typedef uint8_t  v64 __attribute__((vector_size(64)));
+
+INLINE vi masked(vi x, int mask) { return (vi)((v64)x & (uint8_t)mask); }
+INLINE vi right64(vi x, int bits) { return (vi)((v32h)x >> bits); }
+
+/* Sixteen bytes of each of four blocks: loads that leave what is there, and no shuffles. */
+INLINE vi quarters(const uint8_t *p, size_t apart)
+{
+    __m512i x = _mm512_castsi128_si512(_mm_loadu_si128((const void *)p));
+
+    x = _mm512_mask_broadcast_i32x4(x, 0x00f0, _mm_loadu_si128((const void *)(p + apart)));
+    x = _mm512_mask_broadcast_i32x4(x, 0x0f00, _mm_loadu_si128((const void *)(p + 2 * apart)));
+    return (vi)_mm512_mask_broadcast_i32x4(x, 0xf000, _mm_loadu_si128((const void *)(p + 3 * apart)));
+}
+
+INLINE vi halves64(const uint8_t *p, size_t apart)
+{
+    const __m512i x = _mm512_castsi256_si512(_mm256_loadu_si256((const void *)p));
+
+    return (vi)_mm512_mask_broadcast_i64x4(x, 0xf0, _mm256_loadu_si256((const void *)(p + apart)));
+}
+
+/* x with `more` added to the bytes whose bit is set. */
+INLINE vi where(vi x, __mmask64 bits, int more)
+{
+    return (vi)_mm512_mask_add_epi8((__m512i)x, bits, (__m512i)x, _mm512_set1_epi8((char)more));
+}
+
+/* Which bytes have bit lo, in the lower half, or hi, in the upper one. */
+INLINE __mmask64 bits_of(vi h, int lo, int hi)
+{
+    const __m256i a = _mm256_set1_epi8((char)(1 << lo)), b = _mm256_set1_epi8((char)(1 << hi));
+
+    return _mm512_test_epi8_mask((__m512i)h, _mm512_inserti64x4(_mm512_castsi256_si512(a), b, 1));
+}
+
+INLINE void two_nibbles(vi u[2], vi x)
+{
+    u[0] = masked(x, 15);
+    u[1] = masked(right64(x, 4), 15);
+}
+
+/* ---- blocks of 32 ----------------------------------------------------------------------- */
+
+INLINE void wide_q8_0(const void *row, vi u[4])
+{
+    const struct gkv__block_q8_0 *b = row;
+
+    for (size_t i = 0; i < 4; i++)
+        u[i] = (vi)((v64)halves64((const uint8_t *)b[2 * i].q, sizeof *b) ^ 128);
+}
+
+#define WIDE_NIBBLES(name, more)                                                            \
+    INLINE void wide_##name(const void *row, vi u[4])                                       \
+    {                                                                                       \
+        const struct gkv__block_##name *b = row;                                            \
+                                                                                            \
+        for (size_t i = 0; i < 4; i += 2, b += 4) {                                         \
+            two_nibbles(u + i, quarters(b->q, sizeof *b));                                  \
+            more;                                                                           \
+        }                                                                                   \
+    }
+
+/* Of h of four blocks, the lower halves, in their order, and the upper ones. */
+INLINE void add_fifths(vi u[2], const uint8_t *h, size_t apart)
+{
+    const uint64_t a = word(h), b = word(h + apart), c = word(h + 2 * apart), d = word(h + 3 * apart);
+
+    u[0] = where(u[0], (a & 0xffff) | (b & 0xffff) << 16 | (c & 0xffff) << 32 | d << 48, 16);
+    u[1] = where(u[1], a >> 16 | (b & ~0xffffull) | (c >> 16) << 32 | (d >> 16) << 48, 16);
+}
+
+INLINE void values_of(vi u[2])
+{
+    const __m128i v = _mm_xor_si128(_mm_setr_epi8(GKV__IQ4_VALUES), _mm_set1_epi8(-128));
+    const __m512i table = _mm512_broadcast_i32x4(v);
+
+    for (int i = 0; i < 2; i++)
+        u[i] = (vi)_mm512_shuffle_epi8(table, (__m512i)u[i]);
+}
+
+WIDE_NIBBLES(q4_0, )
+WIDE_NIBBLES(q4_1, )
+WIDE_NIBBLES(q5_0, add_fifths(u + i, b->h, sizeof *b))
+WIDE_NIBBLES(q5_1, add_fifths(u + i, b->h, sizeof *b))
+WIDE_NIBBLES(iq4_nl, values_of(u + i))
+
+/* ---- blocks of 256 ---------------------------------------------------------------------- */
+
+INLINE void wide_iq4_xs(const void *row, vi u[4])
+{
+    const struct gkv__block_iq4_xs *b = row;
+
+    for (size_t i = 0; i < 4; i += 2) {
+        two_nibbles(u + i, load_i(b->q + 32 * i));
+        values_of(u + i);
+    }
+}
+
+INLINE void wide_q4_k(const void *row, vi u[4])
+{
+    const struct gkv__block_q4_k *b = row;
+
+    two_nibbles(u, load_i(b->q));
+    two_nibbles(u + 2, load_i(b->q + 64));
+}
+
+INLINE void wide_q5_k(const void *row, vi u[4])
+{
+    const struct gkv__block_q5_k *b = row;
+    const vi h = halves64(b->h, 0);
+
+    two_nibbles(u, load_i(b->q));
+    two_nibbles(u + 2, load_i(b->q + 64));
+    u[0] = where(u[0], bits_of(h, 0, 2), 16);
+    u[1] = where(u[1], bits_of(h, 1, 3), 16);
+    u[2] = where(u[2], bits_of(h, 4, 6), 16);
+    u[3] = where(u[3], bits_of(h, 5, 7), 16);
+}
+
+INLINE void wide_q2_k(const void *row, vi u[4])
+{
+    const vi x = load_i(((const struct gkv__block_q2_k *)row)->q);
+
+    for (int i = 0; i < 4; i++)
+        u[i] = masked(right64(x, 2 * i), 3);
+}
+
+INLINE void wide_q3_k(const void *row, vi u[4])
+{
+    const struct gkv__block_q3_k *b = row;
+    const vi x = load_i(b->q), h = halves64(b->h, 0);
+
+    u[0] = where(masked(x, 3), bits_of(h, 0, 4), 4);
+    u[1] = where(masked(right64(x, 2), 3), bits_of(h, 1, 5), 4);
+    u[2] = where(masked(right64(x, 4), 3), bits_of(h, 2, 6), 4);
+    u[3] = where(masked(right64(x, 6), 3), bits_of(h, 3, 7), 4);
+}
+
+/* Bits 4 and 5 come from h, for the four groups of a half shifted left by 4 and 2, by 0, right by 2. */
+INLINE void wide_q6_k(const void *row, vi u[4])
+{
+    const struct gkv__block_q6_k *b = row;
+    const __m256i two = _mm256_set1_epi16(2), four = _mm256_set1_epi16(4);
+    const __m512i up = _mm512_inserti64x4(_mm512_castsi256_si512(four), two, 1);
+    const __m512i down = _mm512_inserti64x4(_mm512_setzero_si512(), two, 1);
+
+    for (size_t i = 0; i < 4; i += 2) {
+        const __m512i h = (__m512i)halves64(b->h + 16 * i, 0);
+
+        two_nibbles(u + i, load_i(b->q + 32 * i));
+        u[i] |= masked((vi)_mm512_sllv_epi16(h, up), 48);
+        u[i + 1] |= masked((vi)_mm512_srlv_epi16(h, down), 48);
+    }
+}
+
+/* Lane l: the scale of what quarter l / 4 has.  d[h][i] is that of half h of group i. */
+INLINE vf spread(const v8f d[2], const uint8_t quarter[4], int halves)
+{
+    __m512 x = _mm512_castps256_ps512((__m256)d[0]);
+    vi at;
+
+    if (halves)
+        x = _mm512_insertf32x8(x, (__m256)d[1], 1);
+    for (int l = 0; l < VW; l++)
+        at[l] = quarter[l / 4] / 2 + (halves ? quarter[l / 4] % 2 * 8 : 0);
+    return (vf)_mm512_permutexvar_ps((__m512i)at, x);
+}
