@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Every method answers, with what it keeps in its cache; the same bytes from one thread and three.
-case $CFLAGS in
-*-fsanitize*) skip "40 answers of 20 s each; golden.test runs all methods";;
-esac
+not_sanitized "40 answers of 20 s each; golden.test runs all methods"
 for i in 1 2 3 4 5 6 7 8; do cat text; done >long
 same() { sed 's/"schedule_reason": "[^"]*", //; s/"seconds.*"kept"//' "$1"; }
 kv() { sed 's/.*"kv": \([0-9]*\).*/\1/' "$1"; }
