@@ -16,7 +16,7 @@
 #include "src/gemm.h"
 #include "src/thread.h"
 
-enum { RUNS = 5, HEADS = 32, HEADS_KV = 8, ROWS = 256 };
+enum { RUNS = 5, HEADS = 32, HEADS_KV = 8, ROWS = 512 };
 
 /* Depths are multiples of ROWS. */
 static const struct { uint32_t head_dim; uint64_t depth; } cases[] = {

@@ -18,8 +18,10 @@
 
 enum {
     ROWS = 384,         /* query rows of a work item with head_dim 64: their q and output
-                           (2 * 384 * 64 * 4 bytes) stay in the second-level cache           */
-    ITEMS = 128,        /* when there are fewer work items, they are of half as many rows:
+                           (2 * 384 * 64 * 4 bytes) stay in the second-level cache.  Twice as many
+                           where keys and values must be brought into a form, which takes a
+                           quarter of the time then                                          */
+    ITEMS = 16,         /* when a thread has fewer work items, they are of half as many rows:
                            threads end together, for one or two percent                      */
     KEYS = 128,         /* keys of a block with head_dim 64                                  */
     PIECE = 512,        /* few rows: keys of a work item, at least                           */
@@ -56,7 +58,7 @@ static size_t keys_per_block(uint32_t head_dim)
 
 static size_t rows_per_item(const struct gkv__simd *simd, const struct gkv__shape *s)
 {
-    size_t rows = ROWS * 64 / (size_t)(s->head_dim < 64 ? 64 : s->head_dim);
+    size_t rows = (simd->attend.pairs ? 2 : 1) * ROWS * 64 / (size_t)(s->head_dim < 64 ? 64 : s->head_dim);
 
     return rows < simd->attend.lanes ? simd->attend.lanes : rows;
 }
@@ -385,12 +387,15 @@ static size_t piece_of(const struct gkv__shape *s, size_t n, uint64_t n_keys)
     return (size_t)((n_keys + most * PIECE - 1) / (most * PIECE)) * PIECE;
 }
 
-/* Tokens of a work item of tiles: likewise. */
-static size_t block_of(const struct gkv__simd *simd, const struct gkv__shape *s, size_t n, size_t group)
+/* Tokens of a work item of tiles.  Who shares a tile or an item makes no difference to a row: blocks of
+ * keys begin at multiples of their size, and what a row does not see adds zeros. */
+static size_t block_of(const struct gkv__simd *simd, const struct gkv__shape *s, unsigned n_threads, size_t n,
+                       size_t group)
 {
     size_t block = tokens_per_item(simd, s, group);
 
-    if ((n + block - 1) / block * (s->n_head / group) < ITEMS && block * group >= 2 * simd->attend.lanes)
+    if ((n + block - 1) / block * (s->n_head / group) < ITEMS * n_threads &&
+        block * group >= 2 * simd->attend.lanes)
         block /= 2;
     return block;
 }
@@ -401,7 +406,7 @@ void gkv__attend(struct gkv__exec *e, const struct gkv__cache *c, uint32_t il, f
     const struct gkv__shape *s = e->shape;
     const size_t group = s->n_head / c->n_head_kv;
     struct job j = { e, c, il, out, q, n, group, pos, window ? window : UINT64_MAX,
-                     block_of(e->simd, s, n, group), 0, gkv__attend_cap(s) };
+                     block_of(e->simd, s, e->n_threads, n, group), 0, gkv__attend_cap(s) };
 
     j.piece = piece_of(s, n, pos + n - first_key(&j, pos));
     if (is_few(e->simd, s, n, group)) {
