@@ -38,192 +38,224 @@ __global__ void rope(const float *qkv, const __grid_constant__ rotation r)
 
 /* ---- few queries: decoding, and heads that the tiles below do not know ------------------- */
 
-enum { FEW_THREADS = 256, FEW_KEYS = 64, FEW_HEADS = 4, FEW_MAX_DIM = 256, MAX_PARTS = 64 };
+enum { FEW_THREADS = 256, FEW_WARPS = FEW_THREADS / 32, FEW_HEADS = 4, FEW_MAX_DIM = 256 };
 
-/* Bytes of shared memory: queries, weights, a tile of keys and of values. */
-static size_t few_shared(uint32_t head_dim)
-{
-    return FEW_HEADS * (head_dim + FEW_KEYS) * 4 + 2 * FEW_KEYS * (head_dim + 8) * 2;
-}
+/* Parts of the keys: of PART_KEYS each while there are not more, and two in each lane of a warp. */
+enum { PART_KEYS = 64, MAX_PARTS = 64 };
+
+/* Keys and values of a lane that are on their way together: as many bytes as its sums need. */
+enum { PASSES = 4, FEW_LANE = PASSES * 32 };
 
 struct few_args {
     const half     *q, *k, *v;
     float          *out;                /* [n][n_head * head_dim]                            */
     float          *partial;            /* [n_head][MAX_PARTS][head_dim + 2]                 */
     uint32_t       *arrived;            /* [n_head]: parts of a bunch of heads; left at 0    */
-    const uint32_t *pos;
+    const uint32_t *pos;                /* of the first query                                */
     heads           h;
 };
 
-/* Block (part, KV head and up to FEW_HEADS of its query heads, query).  Parts are runs of whole
- * tiles; the last block to arrive adds them up, in their order.  D 0: heads of any size. */
-template <int D> __global__ void __launch_bounds__(FEW_THREADS) attend_few(const __grid_constant__ few_args a)
+/* Query heads of a KV head that are taken together. */
+__host__ __device__ inline uint32_t bunches_of(const heads &h)
+{
+    return (h.n_head / h.n_head_kv + FEW_HEADS - 1) / FEW_HEADS;
+}
+
+/* What groups of lanes leave for each other, each with the heads of a bunch; then what each of them
+ * counts for, and each part. */
+struct few_shared {
+    float top[FEW_THREADS / 8][FEW_HEADS], sum[FEW_THREADS / 8][FEW_HEADS], weight[MAX_PARTS][FEW_HEADS];
+    bool  is_last;
+    __align__(16) uint4 lanes[];        /* keys and values; then sums [group][head][head_dim] */
+};
+
+static size_t few_bytes(void)
+{
+    return sizeof(few_shared) + (size_t)FEW_THREADS * FEW_LANE;
+}
+
+/* Of up to 64, two in each lane: their common maximum and sum, and in top what each counts for. */
+__device__ inline float2 weigh(float *top, const float *sum)
+{
+    const float most = warp_max(fmaxf(top[0], top[1]));
+
+    top[0] = exp2f(top[0] - most);
+    top[1] = exp2f(top[1] - most);
+    return make_float2(most, warp_sum(top[0] * sum[0] + top[1] * sum[1]));
+}
+
+/* Block (part, KV head and up to FEW_HEADS of its query heads, query).  LANES lanes share a key,
+ * eight elements each; keys of earlier calls are on their way before the kernel ahead has ended.
+ * The last block to arrive adds all parts up, in their order. */
+template <int LANES>
+__global__ void __launch_bounds__(FEW_THREADS, 2) attend_few(const __grid_constant__ few_args a)
 {
     extern __shared__ uint4 shared[];
-    __shared__ float top[FEW_HEADS], sum[FEW_HEADS], keep[FEW_HEADS];
-    __shared__ bool is_last;
+    constexpr uint32_t N_GROUPS = FEW_THREADS / LANES;
+    few_shared *const s = (few_shared *)shared;
     const heads &h = a.h;
-    const uint32_t d = D ? D : h.head_dim, tid = threadIdx.x, lane = tid % 32, warp = tid / 32;
-    const uint32_t per_kv = h.n_head / h.n_head_kv, bunches = (per_kv + FEW_HEADS - 1) / FEW_HEADS;
-    const uint32_t ih = blockIdx.y / bunches, g0 = blockIdx.y % bunches * FEW_HEADS;
-    const uint32_t ng = min((uint32_t)FEW_HEADS, per_kv - g0), head0 = ih * per_kv + g0, row = d + 8;
-    /* Of a head's elements, each is of `slices` threads, which take turns with the keys. */
-    const uint32_t slices = FEW_THREADS / d, mine = tid % d, slice = tid / d;
-    const half *k = a.k + (size_t)ih * h.n_max * d, *v = a.v + (size_t)ih * h.n_max * d;
-    float *q = (float *)shared, *weight = q + FEW_HEADS * d;    /* weight[key][head] */
-    half *keys = (half *)(weight + FEW_HEADS * FEW_KEYS), *values = keys + FEW_KEYS * row;
-    float acc[FEW_HEADS] = { 0 };
-    const uint32_t old = __ldcg(a.pos), n_keys = old + blockIdx.z + 1;
-    const uint32_t n_tiles = (n_keys + FEW_KEYS - 1) / FEW_KEYS;
-    const uint32_t per_part = (n_tiles + gridDim.x - 1) / gridDim.x;
-    const uint32_t n_parts = (n_tiles + per_part - 1) / per_part;
-    const uint32_t first_tile = blockIdx.x * per_part, last_tile = min(n_tiles, first_tile + per_part);
-    const auto load = [&](uint32_t tile, uint32_t from, uint32_t to) {
-        const uint32_t first = tile * FEW_KEYS, chunks = d / 8;
+    const uint32_t d = h.head_dim, tid = threadIdx.x, lane = tid % 32, warp = tid / 32;
+    const uint32_t group = tid / LANES, at = tid % LANES * 8;
+    const uint32_t bunches = bunches_of(h), ih = blockIdx.y / bunches, g0 = blockIdx.y % bunches * FEW_HEADS;
+    const uint32_t ng = min((uint32_t)FEW_HEADS, h.n_head / h.n_head_kv - g0);
+    const uint32_t head0 = ih * (h.n_head / h.n_head_kv) + g0, query = blockIdx.z, part = blockIdx.x;
+    const uint32_t old = __ldcg(a.pos), n_keys = old + query + 1;
+    const uint32_t per_part = (n_keys + gridDim.x - 1) / gridDim.x;
+    const uint32_t n_parts = (n_keys + per_part - 1) / per_part;
+    const uint32_t begin = part * per_part, end = min(n_keys, begin + per_part);
+    const half *k = a.k + (size_t)ih * h.n_max * d + at, *v = a.v + (size_t)ih * h.n_max * d + at;
+    uint4 *const mine = s->lanes + tid;                 /* [PASSES][2][FEW_THREADS] */
+    float *const sums = (float *)s->lanes;
+    float q[FEW_HEADS][8], acc[FEW_HEADS][8], top[FEW_HEADS], sum[FEW_HEADS];
+    const auto load = [&](uint32_t first, uint32_t from, uint32_t to) {
+#pragma unroll 1
+        for (uint32_t p = 0; p < PASSES; p++) {
+            const uint32_t key = first + p * N_GROUPS + group;
 
-        from = max(from, first) - first;
-        to = min(to, first + FEW_KEYS);
-#pragma unroll 4
-        for (uint32_t i = from * chunks + tid; i < (max(to, first) - first) * chunks; i += FEW_THREADS) {
-            const size_t at = (size_t)first * d + (size_t)i * 8;
-            const uint32_t place = i / chunks * row + i % chunks * 8;
-
-            *(uint4 *)(keys + place) = __ldcg((const uint4 *)(k + at));
-            *(uint4 *)(values + place) = __ldcg((const uint4 *)(v + at));
+            if (key >= from && key < to && at < d) {
+                copy_vector(mine + 2 * p * FEW_THREADS, k + (size_t)key * d);
+                copy_vector(mine + (2 * p + 1) * FEW_THREADS, v + (size_t)key * d);
+            }
         }
     };
 
     grid_go();
-    if (blockIdx.x >= n_parts) {
+    if (part >= n_parts) {
         grid_wait();
         return;
     }
-    load(first_tile, 0, min(old, n_keys));              /* keys of earlier calls */
+    load(begin, 0, min(end, old));
     grid_wait();
-    load(first_tile, old, n_keys);
-    for (uint32_t i = tid; i < FEW_HEADS * d; i += FEW_THREADS)
-        q[i] = i < ng * d ? __half2float(__ldcg(a.q + ((size_t)blockIdx.z * h.n_head + head0) * d + i)) : 0;
-    if (tid < FEW_HEADS) {
-        top[tid] = -INFINITY;
-        sum[tid] = 0;
-    }
-    for (uint32_t tile = first_tile; tile < last_tile; tile++) {
-        const uint32_t n = min((uint32_t)FEW_KEYS, n_keys - tile * FEW_KEYS);
-        const uint32_t key = tid % FEW_KEYS, g = tid / FEW_KEYS;
-        float dot = 0, more = 0;
-
-        if (tile > first_tile) {
-            __syncthreads();
-            load(tile, 0, n_keys);
-        }
-        __syncthreads();
-        for (uint32_t i = 0; i < d && key < n; i += 8) {
-            const float4 q0 = *(const float4 *)(q + g * d + i), q1 = *(const float4 *)(q + g * d + i + 4);
-            float w[8];
-
-            widen<GKV__TYPE_F16>(*(const uint4 *)(keys + key * row + i), w);
-            dot = fmaf(w[0], q0.x, fmaf(w[1], q0.y, fmaf(w[2], q0.z, fmaf(w[3], q0.w, dot))));
-            more = fmaf(w[4], q1.x, fmaf(w[5], q1.y, fmaf(w[6], q1.z, fmaf(w[7], q1.w, more))));
-        }
-        weight[key * FEW_HEADS + g] = key < n ? dot + more : -INFINITY;
-        __syncthreads();
-        if (warp < FEW_HEADS) {
-            float *w0 = weight + lane * FEW_HEADS + warp, *w1 = w0 + 32 * FEW_HEADS;
-            const float before = top[warp], now = fmaxf(before, warp_max(fmaxf(*w0, *w1)));
-            const float e0 = exp2f(*w0 - now), e1 = exp2f(*w1 - now), e = warp_sum(e0 + e1);
-
-            *w0 = e0;
-            *w1 = e1;
-            __syncwarp();
-            if (lane == 0) {
-                keep[warp] = exp2f(before - now);
-                sum[warp] = sum[warp] * keep[warp] + e;
-                top[warp] = now;
-            }
-        }
-        __syncthreads();
-        if (slice < slices) {
+    load(begin, old, end);
 #pragma unroll
-            for (int i = 0; i < FEW_HEADS; i++)
-                acc[i] *= keep[i];
-#pragma unroll 8
-            for (uint32_t i = slice; i < n; i += slices) {
-                const float x = __half2float(values[i * row + mine]);
-                const float4 w = *(const float4 *)(weight + i * FEW_HEADS);
+    for (int g = 0; g < FEW_HEADS; g++) {
+        uint4 x = make_uint4(0, 0, 0, 0);
 
-                acc[0] = fmaf(w.x, x, acc[0]);
-                acc[1] = fmaf(w.y, x, acc[1]);
-                acc[2] = fmaf(w.z, x, acc[2]);
-                acc[3] = fmaf(w.w, x, acc[3]);
+        if (g < ng && at < d)
+            x = __ldcg((const uint4 *)(a.q + ((size_t)query * h.n_head + head0 + g) * d + at));
+        widen<GKV__TYPE_F16>((const uint32_t *)&x, q[g]);
+        top[g] = -1e30f;
+        sum[g] = 0;
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            acc[g][i] = 0;
+    }
+    for (uint32_t first = begin; first < end; first += PASSES * N_GROUPS) {
+        if (first > begin)
+            load(first, 0, end);
+        copied();
+#pragma unroll 1
+        for (uint32_t p = 0; p < PASSES && first + p * N_GROUPS < end; p++) {
+            const bool there = first + p * N_GROUPS + group < end;
+            const uint4 none = make_uint4(0, 0, 0, 0);
+            const uint4 key = there && at < d ? mine[2 * p * FEW_THREADS] : none;
+            const uint4 value = there && at < d ? mine[(2 * p + 1) * FEW_THREADS] : none;
+            float w[8], score[FEW_HEADS] = { 0 };
+
+            widen<GKV__TYPE_F16>((const uint32_t *)&key, w);
+#pragma unroll
+            for (int g = 0; g < FEW_HEADS; g++)
+#pragma unroll
+                for (int i = 0; i < 8; i++)
+                    score[g] = fmaf(q[g][i], w[i], score[g]);
+#pragma unroll
+            for (int i = LANES / 2; i; i /= 2)
+#pragma unroll
+                for (int g = 0; g < FEW_HEADS; g++)
+                    score[g] += __shfl_xor_sync(~0u, score[g], i);
+            widen<GKV__TYPE_F16>((const uint32_t *)&value, w);
+#pragma unroll
+            for (int g = 0; g < FEW_HEADS; g++) {
+                const float x = there ? score[g] : -INFINITY, most = fmaxf(top[g], x);
+                const float keep = exp2f(top[g] - most), e = exp2f(x - most);
+
+                top[g] = most;
+                sum[g] = fmaf(sum[g], keep, e);
+#pragma unroll
+                for (int i = 0; i < 8; i++)
+                    acc[g][i] = fmaf(acc[g][i], keep, e * w[i]);
             }
         }
     }
-    /* Slices together, where the tile of keys was: [slice][head][d]. */
     __syncthreads();
-    {
-        float *part = (float *)keys;
-
-        if (slice < slices)
 #pragma unroll
-            for (int i = 0; i < FEW_HEADS; i++)
-                part[(slice * FEW_HEADS + i) * d + mine] = acc[i];
-        __syncthreads();
-        for (uint32_t i = tid; i < ng * d; i += FEW_THREADS) {
-            const uint32_t g = i / d;
-            float x = 0;
+    for (int g = 0; g < FEW_HEADS; g++) {
+        float4 *to = (float4 *)(sums + (group * FEW_HEADS + g) * d + at);
 
-            for (uint32_t j = 0; j < slices; j++)
-                x += part[j * FEW_HEADS * d + i];
-            if (n_parts == 1)
-                a.out[((size_t)blockIdx.z * h.n_head + head0) * d + i] = x / sum[g];
-            else
-                a.partial[((size_t)(head0 + g) * MAX_PARTS + blockIdx.x) * (d + 2) + i % d] = x;
+        if (at < d) {
+            to[0] = make_float4(acc[g][0], acc[g][1], acc[g][2], acc[g][3]);
+            to[1] = make_float4(acc[g][4], acc[g][5], acc[g][6], acc[g][7]);
         }
+        if (at == 0) {
+            s->top[group][g] = top[g];
+            s->sum[group][g] = sum[g];
+        }
+    }
+    __syncthreads();
+    for (uint32_t g = warp; g < ng; g += FEW_WARPS) {
+        const bool there = lane < N_GROUPS;
+        float t[2] = { there ? s->top[lane][g] : -INFINITY, -INFINITY };
+        const float e[2] = { there ? s->sum[lane][g] : 0, 0 };
+        const float2 all = weigh(t, e);
+
+        s->weight[lane][g] = n_parts > 1 ? t[0] : t[0] / all.y;
+        if (lane == 0 && n_parts > 1)
+            *(float2 *)(a.partial + ((size_t)(head0 + g) * MAX_PARTS + part) * (d + 2) + d) = all;
+    }
+    __syncthreads();
+    for (uint32_t i = tid; i < ng * LANES * 8; i += FEW_THREADS) {
+        const uint32_t g = i / (LANES * 8), e = i % (LANES * 8);
+        float x = 0;
+
+        if (e >= d)
+            continue;
+#pragma unroll 8
+        for (uint32_t j = 0; j < N_GROUPS; j++)
+            x = fmaf(s->weight[j][g], sums[(j * FEW_HEADS + g) * d + e], x);
+        if (n_parts == 1)
+            a.out[((size_t)query * h.n_head + head0 + g) * d + e] = x;
+        else
+            a.partial[((size_t)(head0 + g) * MAX_PARTS + part) * (d + 2) + e] = x;
     }
     if (n_parts == 1)
         return;
-    if (tid < ng) {
-        float *to = a.partial + ((size_t)(head0 + tid) * MAX_PARTS + blockIdx.x) * (d + 2) + d;
-
-        to[0] = top[tid];
-        to[1] = sum[tid];
-    }
     __threadfence();
     __syncthreads();
     if (tid == 0)
-        is_last = atomicAdd(a.arrived + head0, 1) == n_parts - 1;
+        s->is_last = atomicAdd(a.arrived + head0, 1) == n_parts - 1;
     __syncthreads();
-    if (!is_last)
+    if (!s->is_last)
         return;
     __threadfence();
-    /* What each part counts for, in place of the weights: [head][part]. */
-    if (warp < ng) {
-        const float *from = a.partial + (size_t)(head0 + warp) * MAX_PARTS * (d + 2) + d;
-        float t[2], s[2], most;
+    for (uint32_t g = warp; g < ng; g += FEW_WARPS) {
+        const float *from = a.partial + (size_t)(head0 + g) * MAX_PARTS * (d + 2) + d;
+        float t[2], e[2], all;
 
 #pragma unroll
         for (uint32_t i = 0; i < 2; i++) {
-            const bool there = lane + 32 * i < n_parts;
+            const uint32_t p = lane + 32 * i;
+            const float2 x = p < n_parts ? __ldcg((const float2 *)(from + (size_t)p * (d + 2)))
+                                         : make_float2(-INFINITY, 0);
 
-            t[i] = there ? __ldcg(from + (size_t)(lane + 32 * i) * (d + 2)) : -INFINITY;
-            s[i] = there ? __ldcg(from + (size_t)(lane + 32 * i) * (d + 2) + 1) : 0;
+            t[i] = x.x;
+            e[i] = x.y;
         }
-        most = warp_max(fmaxf(t[0], t[1]));
-        t[0] = exp2f(t[0] - most);
-        t[1] = exp2f(t[1] - most);
-        most = warp_sum(t[0] * s[0] + t[1] * s[1]);
-        weight[warp * MAX_PARTS + lane] = t[0] / most;
-        weight[warp * MAX_PARTS + lane + 32] = t[1] / most;
+        all = weigh(t, e).y;
+        s->weight[lane][g] = t[0] / all;
+        s->weight[lane + 32][g] = t[1] / all;
     }
     __syncthreads();
-    for (uint32_t i = tid; i < ng * d; i += FEW_THREADS) {
-        const float *from = a.partial + (size_t)(head0 + i / d) * MAX_PARTS * (d + 2) + i % d;
+    for (uint32_t i = tid; i < ng * LANES * 8; i += FEW_THREADS) {
+        const uint32_t g = i / (LANES * 8), e = i % (LANES * 8);
+        const float *from = a.partial + (size_t)(head0 + g) * MAX_PARTS * (d + 2) + e;
         float x = 0;
 
+        if (e >= d)
+            continue;
 #pragma unroll 8
         for (uint32_t p = 0; p < n_parts; p++)
-            x = fmaf(weight[i / d * MAX_PARTS + p], __ldcg(from + (size_t)p * (d + 2)), x);
-        a.out[(size_t)head0 * d + i] = x;
+            x = fmaf(s->weight[p][g], __ldcg(from + (size_t)p * (d + 2)), x);
+        a.out[(size_t)(head0 + g) * d + e] = x;
     }
     if (tid == 0)
         a.arrived[head0] = 0;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * gemv.cuh - one token times the weights of a layer, read in the file's types.
  *
- * Each block prepares the token's row in shared memory, normalised if the product wants that;
- * then each warp takes R rows of weights at a time, its lanes side by side along them.  For
- * quantised types the row is rounded to 16 bits in runs of 16, which come as two planes of
- * bytes, so that products of integers are exact and cost two instructions for four weights. */
+ * Each block prepares the token's row in shared memory; then each warp takes ROWS rows of weights
+ * at a time, its lanes side by side along them.  For quantised types the row is rounded to 16 bits
+ * in runs of 16, which come as two planes of bytes, so that products of integers are exact and
+ * cost two instructions for four weights. */
 #ifndef GEMV_CUH
 #define GEMV_CUH
 
 #include "gpu/cuda/type.cuh"
 
-enum { GEMV_THREADS = 256, GEMV_WARPS = GEMV_THREADS / 32, MAX_SEGMENTS = 3 };
+enum { GEMV_THREADS = 512, GEMV_WARPS = GEMV_THREADS / 32, MAX_SEGMENTS = 3 };
 
 /* Rows of weights at a time: two, as pairs are. */
 enum { ROWS = 2 };
@@ -29,6 +29,8 @@ enum { HEADS_Q, HEADS_K, HEADS_V };
 struct heads {
     uint32_t n_head, n_head_kv, head_dim, n_rot, halves;
     uint32_t n_max;                     /* positions of the cache                            */
+    uint32_t per_pair;                  /* 2^32 / (head_dim / 2), rounded up: a product with it,
+                                         * without its low 32 bits, is a division by that     */
 };
 
 /* Where queries, keys and values go: attend.cuh. */
@@ -41,12 +43,15 @@ struct rotation {
 };
 
 /* y[n_out] of each segment = or += W x, of x as it is or after RMSNorm with weights norm.
- * GLU: two segments, gate and up, become silu(gate) * up in the first y.  HEADS: rotated, to r. */
+ * GLU: two segments, gate and up, become silu(gate) * up in the first y.  HEADS: rotated, to r.
+ * Otherwise there is one segment, twice: a group's second row is read from the second. */
 struct gemv_args {
     gemv_segment seg[MAX_SEGMENTS];
     uint32_t     n_in, n_groups;        /* groups of ROWS rows                               */
-    uint32_t     split;                 /* warps that share a group, each along the row      */
+    uint32_t     split, shift;          /* warps that share a group: 1 << shift              */
+    uint32_t     share;                 /* units of a row for each of them                   */
     gemv_to      to;
+    bool         first, last;           /* of the launches that share x: see gemv            */
     const float *x, *norm;
     float        eps;
     rotation     r;
@@ -65,6 +70,24 @@ __device__ inline void grid_go(void)
 {
 #if __CUDA_ARCH__ >= 900
     cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
+/* 16 bytes to shared memory: there after copied(), for the thread that asked for them. */
+__device__ inline void copy_vector(void *to, const void *from)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;"
+                 :: "r"((uint32_t)__cvta_generic_to_shared(to)), "l"(from) : "memory");
+#else
+    *(uint4 *)to = __ldcg((const uint4 *)from);
+#endif
+}
+
+__device__ inline void copied(void)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
 #endif
 }
 
@@ -130,30 +153,21 @@ __device__ inline float warp_max(float v)
 __device__ inline float block_sum(float v)
 {
     __shared__ float part[32];
-    float sum = 0;
 
     v = warp_sum(v);
     __syncthreads();
     if (threadIdx.x % 32 == 0)
         part[threadIdx.x / 32] = v;
     __syncthreads();
-    for (uint32_t i = 0; i < blockDim.x / 32; i++)
-        sum += part[i];
-    return sum;
+    return warp_sum(threadIdx.x % 32 < blockDim.x / 32 ? part[threadIdx.x % 32] : 0);
 }
 
 __device__ inline float silu(float x)
 {
-    return x / (1 + __expf(-x));
+    return __fdividef(x, 1 + __expf(-x));
 }
 
 /* ---- the row in shared memory ----------------------------------------------------------- */
-
-/* Bytes of it; before it is rounded, it lies there as it is if it must be normalised. */
-static size_t gemv_shared(int type, uint32_t n_in, bool normed)
-{
-    return is_dense(type) ? (size_t)n_in * 4 : (size_t)n_in * (normed ? 6 : 2) + n_in / 2;
-}
 
 /* What other multiprocessors have just written comes from the second cache. */
 __device__ inline float4 fresh(const float *x, uint32_t i)
@@ -166,190 +180,48 @@ __device__ inline float square(float4 v)
     return v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
 }
 
-__device__ inline float4 times(float4 v, float f, float4 w)
+__device__ inline float4 times(float4 v, float4 w)
 {
-    return make_float4(v.x * f * w.x, v.y * f * w.y, v.z * f * w.z, v.w * f * w.w);
+    return make_float4(v.x * w.x, v.y * w.y, v.z * w.z, v.w * w.w);
 }
 
-/* Four elements at a time to place(i); returns what normalises them. */
-template <class F> __device__ inline float copy_row(const gemv_args &g, F place)
-{
-    float sum = 0;
+/* How a type multiplies: PER weights in a unit, and the row in shared memory, where a thread puts
+ * four elements at a time and all threads of a warp do.  What RMSNorm divides by is the same for
+ * all of x, so the products can have it at their end. */
+template <int T, bool DENSE = is_dense(T)> struct product;
 
-#pragma unroll 4
-    for (uint32_t i = threadIdx.x; i < g.n_in / 4; i += GEMV_THREADS) {
-        const float4 v = fresh(g.x, i);
+template <int T> struct product<T, true> {
+    enum { PER = dense<T>::PER, PARTS = PER / 4 };
+    float4  *row;                       /* parts of a unit lie apart, so that lanes read side by side */
+    uint32_t n_units;
 
-        sum += square(v);
-        *place(i) = v;
-    }
-    return g.norm ? rsqrtf(block_sum(sum) / (float)g.n_in + g.eps) : 1;
-}
-
-/* Parts of a vector lie apart, so that lanes read side by side. */
-template <int T> __device__ inline void prepare_dense(const gemv_args &g, float4 *row)
-{
-    constexpr uint32_t parts = dense<T>::PER / 4;
-    const uint32_t n_vectors = g.n_in / dense<T>::PER;
-    const auto place = [=](uint32_t i) { return row + i % parts * n_vectors + i / parts; };
-    const float f = copy_row(g, place);
-
-    if (g.norm)
-        for (uint32_t i = threadIdx.x; i < g.n_in / 4; i += GEMV_THREADS)
-            *place(i) = times(*place(i), f, __ldg((const float4 *)g.norm + i));
-    __syncthreads();
-}
-
-struct run_scale { float s, sum; };
-
-/* Planes: high bytes [2][n_units][16], low bytes likewise, scales [2][n_units]; then room for
- * the row as it was. */
-template <int T> __device__ inline void prepare_quantised(const gemv_args &g, uint4 *high)
-{
-    const uint32_t n_runs = g.n_in / 16, n_units = n_runs / 2;
-    uint4 *low = high + n_runs;
-    run_scale *scale = (run_scale *)(low + n_runs);
-    float4 *raw = (float4 *)(scale + n_runs);
-    const float f = g.norm ? copy_row(g, [=](uint32_t i) { return raw + i; }) : 1;
-
-    for (uint32_t run = threadIdx.x; run < n_runs; run += GEMV_THREADS) {
-        float x[16], most = 0, inverse, s;
-        uint32_t h[4], l[4], unit, which;
-        int sum = 0;
-
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const uint32_t at = run * 4 + i;
-
-            *(float4 *)(x + 4 * i) = g.norm ? times(raw[at], f, __ldg((const float4 *)g.norm + at))
-                                            : fresh(g.x, at);
-        }
-#pragma unroll
-        for (int i = 0; i < 16; i++)
-            most = fmaxf(most, fabsf(x[i]));
-        s = most / 32512;
-        inverse = s > 0 ? 32512 / most : 0;
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            h[i] = l[i] = 0;
-#pragma unroll
-            for (int j = 0; j < 4; j++) {
-                const int q = __float2int_rn(x[4 * i + j] * inverse), top = (q + 128) >> 8;
-
-                sum += q;
-                h[i] |= (uint32_t)(top & 255) << 8 * j;
-                l[i] |= (uint32_t)((q - 256 * top) & 255) << 8 * j;
-            }
-        }
-        unit_of_run<T>(run, &unit, &which);
-        high[which * n_units + unit] = make_uint4(h[0], h[1], h[2], h[3]);
-        low[which * n_units + unit] = make_uint4(l[0], l[1], l[2], l[3]);
-        scale[which * n_units + unit] = { s, s * (float)sum };
-    }
-    __syncthreads();
-}
-
-/* ---- rows ------------------------------------------------------------------------------- */
-
-/* Two rows of one segment, one of each of two, or a pair of a head.  Behind the last row comes
- * the last one again, which is not stored. */
-struct rows {
-    const gemv_segment *seg[ROWS];
-    uint32_t            row[ROWS], pair;
-};
-
-__device__ inline void choose_rows(const gemv_args &g, uint32_t group, rows &r)
-{
-    const gemv_segment *seg = g.seg;
-    uint32_t n;
-
-    if (g.to == GEMV_GLU) {
-        r.seg[0] = seg;
-        r.seg[1] = seg + 1;
-        r.row[0] = r.row[1] = group;
-        return;
-    }
-    while (group >= (n = (seg->n_out + ROWS - 1) / ROWS) && seg < g.seg + MAX_SEGMENTS - 1) {
-        group -= n;
-        seg++;
-    }
-    r.seg[0] = r.seg[1] = seg;
-    r.row[0] = ROWS * group;
-    r.row[1] = ROWS * group + 1;
-    if (g.to == GEMV_HEADS) {
-        const uint32_t per_head = g.r.h.head_dim / 2, head = group / per_head * g.r.h.head_dim;
-
-        r.pair = group % per_head;
-        pair_of(g.r.h, r.pair, &r.row[0], &r.row[1]);
-        r.row[0] += head;
-        r.row[1] += head;
-    }
-}
-
-__device__ inline uint32_t row_to_read(const rows &r, int i)
-{
-    return r.row[i] < r.seg[i]->n_out ? r.row[i] : r.seg[i]->n_out - 1;
-}
-
-__device__ inline void put_rows(const gemv_args &g, const rows &r, const float *sum)
-{
-    if (g.to == GEMV_HEADS) {
-        const uint32_t d = g.r.h.head_dim;
-
-        put_pair(g.r, r.seg[0]->kind, 0, r.row[0] / d, r.pair, sum[0], sum[1]);
-    } else if (g.to == GEMV_GLU) {
-        r.seg[0]->y[r.row[0]] = silu(sum[0]) * sum[1];
-    } else {
-#pragma unroll
-        for (int i = 0; i < ROWS; i++)
-            if (r.row[i] < r.seg[i]->n_out) {
-                float *y = &r.seg[i]->y[r.row[i]];
-
-                *y = g.to == GEMV_ADD ? __ldcg(y) + sum[i] : sum[i];
-            }
-    }
-}
-
-/* How a type is read: BATCH steps of a row are on their way, 32 * split of them side by side. */
-template <int T, bool DENSE = is_dense(T)> struct reader;
-
-template <int T> struct reader<T, true> {
-    enum { PER = dense<T>::PER, PARTS = PER / 4, BATCH = 4 };
-    struct raw { uint4 v; };
-    const float4 *row;
-    uint32_t      n_steps;
-
-    __device__ reader(uint4 *shared, uint32_t n_in) : row((const float4 *)shared), n_steps(n_in / PER) { }
-    __device__ static void prepare(const gemv_args &g, uint4 *shared)
+    __device__ product(uint4 *shared, uint32_t n_in) : row((float4 *)shared), n_units(n_in / PER) { }
+    __device__ inline void put(uint32_t i, bool there, float4 x) const
     {
-        prepare_dense<T>(g, (float4 *)shared);
+        if (there)
+            row[i % PARTS * n_units + i / PARTS] = x;
     }
-    __device__ void load(const rows &r, int i, uint32_t step, raw &to) const
+    __device__ inline void add(const uint32_t (*w)[4], uint32_t step, const uint32_t *, float *acc) const
     {
-        to.v = load16(r.seg[i]->w.p[0] + ((size_t)row_to_read(r, i) * n_steps + step) * 16);
-    }
-    __device__ void add(const raw *w, uint32_t step, float *acc) const
-    {
-        float4 x[PARTS];
-
-#pragma unroll
-        for (uint32_t p = 0; p < PARTS; p++)
-            x[p] = row[p * n_steps + step];
 #pragma unroll
         for (int i = 0; i < ROWS; i++) {
             float wide[PER];
 
-            widen<T>(w[i].v, wide);
+            widen<T>(w[i], wide);
 #pragma unroll
             for (uint32_t p = 0; p < PARTS; p++) {
-                acc[i] = fmaf(x[p].x, wide[4 * p], acc[i]);
-                acc[i] = fmaf(x[p].y, wide[4 * p + 1], acc[i]);
-                acc[i] = fmaf(x[p].z, wide[4 * p + 2], acc[i]);
-                acc[i] = fmaf(x[p].w, wide[4 * p + 3], acc[i]);
+                const float4 x = row[p * n_units + step];
+
+                acc[i] = fmaf(x.x, wide[4 * p], acc[i]);
+                acc[i] = fmaf(x.y, wide[4 * p + 1], acc[i]);
+                acc[i] = fmaf(x.z, wide[4 * p + 2], acc[i]);
+                acc[i] = fmaf(x.w, wide[4 * p + 3], acc[i]);
             }
         }
     }
 };
+
+struct run_scale { float s, sum; };
 
 /* a times the integers of a run, and b times the sum of the row's. */
 __device__ inline float run_dot(const uint32_t *q, const uint4 &high, const uint4 &low, run_scale s,
@@ -367,121 +239,305 @@ __device__ inline float run_dot(const uint32_t *q, const uint4 &high, const uint
     return fmaf(b, s.sum, acc);
 }
 
-template <int T> struct reader<T, false> {
-    enum { PER_BLOCK = units_of(T), BATCH = 2 };
-    typedef raw_unit raw;
-    const uint4     *high, *low;
-    const run_scale *scale;
-    uint32_t         n_steps;
+/* What a unit of weights meets: two runs.  The odd number of vectors keeps lanes out of each
+ * other's way in shared memory. */
+struct unit_row {
+    uint4     high[2], low[2];
+    run_scale scale[2];
+};
 
-    __device__ reader(uint4 *shared, uint32_t n_in) : high(shared), low(shared + n_in / 16),
-        scale((const run_scale *)(shared + n_in / 8)), n_steps(n_in / 32) { }
-    __device__ static void prepare(const gemv_args &g, uint4 *shared)
+/* Bytes of the row. */
+static size_t gemv_row(int type, uint32_t n_in)
+{
+    return is_dense(type) ? (size_t)n_in * 4 : (size_t)n_in / 32 * sizeof(unit_row);
+}
+
+/* Of four lanes side by side. */
+__device__ inline float most_of_four(float v)
+{
+    v = fmaxf(v, __shfl_xor_sync(~0u, v, 1));
+    return fmaxf(v, __shfl_xor_sync(~0u, v, 2));
+}
+
+__device__ inline int sum_of_four(int v)
+{
+    v += __shfl_xor_sync(~0u, v, 1);
+    return v + __shfl_xor_sync(~0u, v, 2);
+}
+
+template <int T> struct product<T, false> {
+    enum { PER = 32 };
+    unit_row *row;
+    uint32_t  n_units;
+
+    __device__ product(uint4 *shared, uint32_t n_in) : row((unit_row *)shared), n_units(n_in / 32) { }
+    __device__ inline void put(uint32_t i, bool there, float4 x) const
     {
-        prepare_quantised<T>(g, shared);
+        const float v[4] = { x.x, x.y, x.z, x.w };
+        const float most = most_of_four(fmaxf(fmaxf(fabsf(x.x), fabsf(x.y)), fmaxf(fabsf(x.z), fabsf(x.w))));
+        const float s = most * (1 / 32512.0f), inverse = most > 1e-30f ? __fdividef(32512, most) : 0;
+        uint32_t high = 0, low = 0, unit, which;
+        int sum = 0;
+
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const int q = __float2int_rn(v[j] * inverse), top = (q + 128) >> 8;
+
+            sum += q;
+            high |= (uint32_t)(top & 255) << 8 * j;
+            low |= (uint32_t)((q - 256 * top) & 255) << 8 * j;
+        }
+        sum = sum_of_four(sum);
+        if (!there)
+            return;
+        unit_of_run<T>(i / 4, &unit, &which);
+        ((uint32_t *)&row[unit].high[which])[i % 4] = high;
+        ((uint32_t *)&row[unit].low[which])[i % 4] = low;
+        if (i % 4 == 0)
+            row[unit].scale[which] = { s, s * (float)sum };
     }
-    __device__ void load(const rows &r, int i, uint32_t step, raw &to) const
+    __device__ inline void add(const uint32_t (*w)[unit_bytes(T) / 4], uint32_t step, const uint32_t *n,
+                        float *acc) const
     {
-        load_unit<T>(r.seg[i]->w, row_to_read(r, i) * n_steps + step, to);
-    }
-    __device__ void add(const raw *w, uint32_t step, float *acc) const
-    {
-        const uint4 h0 = high[step], h1 = high[n_steps + step], l0 = low[step], l1 = low[n_steps + step];
-        const run_scale s0 = scale[step], s1 = scale[n_steps + step];
+        const uint4 h0 = row[step].high[0], h1 = row[step].high[1];
+        const uint4 l0 = row[step].low[0], l1 = row[step].low[1];
+        const float4 s = *(const float4 *)row[step].scale;
 
 #pragma unroll
         for (int i = 0; i < ROWS; i++) {
             unit u;
 
-            unpack_unit<T>(w[i], step % PER_BLOCK, u);
-            acc[i] = run_dot(u.q, h0, l0, s0, u.a[0], u.b[0], acc[i]);
-            acc[i] = run_dot(u.q + 4, h1, l1, s1, u.a[1], u.b[1], acc[i]);
+            unpack_unit<T>(w[i], n[i], u);
+            acc[i] = run_dot(u.q, h0, l0, { s.x, s.y }, u.a[0], u.b[0], acc[i]);
+            acc[i] = run_dot(u.q + 4, h1, l1, { s.z, s.w }, u.a[1], u.b[1], acc[i]);
         }
     }
 };
 
-/* Batch number `at` of rows r, as far as it is there. */
-template <class R>
-__device__ inline void load_batch(const R &reader, const rows &r, uint32_t at, uint32_t lane, uint32_t stride,
-                                  typename R::raw (&to)[R::BATCH][ROWS])
-{
-#pragma unroll
-    for (uint32_t b = 0; b < R::BATCH; b++) {
-        const uint32_t step = (at * R::BATCH + b) * stride + lane;
+/* Fours of a row that a thread takes at a time. */
+enum { FOURS = 4 };
 
-        if (step < reader.n_steps)
+/* Weights of the norm for the fours from number `from` up: they are there before x is. */
+__device__ inline void load_norm(const gemv_args &g, uint32_t from, float4 *w)
+{
+    const float4 *const norm = (const float4 *)g.norm + from + threadIdx.x;
+    const int n_left = (int)(g.n_in / 4 - from - threadIdx.x);
+
 #pragma unroll
-            for (int i = 0; i < ROWS; i++)
-                reader.load(r, i, step, to[b][i]);
+    for (uint32_t i = 0; i < FOURS && g.norm; i++)
+        if ((int)(i * blockDim.x) < n_left)
+            w[i] = __ldg(norm + i * blockDim.x);
+}
+
+/* x to shared memory; returns what products with it must be multiplied by. */
+template <class P> __device__ inline float prepare(const gemv_args &g, const P &p, float4 *w)
+{
+    const uint32_t n = g.n_in / 4;
+    float sum = 0;
+
+    for (uint32_t from = 0; from < n; from += FOURS * blockDim.x) {
+        float4 x[FOURS];
+
+#pragma unroll
+        for (uint32_t i = 0; i < FOURS; i++) {
+            const uint32_t at = from + i * blockDim.x + threadIdx.x;
+
+            x[i] = at < n ? fresh(g.x, at) : make_float4(0, 0, 0, 0);
+        }
+        if (from)
+            load_norm(g, from, w);
+#pragma unroll
+        for (uint32_t i = 0; i < FOURS; i++) {
+            const uint32_t at = from + i * blockDim.x + threadIdx.x;
+
+            if (from + i * blockDim.x >= n)
+                break;
+            if (g.norm) {
+                sum += square(x[i]);
+                x[i] = times(x[i], w[i]);
+            }
+            p.put(at, at < n, x[i]);
+        }
+    }
+    if (g.norm)
+        return rsqrtf(block_sum(sum) / (float)g.n_in + g.eps);
+    __syncthreads();
+    return 1;
+}
+
+/* ---- rows ------------------------------------------------------------------------------- */
+
+/* The pair of a head that a group is. */
+struct head_pair { uint32_t seg, head, pair; };
+
+__device__ inline head_pair head_pair_of(const gemv_args &g, uint32_t group)
+{
+    const uint32_t per_head = g.r.h.head_dim / 2;
+    uint32_t seg = 0, head;
+
+    for (; seg < MAX_SEGMENTS - 1 && group >= g.seg[seg].n_out / 2; seg++)
+        group -= g.seg[seg].n_out / 2;
+    head = __umulhi(group, g.r.h.per_pair);
+    return { seg, head, group - head * per_head };
+}
+
+/* What the rows of a group begin with: units, numbered in their matrices.  Two rows of one segment,
+ * one of each of two, or a pair of a head.  Behind the last row comes the last one again. */
+struct rows { uint32_t seg, first[ROWS]; };
+
+template <bool HEADS> __device__ inline rows rows_of(const gemv_args &g, uint32_t group, uint32_t n_units)
+{
+    rows r = { 0 };
+
+    group = min(group, g.n_groups - 1);
+    if constexpr (HEADS) {
+        const head_pair p = head_pair_of(g, group);
+
+        r.seg = p.seg;
+        pair_of(g.r.h, p.pair, &r.first[0], &r.first[1]);
+#pragma unroll
+        for (int i = 0; i < ROWS; i++)
+            r.first[i] = (r.first[i] + p.head * g.r.h.head_dim) * n_units;
+    } else {
+        const bool both = g.to == GEMV_GLU;
+
+        r.first[0] = (both ? group : ROWS * group) * n_units;
+        r.first[1] = (both ? group : min(ROWS * group + 1, g.seg[0].n_out - 1)) * n_units;
+    }
+    return r;
+}
+
+template <bool HEADS> __device__ inline void put_rows(const gemv_args &g, uint32_t group, float2 sum)
+{
+    if constexpr (HEADS) {
+        const head_pair p = head_pair_of(g, group);
+
+        put_pair(g.r, g.seg[p.seg].kind, 0, p.head, p.pair, sum.x, sum.y);
+    } else if (g.to == GEMV_GLU) {
+        g.seg[0].y[group] = silu(sum.x) * sum.y;
+    } else {
+        float *y = g.seg[0].y + ROWS * group;
+
+        y[0] = g.to == GEMV_ADD ? __ldcg(y) + sum.x : sum.x;
+        if (ROWS * group + 1 < g.seg[0].n_out)
+            y[1] = g.to == GEMV_ADD ? __ldcg(y + 1) + sum.y : sum.y;
+    }
+}
+
+/* Units of a row that a warp takes, a multiple of 32. */
+static inline uint32_t units_of_warp(uint32_t n_units, uint32_t split)
+{
+    return (n_units + 32 * split - 1) / (32 * split) * 32;
+}
+
+/* Units of a row that are on their way together. */
+__host__ __device__ constexpr int batch_of(int type)
+{
+    return is_dense(type) ? 4 : unit_bytes(type) <= 40 ? 2 : 1;
+}
+
+/* Bytes behind the last matrix that may be read, and are not used: units that shares are longer than
+ * the row, and a batch. */
+enum { READ_BEHIND = (GEMV_WARPS * 32 + 128) * 32 };
+
+/* Units of a lane, the first of each row with its number in the matrix. */
+template <int T> struct batch {
+    uint32_t v[batch_of(T)][ROWS][unit_bytes(T) / 4], n[ROWS];
+};
+
+/* Units number at, at + 32, ... of each row of a group, or whatever lies behind the row. */
+template <int T, bool HEADS, int B = 0>
+__device__ inline void load_batch(const gemv_args &g, const rows &r, uint32_t at, batch<T> &to)
+{
+    if constexpr (B < batch_of(T)) {
+#pragma unroll
+        for (int i = 0; i < ROWS; i++)
+            load_unit<T, B>(g.seg[HEADS ? r.seg : i].w, r.first[i] + at, to.v[B][i]);
+        load_batch<T, HEADS, B + 1>(g, r, at, to);
+    } else {
+#pragma unroll
+        for (int i = 0; i < ROWS; i++)
+            to.n[i] = r.first[i] + at;
     }
 }
 
 /* A batch is on its way while the one before it is used; the first one of all, while the kernel
- * before this one still runs. */
-template <int T> __global__ void __launch_bounds__(GEMV_THREADS, 2) gemv(const __grid_constant__ gemv_args g)
+ * before this one still runs.  A warp takes a group of rows, or shares it with split - 1 others.
+ * Launches that share x run beside each other: only the first waits for x, and lets the next one
+ * begin when it has it; the others wait at their end, so that whoever waits for the last one
+ * waits for all. */
+template <int T, bool HEADS>
+__global__ void __launch_bounds__(GEMV_THREADS, 1) gemv(const __grid_constant__ gemv_args g)
 {
     extern __shared__ uint4 shared[];
-    __shared__ float part[2][GEMV_WARPS][ROWS];
-    typedef reader<T> R;
-    const R reader(shared, g.n_in);
-    const uint32_t warp = threadIdx.x / 32, stride = 32 * g.split, per_block = GEMV_WARPS / g.split;
-    const uint32_t lane = warp % g.split * 32 + threadIdx.x % 32;
-    const uint32_t n_batches = (reader.n_steps + R::BATCH * stride - 1) / (R::BATCH * stride);
-    uint32_t first = blockIdx.x * per_block;            /* group of the block's first warp */
-    typename R::raw now[R::BATCH][ROWS], next[R::BATCH][ROWS];
-    rows r, r_next;
+    __shared__ float2 part[2][GEMV_WARPS];
+    typedef product<T> P;
+    constexpr uint32_t PER_BATCH = 32 * batch_of(T);
+    const P p(shared, g.n_in);
+    const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32, mine = warp >> g.shift;
+    const uint32_t per_block = GEMV_WARPS >> g.shift, step = gridDim.x * per_block;
+    const uint32_t with = warp & (g.split - 1), begin = with * g.share + lane;
+    const uint32_t end = min(p.n_units, begin - lane + g.share);
+    uint32_t first = blockIdx.x * per_block, at = begin, round = 0;     /* first: group of the first warp */
+    batch<T> one, two;
+    rows r;
+    float4 norm[FOURS];
+    float factor, acc[ROWS] = { 0 };
+    const auto finish = [&] {
+        const uint32_t group = first + mine;
+        float2 sum = make_float2(warp_sum(acc[0]) * factor, warp_sum(acc[1]) * factor);
 
-    grid_go();
-    choose_rows(g, min(first + warp / g.split, g.n_groups - 1), r);
-    load_batch(reader, r, 0, lane, stride, now);
-    grid_wait();
-    R::prepare(g, shared);
-    for (uint32_t round = 0; first < g.n_groups; round++) {
-        const uint32_t group = first + warp / g.split;
-        float acc[ROWS] = { 0 };
-
-        first += gridDim.x * per_block;
-        for (uint32_t at = 0; at < n_batches; at++) {
-            if (at + 1 < n_batches) {
-                load_batch(reader, r, at + 1, lane, stride, next);
-            } else if (first < g.n_groups) {
-                choose_rows(g, min(first + warp / g.split, g.n_groups - 1), r_next);
-                load_batch(reader, r_next, 0, lane, stride, next);
-            }
-#pragma unroll
-            for (uint32_t b = 0; b < R::BATCH; b++) {
-                const uint32_t step = (at * R::BATCH + b) * stride + lane;
-
-                if (step < reader.n_steps)
-                    reader.add(now[b], step, acc);
-            }
-#pragma unroll
-            for (uint32_t b = 0; b < R::BATCH; b++)
-#pragma unroll
-                for (int i = 0; i < ROWS; i++)
-                    now[b][i] = next[b][i];
-        }
-#pragma unroll
-        for (int i = 0; i < ROWS; i++)
-            acc[i] = warp_sum(acc[i]);
         if (g.split > 1) {
-            float (*p)[ROWS] = part[round % 2];
+            float2 *all = part[round++ % 2];
 
-            if (threadIdx.x % 32 == 0)
-#pragma unroll
-                for (int i = 0; i < ROWS; i++)
-                    p[warp][i] = acc[i];
-            __syncthreads();
             if (lane == 0)
-                for (uint32_t w = 1; w < g.split; w++)
-#pragma unroll
-                    for (int i = 0; i < ROWS; i++)
-                        acc[i] += p[warp + w][i];
+                all[warp] = sum;
+            __syncthreads();
+#pragma unroll 1
+            for (uint32_t w = 1; w < g.split && with == 0; w++) {
+                sum.x += all[warp + w].x;
+                sum.y += all[warp + w].y;
+            }
         }
-        if (lane == 0 && group < g.n_groups)
-            put_rows(g, r, acc);
-        r = r_next;
-    }
+        if (lane == 0 && with == 0 && group < g.n_groups)
+            put_rows<HEADS>(g, group, sum);
+        acc[0] = acc[1] = 0;
+    };
+    /* Uses a batch while the next one comes; false when there was none. */
+    const auto turn = [&](const batch<T> &now, batch<T> &next) {
+        const bool last = at - begin + PER_BATCH >= g.share;
+
+        if (last && first + step < g.n_groups)
+            r = rows_of<HEADS>(g, first + step + mine, p.n_units);
+        if (!last || first + step < g.n_groups)
+            load_batch<T, HEADS>(g, r, last ? begin : at + PER_BATCH, next);
+#pragma unroll
+        for (uint32_t b = 0; b < batch_of(T); b++)
+            if (at + 32 * b < end)
+                p.add(now.v[b], at + 32 * b, now.n, acc);
+        at += PER_BATCH;
+        if (!last)
+            return true;
+        finish();
+        at = begin;
+        first += step;
+        return first < g.n_groups;
+    };
+
+    if (g.last)
+        grid_go();
+    r = rows_of<HEADS>(g, first + mine, p.n_units);
+    load_batch<T, HEADS>(g, r, begin, one);
+    load_norm(g, 0, norm);
+    if (g.first)
+        grid_wait();
+    if (!g.last)
+        grid_go();
+    factor = prepare(g, p, norm);
+    while (turn(one, two) && turn(two, one))
+        ;
+    if (!g.first)
+        grid_wait();
 }
 
 #endif

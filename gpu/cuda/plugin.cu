@@ -18,6 +18,8 @@ static const size_t STAGE = 16 << 20;
 static const size_t WORKSPACE = 32 << 20;       /* cuBLAS's                                  */
 static const size_t SPARE = 64 << 20;           /* left free of what a budget allows         */
 
+static const size_t SHARED_SPARE = 2 << 10;     /* what a block has beside what is asked for */
+
 enum { MIN_CHUNK = 256, MAX_CHUNK = 4096 };
 
 struct mat {
@@ -289,11 +291,6 @@ static bool of_model(const gkv_plugin_tensor *t)
            t->role == GKV_PLUGIN_OUTPUT_NORM;
 }
 
-static bool takes_norm(uint32_t role)
-{
-    return role != GKV_PLUGIN_O && role != GKV_PLUGIN_DOWN;
-}
-
 static form form_of_type(const device *d, int type)
 {
     return type == GKV__TYPE_F32 ? FORM_F32
@@ -312,7 +309,7 @@ static int place_mat(device *d, place *p, mat *m, size_t *end, char *error)
     if (t->n_in % (is_dense(p->row->type) ? 8 : p->row->block))
         return fail(error, "%s of layer %u has rows of %u, not of a multiple of 8", role_name(t->role),
                     t->layer, t->n_in);
-    if (gemv_shared(p->row->type, t->n_in, takes_norm(t->role)) + 1024 > d->shared_max)
+    if (gemv_row(p->row->type, t->n_in) + SHARED_SPARE > d->shared_max)
         return fail(error, "%s of layer %u has rows of %u, longer than its shared memory",
                     role_name(t->role), t->layer, t->n_in);
     *m = (mat){ p->row->type, t->n_out, t->n_in, (uint64_t)t->n_out * (t->n_in / p->row->block) };
@@ -321,6 +318,8 @@ static int place_mat(device *d, place *p, mat *m, size_t *end, char *error)
                     (unsigned long long)t->bytes);
     for (int i = 0; i < p->row->n_fields; i++) {
         m->w.p[i] = (const uint8_t *)(*end + m->bytes);
+        if (m->n_blocks * p->row->f[i].stored >> 32)
+            return fail(error, "%s of layer %u has more than 4 GiB", role_name(t->role), t->layer);
         m->bytes += aligned(m->n_blocks * p->row->f[i].stored);
     }
     *end += m->bytes;
@@ -528,6 +527,9 @@ static int plan(void *state, const gkv_plugin_shape *s, const gkv_plugin_tensor 
             l->n++;
         }
     }
+    d->fixed_bytes += READ_BEHIND;
+    for (uint32_t il = 0; il < s->n_layer; il++)
+        d->layer[il].bytes += READ_BEHIND;
     d->n_tensors = n;
     d->unpacked = most_unpacked(d);
     d->n_expected = n_positions > n_tokens ? n_positions : n_tokens + 1;
@@ -565,8 +567,8 @@ static int send(device *d, const place *p, uint8_t *memory, char *error)
             CUDA(cudaMemcpyAsync(d->stage_dev[i], d->stage_host[i], n, cudaMemcpyHostToDevice, d->copy));
             sort_blocks<<<blocks_for(n / 2, 256), 256, 0, d->copy>>>(s);
             for (int f = 0; f < s.n_fields; f++)
-                if (s.f[f].stored != s.f[f].bytes)
-                    sort_scales<<<blocks_for(n / block, 256), 256, 0, d->copy>>>(s, f);
+                if (s.f[f].how != COPIED)
+                    sort_field<<<blocks_for(n / block, 256), 256, 0, d->copy>>>(s, f);
             CUDA(cudaGetLastError());
         }
         CUDA(cudaEventRecord(d->stage_free[i], d->copy));
@@ -690,30 +692,38 @@ static int launch(const device *d, void (*kernel)(P...), dim3 grid, unsigned thr
     return 0;
 }
 
-/* As many blocks as run at a time, if there is work for so many.  With few rows warps share
- * them, as long as each has a batch. */
-static int gemv_launch(const device *d, void (*kernel)(gemv_args), gemv_args *g, uint32_t n_batches,
-                       size_t shared, char *error)
+/* Batches of the busiest of n warps, when `split` of them share a group. */
+static uint32_t batches_of(uint32_t n_groups, uint32_t n_units, uint32_t n, uint32_t split, int batch)
 {
+    return blocks_for(n_groups, n / split) * blocks_for(units_of_warp(n_units, split), 32 * batch);
+}
+
+/* As many blocks as run at a time, if there is work for so many. */
+template <int T> static int gemv_of(const device *d, gemv_args *g, char *error)
+{
+    const uint32_t n_units = g->n_in / product<T>::PER;
+    const size_t shared = gemv_row(T, g->n_in);
+    void (*const kernel)(gemv_args) = g->to == GEMV_HEADS ? gemv<T, true> : gemv<T, false>;
+    uint32_t least = UINT32_MAX, wanted;
     int at_once = 0;
-    uint32_t wanted;
 
     CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, kernel, GEMV_THREADS, shared));
     at_once *= d->n_sm;
-    for (g->split = 1; g->split < GEMV_WARPS && g->n_groups * g->split < (uint32_t)at_once * GEMV_WARPS &&
-         n_batches > g->split;)
-        g->split *= 2;
+    for (uint32_t split = 1; split <= GEMV_WARPS && (split - 1) * units_of_warp(n_units, split) < n_units;
+         split *= 2) {
+        const uint32_t n = batches_of(g->n_groups, n_units, GEMV_WARPS * at_once, split, batch_of(T));
+
+        if (split == 1 || 10 * (uint64_t)n < 9 * (uint64_t)least) {     /* adding up costs, too */
+            least = n;
+            g->split = split;
+        }
+    }
+    g->share = units_of_warp(n_units, g->split);
+    for (g->shift = 0; 1u << g->shift < g->split;)
+        g->shift++;
     wanted = blocks_for(g->n_groups, GEMV_WARPS / g->split);
     return launch(d, kernel, wanted < (uint32_t)at_once ? wanted : (uint32_t)at_once, GEMV_THREADS, shared,
                   error, *g);
-}
-
-template <int T> static int gemv_of(const device *d, gemv_args *g, char *error)
-{
-    const uint32_t step = T == GKV__TYPE_F32 ? 4 : is_dense(T) ? 8 : 32;
-
-    return gemv_launch(d, gemv<T>, g, blocks_for(g->n_in, step * 32 * reader<T>::BATCH),
-                       gemv_shared(T, g->n_in, g->norm), error);
 }
 
 static int gemv_any(const device *d, gemv_args *g, int type, char *error)
@@ -721,27 +731,39 @@ static int gemv_any(const device *d, gemv_args *g, int type, char *error)
     g->n_groups = g->to == GEMV_GLU ? g->seg[0].n_out : 0;
     for (int i = 0; i < MAX_SEGMENTS && g->to != GEMV_GLU; i++)
         g->n_groups += blocks_for(g->seg[i].n_out, ROWS);
+    if (g->to == GEMV_STORE || g->to == GEMV_ADD)
+        g->seg[1] = g->seg[0];
     FOR_DENSE(type, return gemv_of<T>(d, g, error));
     FOR_QUANTISED(type, return gemv_of<T>(d, g, error));
     return 0;
 }
 
 /* More than 48 KB of shared memory must be asked for, once for each kernel. */
-static int allow_shared(const device *d, char *error)
+template <class K> static int allow_shared(const device *d, K kernel, char *error)
 {
-    const int most = (int)d->shared_max - 1024;
-
-    for (int type = 0; type < GKV__N_TYPES; type++) {
-        FOR_DENSE(type, CUDA(cudaFuncSetAttribute(gemv<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, most)));
-        FOR_QUANTISED(type, CUDA(cudaFuncSetAttribute(gemv<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, most)));
-    }
-    CUDA(cudaFuncSetAttribute(attend_few<0>, cudaFuncAttributeMaxDynamicSharedMemorySize, most));
+    CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)d->shared_max - 1024));
     return 0;
+}
+
+template <int T> static int allow_gemv(const device *d, char *error)
+{
+    TRY(allow_shared(d, gemv<T, false>, error));
+    return allow_shared(d, gemv<T, true>, error);
+}
+
+static int allow_all(const device *d, char *error)
+{
+    for (int type = 0; type < GKV__N_TYPES; type++) {
+        FOR_DENSE(type, TRY(allow_gemv<T>(d, error)));
+        FOR_QUANTISED(type, TRY(allow_gemv<T>(d, error)));
+    }
+return 0;
 }
 
 static heads heads_of(const device *d)
 {
-    return { d->s.n_head, d->s.n_head_kv, d->s.head_dim, d->s.n_rot, d->s.rope_halves, d->n_positions };
+    return { d->s.n_head, d->s.n_head_kv, d->s.head_dim, d->s.n_rot, d->s.rope_halves, d->n_positions,
+             (uint32_t)(((1ull << 32) + d->s.head_dim / 2 - 1) / (d->s.head_dim / 2)) };
 }
 
 static half *keys_of(const device *d, uint32_t il, bool values)
@@ -767,6 +789,8 @@ static int gemvs(device *d, const mat *const *m, int n_mats, const gemv_args *al
             g.seg[j - i] = { m[j]->w, m[j]->n_out, y, j };
             y = y ? y + m[j]->n_out : NULL;
         }
+        g.first = i == 0;
+        g.last = j == n_mats;
         TRY(gemv_any(d, &g, m[i]->type, error));
     }
     return 0;
@@ -805,12 +829,11 @@ static int rotate(device *d, uint32_t il, uint32_t n, char *error)
 static int attend_some(device *d, uint32_t il, const uint32_t *pos, uint32_t n, uint32_t n_parts, char *error)
 {
     const heads h = heads_of(d);
-    const uint32_t per_kv = h.n_head / h.n_head_kv, bunches = (per_kv + FEW_HEADS - 1) / FEW_HEADS;
     const few_args a = { d->rotated, keys_of(d, il, false), keys_of(d, il, true), d->att, d->partial,
                          d->arrived, pos, h };
 
-    return launch(d, h.head_dim == 128 ? attend_few<128> : h.head_dim == 64 ? attend_few<64> : attend_few<0>,
-                  dim3(n_parts, h.n_head_kv * bunches, n), FEW_THREADS, few_shared(h.head_dim), error, a);
+    return launch(d, h.head_dim <= 64 ? attend_few<8> : h.head_dim <= 128 ? attend_few<16> : attend_few<32>,
+                  dim3(n_parts, h.n_head_kv * bunches_of(h), n), FEW_THREADS, few_bytes(), error, a);
 }
 
 static int attend_many(device *d, uint32_t il, uint32_t pos, uint32_t n, char *error)
@@ -1002,7 +1025,7 @@ static int reserve(void *state, uint32_t n, char *error)
                     position_bytes(&d->s, n) >> 20,
                     (unsigned long long)((d->budget > d->used ? d->budget - d->used : 0) >> 20));
     d->n_positions = n;
-    d->n_parts = blocks_for(n, FEW_KEYS) < MAX_PARTS ? blocks_for(n, FEW_KEYS) : MAX_PARTS;
+    d->n_parts = blocks_for(n, PART_KEYS) < MAX_PARTS ? blocks_for(n, PART_KEYS) : MAX_PARTS;
     TRY(take(d, &d->cache, 2 * (size_t)d->s.n_layer * d->s.n_head_kv * n * d->s.head_dim, "keys and values",
              error));
     TRY(take(d, &d->angles, n * half_rot, "angles", error));
@@ -1057,7 +1080,7 @@ static int ready(void *state, char *error)
     BLAS(cublasCreate(&d->blas));
     BLAS(cublasSetStream(d->blas, d->stream));
     BLAS(cublasSetWorkspace(d->blas, d->workspace, WORKSPACE));
-    TRY(allow_shared(d, error));
+    TRY(allow_all(d, error));
     TRY(reserve(d, d->n_expected, error));
     return warm_up(d, d->chunk < d->n_expected ? d->chunk : d->n_expected, error);
 }

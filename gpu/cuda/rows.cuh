@@ -49,13 +49,49 @@ __global__ void sort_blocks(const __grid_constant__ sorting s)
 #pragma unroll
     for (int f = 0; f < MAX_PLANES; f++)
         if (f < s.n_fields && at >= s.f[f].at && at < s.f[f].at + s.f[f].bytes &&
-            s.f[f].stored == s.f[f].bytes)
+            s.f[f].how == COPIED)
             *(uint16_t *)(s.to.p[f] + (s.first + block) * s.f[f].bytes + at - s.f[f].at) = s.from[i];
 }
 
-/* The twelve bytes of scales and minima of q4_k and q5_k, field f of a block, to four words:
- * quant-scale.h says how they are packed. */
-__global__ void sort_scales(const __grid_constant__ sorting s, int f)
+/* The twelve bytes of scales and minima of q4_k and q5_k to four words, each with scale, scale,
+ * minimum, minimum of two groups: quant-scale.h says how they are packed. */
+__device__ inline void sort_scales_k(const uint8_t *p, uint8_t *to)
+{
+    for (int i = 0; i < 8; i++) {
+        uint8_t *word = to + i / 2 * 4 + i % 2;
+
+        word[0] = i < 4 ? p[i] & 63 : (p[4 + i] & 15) | p[i - 4] >> 6 << 4;
+        word[2] = i < 4 ? p[4 + i] & 63 : p[4 + i] >> 4 | p[i] >> 6 << 4;
+    }
+}
+
+/* The high bits of a unit of q6_k to eight bytes: from the lowest up, of weights j of its first and
+ * its second run, and j + 8 of both. */
+__device__ inline void sort_high_q6(const uint8_t *p, uint8_t *to)
+{
+    for (int i = 0; i < 8; i++)
+        for (int j = 0; j < 8; j++) {
+            const uint8_t *h = p + i / 4 * 32 + i % 2 * 16 + j;
+            const int shift = i % 4 / 2 * 2;
+
+            to[i * 8 + j] = (uint8_t)((h[0] >> shift & 3) | (h[0] >> (shift + 4) & 3) << 2 |
+                                      (h[8] >> shift & 3) << 4 | (h[8] >> (shift + 4) & 3) << 6);
+        }
+}
+
+/* The scales of q6_k to a word for two units: first runs, second runs. */
+__device__ inline void sort_scales_q6(const uint8_t *p, uint8_t *to)
+{
+    for (int i = 0; i < 8; i++) {
+        uint8_t *word = to + i / 2 * 4 + i % 2;
+
+        word[0] = p[i / 4 * 8 + i % 4];
+        word[2] = p[i / 4 * 8 + i % 4 + 4];
+    }
+}
+
+/* Field f of a block. */
+__global__ void sort_field(const __grid_constant__ sorting s, int f)
 {
     const uint64_t block = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     const uint8_t *p = (const uint8_t *)s.from + block * s.units * 2 + s.f[f].at;
@@ -63,11 +99,11 @@ __global__ void sort_scales(const __grid_constant__ sorting s, int f)
 
     if (block >= s.n)
         return;
-    for (int i = 0; i < 8; i++) {
-        uint8_t *word = to + i / 2 * 4 + i % 2;
-
-        word[0] = i < 4 ? p[i] & 63 : (p[4 + i] & 15) | p[i - 4] >> 6 << 4;
-        word[2] = i < 4 ? p[4 + i] & 63 : p[4 + i] >> 4 | p[i] >> 6 << 4;
+    switch (s.f[f].how) {
+    case COPIED:    break;
+    case SCALES_K:  sort_scales_k(p, to); break;
+    case HIGH_Q6:   sort_high_q6(p, to); break;
+    case SCALES_Q6: sort_scales_q6(p, to); break;
     }
 }
 
@@ -114,7 +150,7 @@ template <int T> __global__ void embed_dense(planes w, const uint32_t *id, float
 
     if (i >= n_embd / per)
         return;
-    widen<T>(load16(w.p[0] + ((size_t)id[blockIdx.y] * n_embd * dense<T>::BYTES) + (size_t)i * 16),
+    widen<T>((const uint32_t *)(w.p[0] + (size_t)id[blockIdx.y] * n_embd * dense<T>::BYTES + (size_t)i * 16),
              x + (size_t)blockIdx.y * n_embd + i * per);
 }
 

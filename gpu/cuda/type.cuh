@@ -21,8 +21,11 @@ struct planes { const uint8_t *p[MAX_PLANES]; };
 
 /* ---- what the host knows ---------------------------------------------------------------- */
 
-/* Of a block in the file.  stored: bytes in the plane, if they are not simply copied. */
-struct field { uint16_t at, bytes, stored; };
+/* How a field of a block comes into its plane: rows.cuh has what is not simply copied. */
+enum sorted { COPIED, SCALES_K, HIGH_Q6, SCALES_Q6 };
+
+/* Of a block in the file, and its bytes in the plane. */
+struct field { uint16_t at, bytes, stored; sorted how; };
 
 struct type_row {
     uint32_t  ggml, block, bytes;
@@ -33,17 +36,16 @@ struct type_row {
 
 #define AT(type, member) \
     { offsetof(gkv__block_##type, member), sizeof(((gkv__block_##type *)0)->member), \
-      sizeof(((gkv__block_##type *)0)->member) }
-#define TO(type, member, bytes) { offsetof(gkv__block_##type, member), bytes, bytes }
-/* Scales and minima of two groups, a byte each: a word for each pair of groups. */
-#define WORDS(type) { offsetof(gkv__block_##type, scale), 12, 16 }
+      sizeof(((gkv__block_##type *)0)->member), COPIED }
+#define TO(type, member, bytes) { offsetof(gkv__block_##type, member), bytes, bytes, COPIED }
+#define AS(type, member, bytes, stored, how) { offsetof(gkv__block_##type, member), bytes, stored, how }
 #define ROW(ggml, block, name, TYPE, n, ...) \
     { ggml, block, sizeof(gkv__block_##name), GKV__TYPE_##TYPE, n, { __VA_ARGS__ } }
 
 static const type_row type_rows[] = {
-    { 0, 1, 4, GKV__TYPE_F32, 1, { { 0, 4, 4 } } },
-    { 1, 1, 2, GKV__TYPE_F16, 1, { { 0, 2, 2 } } },
-    { 30, 1, 2, GKV__TYPE_BF16, 1, { { 0, 2, 2 } } },
+    { 0, 1, 4, GKV__TYPE_F32, 1, { { 0, 4, 4, COPIED } } },
+    { 1, 1, 2, GKV__TYPE_F16, 1, { { 0, 2, 2, COPIED } } },
+    { 30, 1, 2, GKV__TYPE_BF16, 1, { { 0, 2, 2, COPIED } } },
     ROW(8, 32, q8_0, Q8_0, 2, AT(q8_0, q), AT(q8_0, d)),
     ROW(2, 32, q4_0, Q4_0, 2, AT(q4_0, q), AT(q4_0, d)),
     ROW(3, 32, q4_1, Q4_1, 2, AT(q4_1, q), TO(q4_1, d, 4)),
@@ -51,9 +53,11 @@ static const type_row type_rows[] = {
     ROW(7, 32, q5_1, Q5_1, 3, AT(q5_1, q), AT(q5_1, h), TO(q5_1, d, 4)),
     ROW(10, 256, q2_k, Q2_K, 3, AT(q2_k, q), AT(q2_k, scale), TO(q2_k, d, 4)),
     ROW(11, 256, q3_k, Q3_K, 4, AT(q3_k, q), AT(q3_k, h), AT(q3_k, scale), AT(q3_k, d)),
-    ROW(12, 256, q4_k, Q4_K, 3, AT(q4_k, q), TO(q4_k, d, 4), WORDS(q4_k)),
-    ROW(13, 256, q5_k, Q5_K, 4, AT(q5_k, q), TO(q5_k, d, 4), WORDS(q5_k), AT(q5_k, h)),
-    ROW(14, 256, q6_k, Q6_K, 4, AT(q6_k, q), AT(q6_k, h), AT(q6_k, scale), AT(q6_k, d)),
+    ROW(12, 256, q4_k, Q4_K, 3, AT(q4_k, q), TO(q4_k, d, 4), AS(q4_k, scale, 12, 16, SCALES_K)),
+    ROW(13, 256, q5_k, Q5_K, 4, AT(q5_k, q), TO(q5_k, d, 4),
+        AS(q5_k, scale, 12, 16, SCALES_K), AT(q5_k, h)),
+    ROW(14, 256, q6_k, Q6_K, 4, AT(q6_k, q), AS(q6_k, h, 64, 64, HIGH_Q6),
+        AS(q6_k, scale, 16, 16, SCALES_Q6), AT(q6_k, d)),
     ROW(20, 32, iq4_nl, IQ4_NL, 2, AT(iq4_nl, q), AT(iq4_nl, d)),
     ROW(23, 256, iq4_xs, IQ4_XS, 2, AT(iq4_xs, q), TO(iq4_xs, d, 8)),
 };
@@ -131,21 +135,6 @@ template <int T> __device__ inline uint32_t first_run(uint32_t unit)
     return unit / apart * 2 * apart + unit % apart;
 }
 
-/* Weights are read once: they need no place in the first cache. */
-__device__ inline uint4 load16(const uint8_t *p)
-{
-    uint4 v;
-
-    asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-        : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
-    return v;
-}
-
-__device__ inline uint4 load16_shared_by_lanes(const uint8_t *p)
-{
-    return __ldg((const uint4 *)p);
-}
-
 __device__ inline float low_half(uint32_t v)
 {
     return __half2float(__ushort_as_half((uint16_t)v));
@@ -156,14 +145,12 @@ __device__ inline float high_half(uint32_t v)
     return __half2float(__ushort_as_half((uint16_t)(v >> 16)));
 }
 
-__device__ inline void nibbles(const uint4 &v, unit &u)
+__device__ inline void nibbles(const uint32_t *v, unit &u)
 {
-    const uint32_t w[4] = { v.x, v.y, v.z, v.w };
-
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        u.q[i] = w[i] & 0x0f0f0f0f;
-        u.q[4 + i] = w[i] >> 4 & 0x0f0f0f0f;
+        u.q[i] = v[i] & 0x0f0f0f0f;
+        u.q[4 + i] = v[i] >> 4 & 0x0f0f0f0f;
     }
 }
 
@@ -183,13 +170,11 @@ __device__ inline uint32_t steps(uint32_t v)
     return __byte_perm(low, high, (v & 0x8888) >> 1 | 0x3210);
 }
 
-__device__ inline void unequal(const uint4 &v, unit &u)
+__device__ inline void unequal(const uint32_t *v, unit &u)
 {
-    const uint32_t w[4] = { v.x, v.y, v.z, v.w };
-
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        const uint32_t a = steps(w[i]), b = steps(w[i] >> 16);
+        const uint32_t a = steps(v[i]), b = steps(v[i] >> 16);
 
         u.q[i] = __byte_perm(a, b, 0x6420);
         u.q[4 + i] = __byte_perm(a, b, 0x7531);
@@ -214,7 +199,7 @@ __device__ inline float times_byte(float f, float less, uint32_t word, uint32_t 
     return fmaf(f, __uint_as_float(__byte_perm(word, 0x4b000000, 0x7440 | i)), less);
 }
 
-/* d and dmin of q4_k and q5_k, and a word of WORDS. */
+/* d and dmin of q4_k and q5_k, and a word of SCALES_K. */
 __device__ inline void scales_k(uint32_t d, uint32_t word, unit &u)
 {
     const float a = low_half(d), b = -high_half(d), less_a = -8388608 * a, less_b = -8388608 * b;
@@ -226,139 +211,155 @@ __device__ inline void scales_k(uint32_t d, uint32_t word, unit &u)
     }
 }
 
-/* What a unit is made from, as it lies in memory: members that a type does not have cost
- * nothing. */
-struct raw_unit { uint4 q, h, s; };
+/* ---- pieces: what a unit is made from, as it lies in memory ------------------------------ */
 
-__device__ inline uint32_t load2(const uint8_t *p)
+/* Bytes of each, the first in the lowest two digits.  16 weights of a dense type are a piece too. */
+__host__ __device__ constexpr uint64_t pieces_of(int type)
 {
-    return __ldg((const uint16_t *)p);
-}
-
-__device__ inline uint32_t load4(const uint8_t *p)
-{
-    return __ldg((const uint32_t *)p);
-}
-
-/* Unit n of a matrix. */
-template <int T> __device__ inline void load_unit(const planes &w, uint32_t n, raw_unit &r)
-{
-    const uint32_t i = n % units_of(T);
-    const size_t block = n / units_of(T);
-
-    if constexpr (T == GKV__TYPE_Q8_0) {
-        r.q = load16(w.p[0] + block * 32);
-        r.h = load16(w.p[0] + block * 32 + 16);
-        r.s.x = load2(w.p[1] + block * 2);
-    } else if constexpr (T == GKV__TYPE_Q4_0 || T == GKV__TYPE_IQ4_NL) {
-        r.q = load16(w.p[0] + block * 16);
-        r.s.x = load2(w.p[1] + block * 2);
-    } else if constexpr (T == GKV__TYPE_Q4_1) {
-        r.q = load16(w.p[0] + block * 16);
-        r.s.x = load4(w.p[1] + block * 4);
-    } else if constexpr (T == GKV__TYPE_Q5_0 || T == GKV__TYPE_Q5_1) {
-        r.q = load16(w.p[0] + block * 16);
-        r.h.x = load4(w.p[1] + block * 4);
-        r.s.x = T == GKV__TYPE_Q5_0 ? load2(w.p[2] + block * 2) : load4(w.p[2] + block * 4);
-    } else if constexpr (T == GKV__TYPE_IQ4_XS) {
-        const uint2 s = __ldg((const uint2 *)(w.p[1] + block * 8));
-
-        r.q = load16(w.p[0] + (size_t)n * 16);
-        r.s.x = s.x;
-        r.s.y = s.y;
-    } else if constexpr (T == GKV__TYPE_Q4_K) {
-        r.q = load16(w.p[0] + (size_t)n * 16);
-        r.s.x = load4(w.p[1] + block * 4);
-        r.s.y = load4(w.p[2] + (size_t)(n / 2) * 4);
-    } else if constexpr (T == GKV__TYPE_Q5_K) {
-        r.q = load16(w.p[0] + (size_t)n * 16);
-        r.s.x = load4(w.p[1] + block * 4);
-        r.s.y = load4(w.p[2] + (size_t)(n / 2) * 4);
-        r.h = load16_shared_by_lanes(w.p[3] + block * 32 + i % 2 * 16);
-    } else if constexpr (T == GKV__TYPE_Q6_K) {
-        const uint8_t *scale = w.p[2] + block * 16 + i / 4 * 8 + i % 4;
-
-        r.q = load16(w.p[0] + (size_t)n * 16);
-        r.h = load16_shared_by_lanes(w.p[1] + block * 64 + i / 4 * 32 + i % 2 * 16);
-        r.s.x = load2(w.p[3] + block * 2);
-        r.s.y = __ldg(scale) | (uint32_t)__ldg(scale + 4) << 8;
-    } else if constexpr (T == GKV__TYPE_Q2_K) {
-        const uint8_t *scale = w.p[1] + block * 16 + i / 4 * 8 + i % 4 / 2 * 4 + i % 2;
-
-        r.q = load16_shared_by_lanes(w.p[0] + block * 64 + i / 4 * 32 + i % 2 * 16);
-        r.s.x = load4(w.p[2] + block * 4);
-        r.s.y = __ldg(scale) | (uint32_t)__ldg(scale + 2) << 8;
-    } else {                                    /* q3_k: quant-q3_k.c has the scales */
-        const uint8_t *p = w.p[2] + block * 12;
-        const uint32_t s = i / 4 * 8 + i % 4 / 2 * 4 + i % 2;
-
-        r.q = load16_shared_by_lanes(w.p[0] + block * 64 + i / 4 * 32 + i % 2 * 16);
-        r.h = load16_shared_by_lanes(w.p[1] + block * 32 + i % 2 * 16);
-        r.s.x = load2(w.p[3] + block * 2);
-        r.s.y = (__ldg(p + s % 8) >> s / 8 * 4 & 15) | (__ldg(p + 8 + s % 4) >> s / 4 * 2 & 3) << 4 |
-                (__ldg(p + (s + 2) % 8) >> s / 8 * 4 & 15) << 8 |
-                (__ldg(p + 8 + (s + 2) % 4) >> (s + 2) / 4 * 2 & 3) << 12;
+    switch (type) {
+    case GKV__TYPE_F32: case GKV__TYPE_F16: case GKV__TYPE_BF16: return 0x10;
+    case GKV__TYPE_Q8_0: return 0x041010;
+    case GKV__TYPE_Q4_0: case GKV__TYPE_Q4_1: case GKV__TYPE_IQ4_NL: return 0x0410;
+    case GKV__TYPE_Q5_0: case GKV__TYPE_Q5_1: return 0x040410;
+    case GKV__TYPE_IQ4_XS: return 0x0810;
+    case GKV__TYPE_Q4_K: case GKV__TYPE_Q2_K: return 0x040410;
+    case GKV__TYPE_Q5_K: return 0x10040410;
+    case GKV__TYPE_Q6_K: return 0x04040810;
+    default: return 0x040404041010;             /* q3_k */
     }
 }
 
-template <int T> __device__ inline void unpack_unit(const raw_unit &r, uint32_t i, unit &u)
+__host__ __device__ constexpr uint32_t piece_bytes(int type, int k)
 {
-    const uint32_t q[4] = { r.q.x, r.q.y, r.q.z, r.q.w }, h[4] = { r.h.x, r.h.y, r.h.z, r.h.w };
+    return (uint32_t)(pieces_of(type) >> 8 * k & 255);
+}
+
+__host__ __device__ constexpr int n_pieces(int type)
+{
+    int n = 0;
+
+    while (piece_bytes(type, n))
+        n++;
+    return n;
+}
+
+__host__ __device__ constexpr uint32_t unit_bytes(int type)
+{
+    uint32_t sum = 0;
+
+    for (int k = 0; piece_bytes(type, k); k++)
+        sum += piece_bytes(type, k);
+    return sum;
+}
+
+/* Fields of two bytes come with the neighbour that makes them four. */
+__host__ __device__ constexpr uint32_t word_of_half(uint32_t block)
+{
+    return block / 2 * 4;
+}
+
+__device__ inline float half_of_word(uint32_t word, uint32_t block)
+{
+    return low_half(word >> block % 2 * 16);
+}
+
+/* In which plane piece k lies, and where there that of unit n: planes are smaller than 4 GiB. */
+__host__ __device__ constexpr int plane_of(int type, int k)
+{
+    return type == GKV__TYPE_Q8_0 ? k / 2 : type == GKV__TYPE_Q3_K && k > 1 ? 2 + k / 5 : k;
+}
+
+__host__ __device__ constexpr uint32_t piece_at(int type, int k, uint32_t n)
+{
+    const uint32_t block = n / units_of(type), i = n % units_of(type);
+
+    if (k == 0)
+        return type == GKV__TYPE_Q2_K || type == GKV__TYPE_Q3_K ? block * 64 + i / 4 * 32 + i % 2 * 16
+             : type == GKV__TYPE_Q8_0 ? n * 32 : n * 16;
+    switch (type) {
+    case GKV__TYPE_Q8_0:   return k == 1 ? n * 32 + 16 : word_of_half(block);
+    case GKV__TYPE_Q4_0:
+    case GKV__TYPE_IQ4_NL: return word_of_half(block);
+    case GKV__TYPE_Q5_0:   return k == 1 ? block * 4 : word_of_half(block);
+    case GKV__TYPE_IQ4_XS: return block * 8;
+    case GKV__TYPE_Q4_K:   return k == 1 ? block * 4 : n / 2 * 4;
+    case GKV__TYPE_Q5_K:   return k == 1 ? block * 4 : k == 2 ? n / 2 * 4 : block * 32 + i % 2 * 16;
+    case GKV__TYPE_Q6_K:   return k == 1 ? n * 8 : k == 2 ? n / 2 * 4 : word_of_half(block);
+    case GKV__TYPE_Q2_K:   return k == 1 ? n / 2 * 4 : block * 4;
+    case GKV__TYPE_Q3_K:   return k == 1 ? block * 32 + i % 2 * 16
+                                : k < 5 ? block * 12 + (k - 2) * 4 : word_of_half(block);
+    default:               return block * 4;            /* q4_1, q5_1 */
+    }
+}
+
+/* 32 units further everything is as it was, so many bytes on. */
+__host__ __device__ constexpr uint32_t piece_stride(int type, int k)
+{
+    return piece_at(type, k, 64) - piece_at(type, k, 32);
+}
+
+/* v: the pieces of unit n, one behind the other. */
+template <int T> __device__ inline void unpack_unit(const uint32_t *v, uint32_t n, unit &u)
+{
+    const uint32_t i = n % units_of(T), block = n / units_of(T);
 
     if constexpr (T == GKV__TYPE_Q8_0) {
 #pragma unroll
-        for (int j = 0; j < 4; j++) {
-            u.q[j] = q[j];
-            u.q[4 + j] = h[j];
-        }
-        same(u, low_half(r.s.x), 0);
+        for (int j = 0; j < 8; j++)
+            u.q[j] = v[j];
+        same(u, half_of_word(v[8], block), 0);
     } else if constexpr (T == GKV__TYPE_Q4_0) {
-        nibbles(r.q, u);
-        same(u, low_half(r.s.x), -8 * low_half(r.s.x));
-    } else if constexpr (T == GKV__TYPE_Q4_1) {
-        nibbles(r.q, u);
-        same(u, low_half(r.s.x), high_half(r.s.x));
-    } else if constexpr (T == GKV__TYPE_Q5_0 || T == GKV__TYPE_Q5_1) {
-        const float d = low_half(r.s.x);
+        const float d = half_of_word(v[4], block);
 
-        nibbles(r.q, u);
+        nibbles(v, u);
+        same(u, d, -8 * d);
+    } else if constexpr (T == GKV__TYPE_Q4_1) {
+        nibbles(v, u);
+        same(u, low_half(v[4]), high_half(v[4]));
+    } else if constexpr (T == GKV__TYPE_Q5_0 || T == GKV__TYPE_Q5_1) {
+        const float d = T == GKV__TYPE_Q5_0 ? half_of_word(v[5], block) : low_half(v[5]);
+
+        nibbles(v, u);
 #pragma unroll
         for (int j = 0; j < 8; j++)
-            u.q[j] |= fifth_bits(h[0] >> 4 * j) << 4;
-        same(u, d, T == GKV__TYPE_Q5_0 ? -16 * d : high_half(r.s.x));
+            u.q[j] |= fifth_bits(v[4] >> 4 * j) << 4;
+        same(u, d, T == GKV__TYPE_Q5_0 ? -16 * d : high_half(v[5]));
     } else if constexpr (T == GKV__TYPE_IQ4_NL) {
-        unequal(r.q, u);
-        same(u, low_half(r.s.x), 0);
+        unequal(v, u);
+        same(u, half_of_word(v[4], block), 0);
     } else if constexpr (T == GKV__TYPE_IQ4_XS) {
-        const uint32_t low = byte_of(r.s.y, i / 2) >> i % 2 * 4 & 15, high = r.s.x >> (16 + 2 * i) & 3;
+        const uint32_t low = byte_of(v[5], i / 2) >> i % 2 * 4 & 15, high = v[4] >> (16 + 2 * i) & 3;
 
-        unequal(r.q, u);
-        same(u, low_half(r.s.x) * (float)((int)(low | high << 4) - 32), 0);
+        unequal(v, u);
+        same(u, low_half(v[4]) * (float)((int)(low | high << 4) - 32), 0);
     } else if constexpr (T == GKV__TYPE_Q4_K) {
-        nibbles(r.q, u);
-        scales_k(r.s.x, r.s.y, u);
+        nibbles(v, u);
+        scales_k(v[4], v[5], u);
     } else if constexpr (T == GKV__TYPE_Q5_K) {
         const uint32_t s = i / 2 * 2;
 
-        nibbles(r.q, u);
+        nibbles(v, u);
 #pragma unroll
         for (int j = 0; j < 4; j++) {
-            u.q[j] |= (h[j] >> s & 0x01010101) << 4;
-            u.q[4 + j] |= (h[j] >> (s + 1) & 0x01010101) << 4;
+            u.q[j] |= (v[6 + j] >> s & 0x01010101) << 4;
+            u.q[4 + j] |= (v[6 + j] >> (s + 1) & 0x01010101) << 4;
         }
-        scales_k(r.s.x, r.s.y, u);
+        scales_k(v[4], v[5], u);
     } else if constexpr (T == GKV__TYPE_Q6_K) {
-        const uint32_t shift = i % 4 / 2 * 2;
+        const uint32_t s = v[6] >> i % 2 * 8;
+        const float d = half_of_word(v[7], block);
 
-        nibbles(r.q, u);
+        nibbles(v, u);
 #pragma unroll
         for (int j = 0; j < 4; j++) {
-            u.q[j] |= (h[j] >> shift & 0x03030303) << 4;
-            u.q[4 + j] |= (h[j] >> (shift + 4) & 0x03030303) << 4;
+            const uint32_t h = v[4 + j % 2];
+
+            u.q[j] |= (j < 2 ? h << 4 : h) & 0x30303030;
+            u.q[4 + j] |= (j < 2 ? h << 2 : h >> 2) & 0x30303030;
         }
 #pragma unroll
         for (int j = 0; j < 2; j++) {
-            u.a[j] = low_half(r.s.x) * (float)(int8_t)(r.s.y >> 8 * j);
+            u.a[j] = d * (float)(int8_t)(s >> 16 * j);
             u.b[j] = -32 * u.a[j];
         }
     } else {                                    /* q2_k, q3_k */
@@ -366,36 +367,67 @@ template <int T> __device__ inline void unpack_unit(const raw_unit &r, uint32_t 
 
 #pragma unroll
         for (int j = 0; j < 4; j++) {
-            u.q[j] = q[j] >> 2 * c & 0x03030303;
-            u.q[4 + j] = q[j] >> (2 * c + 2) & 0x03030303;
+            u.q[j] = v[j] >> 2 * c & 0x03030303;
+            u.q[4 + j] = v[j] >> (2 * c + 2) & 0x03030303;
         }
         if constexpr (T == GKV__TYPE_Q2_K) {
 #pragma unroll
             for (uint32_t j = 0; j < 2; j++) {
-                u.a[j] = low_half(r.s.x) * (float)(byte_of(r.s.y, j) & 15);
-                u.b[j] = -high_half(r.s.x) * (float)(byte_of(r.s.y, j) >> 4);
+                const uint32_t s = byte_of(v[4], i % 2 + 2 * j);
+
+                u.a[j] = low_half(v[5]) * (float)(s & 15);
+                u.b[j] = -high_half(v[5]) * (float)(s >> 4);
             }
-        } else {
+        } else {                                /* quant-q3_k.c has the scales */
+            const uint32_t low = c ? v[9] : v[8];
+            const float d = half_of_word(v[11], block);
+
 #pragma unroll
             for (int j = 0; j < 4; j++) {
-                u.q[j] |= (h[j] >> (i / 4 * 4 + c) & 0x01010101) << 2;
-                u.q[4 + j] |= (h[j] >> (i / 4 * 4 + c + 1) & 0x01010101) << 2;
+                u.q[j] |= (v[4 + j] >> (i / 4 * 4 + c) & 0x01010101) << 2;
+                u.q[4 + j] |= (v[4 + j] >> (i / 4 * 4 + c + 1) & 0x01010101) << 2;
             }
 #pragma unroll
             for (uint32_t j = 0; j < 2; j++) {
-                u.a[j] = low_half(r.s.x) * (float)((int)byte_of(r.s.y, j) - 32);
+                const uint32_t at = i % 2 + 2 * j;
+                const uint32_t s = (byte_of(low, at) >> i / 4 * 4 & 15) |
+                                   (byte_of(v[10], at) >> (i / 4 * 4 + c) & 3) << 4;
+
+                u.a[j] = d * (float)((int)s - 32);
                 u.b[j] = -4 * u.a[j];
             }
         }
     }
 }
 
+/* Weights are read once: they need no place in the first cache, unless lanes share them. */
+template <int BYTES> __device__ inline void load_piece(const uint8_t *p, uint32_t *v)
+{
+    if constexpr (BYTES == 16)
+        asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+            : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]) : "l"(p));
+    else if constexpr (BYTES == 8)
+        asm("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"(v[0]), "=r"(v[1]) : "l"(p));
+    else
+        v[0] = __ldg((const uint32_t *)p);
+}
+
+/* Unit n + 32 * FURTHER of a matrix, v: its pieces. */
+template <int T, int FURTHER = 0, int K = 0>
+__device__ inline void load_unit(const planes &w, uint32_t n, uint32_t *v)
+{
+    if constexpr (K < n_pieces(T)) {
+        load_piece<piece_bytes(T, K)>(w.p[plane_of(T, K)] + piece_at(T, K, n) + FURTHER * piece_stride(T, K), v);
+        load_unit<T, FURTHER, K + 1>(w, n, v + piece_bytes(T, K) / 4);
+    }
+}
+
 template <int T> __device__ inline void get(const planes &w, uint32_t n, unit &u)
 {
-    raw_unit r = {};
+    uint32_t v[unit_bytes(T) / 4];
 
-    load_unit<T>(w, n, r);
-    unpack_unit<T>(r, n % units_of(T), u);
+    load_unit<T>(w, n, v);
+    unpack_unit<T>(v, n, u);
 }
 
 /* Element i of four in a word: signed for the types that have signs. */
@@ -412,10 +444,8 @@ template <> struct dense<GKV__TYPE_F16>  { enum { PER = 8, BYTES = 2 }; };
 template <> struct dense<GKV__TYPE_BF16> { enum { PER = 8, BYTES = 2 }; };
 
 /* The weights of 16 bytes. */
-template <int T> __device__ inline void widen(const uint4 &v, float *out)
+template <int T> __device__ inline void widen(const uint32_t *w, float *out)
 {
-    const uint32_t w[4] = { v.x, v.y, v.z, v.w };
-
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         if constexpr (T == GKV__TYPE_F32) {
