@@ -43,8 +43,9 @@ enum { FEW_THREADS = 256, FEW_WARPS = FEW_THREADS / 32, FEW_HEADS = 4, FEW_MAX_D
 /* Parts of the keys: of PART_KEYS each while there are not more, and two in each lane of a warp. */
 enum { PART_KEYS = 64, MAX_PARTS = 64 };
 
-/* Keys and values of a lane that are on their way together: as many bytes as its sums need. */
-enum { PASSES = 4, FEW_LANE = PASSES * 32 };
+/* Keys and values of a lane that are on their way together, where shared memory is small and where
+ * it is not: 32 bytes each, and at least as many as its sums need. */
+enum { FEW_PASSES = 4, MANY_PASSES = 8 };
 
 struct few_args {
     const half     *q, *k, *v;
@@ -52,6 +53,7 @@ struct few_args {
     float          *partial;            /* [n_head][MAX_PARTS][head_dim + 2]                 */
     uint32_t       *arrived;            /* [n_head]: parts of a bunch of heads; left at 0    */
     const uint32_t *pos;                /* of the first query                                */
+    uint32_t        passes;
     heads           h;
 };
 
@@ -69,9 +71,9 @@ struct few_shared {
     __align__(16) uint4 lanes[];        /* keys and values; then sums [group][head][head_dim] */
 };
 
-static size_t few_bytes(void)
+static size_t few_bytes(uint32_t passes)
 {
-    return sizeof(few_shared) + (size_t)FEW_THREADS * FEW_LANE;
+    return sizeof(few_shared) + (size_t)FEW_THREADS * passes * 32;
 }
 
 /* Of up to 64, two in each lane: their common maximum and sum, and in top what each counts for. */
@@ -104,12 +106,12 @@ __global__ void __launch_bounds__(FEW_THREADS, 2) attend_few(const __grid_consta
     const uint32_t n_parts = (n_keys + per_part - 1) / per_part;
     const uint32_t begin = part * per_part, end = min(n_keys, begin + per_part);
     const half *k = a.k + (size_t)ih * h.n_max * d + at, *v = a.v + (size_t)ih * h.n_max * d + at;
-    uint4 *const mine = s->lanes + tid;                 /* [PASSES][2][FEW_THREADS] */
+    uint4 *const mine = s->lanes + tid;                 /* [passes][2][FEW_THREADS] */
     float *const sums = (float *)s->lanes;
     float q[FEW_HEADS][8], acc[FEW_HEADS][8], top[FEW_HEADS], sum[FEW_HEADS];
     const auto load = [&](uint32_t first, uint32_t from, uint32_t to) {
 #pragma unroll 1
-        for (uint32_t p = 0; p < PASSES; p++) {
+        for (uint32_t p = 0; p < a.passes; p++) {
             const uint32_t key = first + p * N_GROUPS + group;
 
             if (key >= from && key < to && at < d) {
@@ -140,12 +142,12 @@ __global__ void __launch_bounds__(FEW_THREADS, 2) attend_few(const __grid_consta
         for (int i = 0; i < 8; i++)
             acc[g][i] = 0;
     }
-    for (uint32_t first = begin; first < end; first += PASSES * N_GROUPS) {
+    for (uint32_t first = begin; first < end; first += a.passes * N_GROUPS) {
         if (first > begin)
             load(first, 0, end);
         copied();
 #pragma unroll 1
-        for (uint32_t p = 0; p < PASSES && first + p * N_GROUPS < end; p++) {
+        for (uint32_t p = 0; p < a.passes && first + p * N_GROUPS < end; p++) {
             const bool there = first + p * N_GROUPS + group < end;
             const uint4 none = make_uint4(0, 0, 0, 0);
             const uint4 key = there && at < d ? mine[2 * p * FEW_THREADS] : none;

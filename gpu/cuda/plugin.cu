@@ -757,7 +757,9 @@ static int allow_all(const device *d, char *error)
         FOR_DENSE(type, TRY(allow_gemv<T>(d, error)));
         FOR_QUANTISED(type, TRY(allow_gemv<T>(d, error)));
     }
-return 0;
+    TRY(allow_shared(d, attend_few<8>, error));
+    TRY(allow_shared(d, attend_few<16>, error));
+    return allow_shared(d, attend_few<32>, error);
 }
 
 static heads heads_of(const device *d)
@@ -826,14 +828,25 @@ static int rotate(device *d, uint32_t il, uint32_t n, char *error)
     return 0;
 }
 
+/* Parts of n keys: of PART_KEYS each, as long as all blocks run at a time, two on a multiprocessor. */
+static uint32_t parts_for(const device *d, uint32_t n)
+{
+    const heads h = heads_of(d);
+    const uint32_t wanted = blocks_for(n, PART_KEYS), n_bunches = h.n_head_kv * bunches_of(h);
+    const uint32_t most = 2 * (uint32_t)d->n_sm / n_bunches;
+
+    return wanted < most && wanted < MAX_PARTS ? wanted : most > MAX_PARTS ? MAX_PARTS : most ? most : 1;
+}
+
 static int attend_some(device *d, uint32_t il, const uint32_t *pos, uint32_t n, uint32_t n_parts, char *error)
 {
     const heads h = heads_of(d);
+    const uint32_t passes = few_bytes(MANY_PASSES) + 1024 > d->shared_max ? FEW_PASSES : MANY_PASSES;
     const few_args a = { d->rotated, keys_of(d, il, false), keys_of(d, il, true), d->att, d->partial,
-                         d->arrived, pos, h };
+                         d->arrived, pos, passes, h };
 
     return launch(d, h.head_dim <= 64 ? attend_few<8> : h.head_dim <= 128 ? attend_few<16> : attend_few<32>,
-                  dim3(n_parts, h.n_head_kv * bunches_of(h), n), FEW_THREADS, few_bytes(), error, a);
+                  dim3(n_parts, h.n_head_kv * bunches_of(h), n), FEW_THREADS, few_bytes(passes), error, a);
 }
 
 static int attend_many(device *d, uint32_t il, uint32_t pos, uint32_t n, char *error)
@@ -1025,7 +1038,7 @@ static int reserve(void *state, uint32_t n, char *error)
                     position_bytes(&d->s, n) >> 20,
                     (unsigned long long)((d->budget > d->used ? d->budget - d->used : 0) >> 20));
     d->n_positions = n;
-    d->n_parts = blocks_for(n, PART_KEYS) < MAX_PARTS ? blocks_for(n, PART_KEYS) : MAX_PARTS;
+    d->n_parts = parts_for(d, n);
     TRY(take(d, &d->cache, 2 * (size_t)d->s.n_layer * d->s.n_head_kv * n * d->s.head_dim, "keys and values",
              error));
     TRY(take(d, &d->angles, n * half_rot, "angles", error));
