@@ -38,6 +38,10 @@ types() {
     for m in d128 d80 g7 tiny; do
         "$BUILD/bench/device" compare "$MODELS/cuda-$m.gguf"
     done
+    for t in q4_k_m bf16 q8_0 q4_0; do
+        make_model 1b-$t --shape=1b --type=$t
+        "$BUILD/bench/device" compare "$MODELS/1b-$t.gguf"
+    done
     echo "layers streamed:"
     "$BUILD/bench/device" -g 100000000 compare "$MODELS/cuda-d128.gguf"
 }
@@ -78,7 +82,7 @@ speed() {
 }
 
 # racecheck does not follow how cuBLAS's kernels wait for each other, and reports those: own
-# kernels must not be among what it names.
+# kernels must not be among what it names.  Limited to them, it fails itself.
 checked() {
     for m in d128 g7 q5_k q3_k; do
         compute-sanitizer --tool memcheck "$BUILD/bench/device" compare "$MODELS/cuda-$m.gguf" | tail -n 1
