@@ -60,7 +60,8 @@ INLINE v8f halves_f16(v8h h)
 #define EIGHT_(b, field) (v8h){ (b)[0].field, (b)[1].field, (b)[2].field, (b)[3].field, \
                                 (b)[4].field, (b)[5].field, (b)[6].field, (b)[7].field }
 #ifdef __AVX512BW__
-/* Words 0, n, 2 n, 3 n of both halves, where 64 bytes reach so far. */
+/* The same in two loads, where 64 bytes reach over four blocks of n words each: it gains where a format
+ * has two fields (q4_1, 1.19 times as fast). */
 INLINE v8h every_nth(const uint8_t *p, size_t n)
 {
     const __m512i a = _mm512_loadu_si512(p), b = _mm512_loadu_si512(p + 8 * n);

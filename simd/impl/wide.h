@@ -54,6 +54,11 @@ INLINE vi halves64(const uint8_t *p, size_t apart)
     return (vi)_mm512_mask_broadcast_i64x4(x, 0xf0, _mm256_loadu_si256((const void *)(p + apart)));
 }
 
+INLINE vi twice(const uint8_t *p)
+{
+    return (vi)_mm512_broadcast_i64x4(_mm256_loadu_si256((const void *)p));
+}
+
 /* x with `more` added to the bytes whose bit is set. */
 INLINE vi where(vi x, __mmask64 bits, int more)
 {
@@ -142,7 +147,7 @@ INLINE void wide_q4_k(const void *row, vi u[4])
 INLINE void wide_q5_k(const void *row, vi u[4])
 {
     const struct gkv__block_q5_k *b = row;
-    const vi h = halves64(b->h, 0);
+    const vi h = twice(b->h);
 
     two_nibbles(u, load_i(b->q));
     two_nibbles(u + 2, load_i(b->q + 64));
@@ -163,7 +168,7 @@ INLINE void wide_q2_k(const void *row, vi u[4])
 INLINE void wide_q3_k(const void *row, vi u[4])
 {
     const struct gkv__block_q3_k *b = row;
-    const vi x = load_i(b->q), h = halves64(b->h, 0);
+    const vi x = load_i(b->q), h = twice(b->h);
 
     u[0] = where(masked(x, 3), bits_of(h, 0, 4), 4);
     u[1] = where(masked(right64(x, 2), 3), bits_of(h, 1, 5), 4);
@@ -180,7 +185,7 @@ INLINE void wide_q6_k(const void *row, vi u[4])
     const __m512i down = _mm512_inserti64x4(_mm512_setzero_si512(), two, 1);
 
     for (size_t i = 0; i < 4; i += 2) {
-        const __m512i h = (__m512i)halves64(b->h + 16 * i, 0);
+        const __m512i h = (__m512i)twice(b->h + 16 * i);
 
         two_nibbles(u + i, load_i(b->q + 32 * i));
         u[i] |= masked((vi)_mm512_sllv_epi16(h, up), 48);
