@@ -10,7 +10,8 @@ gemkv ask --json -f long $small $shape --method full "What is the pass key?" >wh
 full=$(kv whole)
 for m in gemfilter gemfilter:row=middle gemfilter:row=largest asl-2pass:lobs=2,lmin=1,tau=1.0 \
         asl-2pass:lobs=2,score=gem truncate gemfilter-onerun snapkv snapkv:heads=query h2o h2o:evict=step \
-        streamingllm streamingllm:positions=cache streamingllm-online pyramidinfer fastkv fastkv:tsp_len=300,kv_len=100 asl:lobs=2 \
+        streamingllm streamingllm:positions=cache streamingllm-online pyramidinfer fastkv \
+        fastkv:tsp_len=300,kv_len=100 asl:lobs=2 \
         asl:lobs=2,lmin=1,tau=1.0,kv=full finch finch:chunk=100,heads=kv,ratio=ceil; do
     gemkv ask --json -f long $small $shape --method $m -t 1 "What is the pass key?" >one || echo "$m: fails"
     gemkv ask --json -f long $small $shape --method $m -t 3 "What is the pass key?" >three
