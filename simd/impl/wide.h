@@ -85,6 +85,7 @@ INLINE void wide_q8_0(const void *row, vi u[4])
 {
     const struct gkv__block_q8_0 *b = row;
 
+#pragma GCC unroll 4
     for (size_t i = 0; i < 4; i++)
         u[i] = (vi)((v64)halves64((const uint8_t *)b[2 * i].q, sizeof *b) ^ 128);
 }
@@ -94,6 +95,7 @@ INLINE void wide_q8_0(const void *row, vi u[4])
     {                                                                                       \
         const struct gkv__block_##name *b = row;                                            \
                                                                                             \
+        _Pragma("GCC unroll 2")                                                             \
         for (size_t i = 0; i < 4; i += 2, b += 4) {                                         \
             two_nibbles(u + i, quarters(b->q, sizeof *b));                                  \
             more;                                                                           \
@@ -114,6 +116,7 @@ INLINE void values_of(vi u[2])
     const __m128i v = _mm_xor_si128(_mm_setr_epi8(GKV__IQ4_VALUES), _mm_set1_epi8(-128));
     const __m512i table = _mm512_broadcast_i32x4(v);
 
+#pragma GCC unroll 2
     for (int i = 0; i < 2; i++)
         u[i] = (vi)_mm512_shuffle_epi8(table, (__m512i)u[i]);
 }
@@ -130,6 +133,7 @@ INLINE void wide_iq4_xs(const void *row, vi u[4])
 {
     const struct gkv__block_iq4_xs *b = row;
 
+#pragma GCC unroll 2
     for (size_t i = 0; i < 4; i += 2) {
         two_nibbles(u + i, load_i(b->q + 32 * i));
         values_of(u + i);
@@ -161,6 +165,7 @@ INLINE void wide_q2_k(const void *row, vi u[4])
 {
     const vi x = load_i(((const struct gkv__block_q2_k *)row)->q);
 
+#pragma GCC unroll 4
     for (int i = 0; i < 4; i++)
         u[i] = masked(right64(x, 2 * i), 3);
 }
@@ -184,6 +189,7 @@ INLINE void wide_q6_k(const void *row, vi u[4])
     const __m512i up = _mm512_inserti64x4(_mm512_castsi256_si512(four), two, 1);
     const __m512i down = _mm512_inserti64x4(_mm512_setzero_si512(), two, 1);
 
+#pragma GCC unroll 2
     for (size_t i = 0; i < 4; i += 2) {
         const __m512i h = (__m512i)twice(b->h + 16 * i);
 
@@ -201,6 +207,8 @@ INLINE vf spread(const v8f d[2], const uint8_t quarter[4], int halves)
 
     if (halves)
         x = _mm512_insertf32x8(x, (__m256)d[1], 1);
+    /* A constant, but only when all of it is there at once: -O2 would leave a loop. */
+#pragma GCC unroll 16
     for (int l = 0; l < VW; l++)
         at[l] = quarter[l / 4] / 2 + (halves ? quarter[l / 4] % 2 * 8 : 0);
     return (vf)_mm512_permutexvar_ps((__m512i)at, x);
