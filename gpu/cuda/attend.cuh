@@ -53,7 +53,7 @@ struct few_args {
     float          *partial;            /* [n_head][MAX_PARTS][head_dim + 2]                 */
     uint32_t       *arrived;            /* [n_head]: parts of a bunch of heads; left at 0    */
     const uint32_t *pos;                /* of the first query                                */
-    uint32_t        passes;
+    uint32_t        passes;             /* FEW_PASSES or MANY_PASSES                         */
     heads           h;
 };
 

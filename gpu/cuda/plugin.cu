@@ -18,7 +18,7 @@ static const size_t STAGE = 16 << 20;
 static const size_t WORKSPACE = 32 << 20;       /* cuBLAS's                                  */
 static const size_t SPARE = 64 << 20;           /* left free of what a budget allows         */
 
-static const size_t SHARED_SPARE = 2 << 10;     /* what a block has beside what is asked for */
+static const size_t SHARED_SPARE = 2 << 10;     /* what a block has that it does not ask for */
 
 enum { MIN_CHUNK = 256, MAX_CHUNK = 4096 };
 
@@ -741,7 +741,8 @@ static int gemv_any(const device *d, gemv_args *g, int type, char *error)
 /* More than 48 KB of shared memory must be asked for, once for each kernel. */
 template <class K> static int allow_shared(const device *d, K kernel, char *error)
 {
-    CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)d->shared_max - 1024));
+    CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              (int)(d->shared_max - SHARED_SPARE)));
     return 0;
 }
 
@@ -841,7 +842,7 @@ static uint32_t parts_for(const device *d, uint32_t n)
 static int attend_some(device *d, uint32_t il, const uint32_t *pos, uint32_t n, uint32_t n_parts, char *error)
 {
     const heads h = heads_of(d);
-    const uint32_t passes = few_bytes(MANY_PASSES) + 1024 > d->shared_max ? FEW_PASSES : MANY_PASSES;
+    const uint32_t passes = few_bytes(MANY_PASSES) + SHARED_SPARE > d->shared_max ? FEW_PASSES : MANY_PASSES;
     const few_args a = { d->rotated, keys_of(d, il, false), keys_of(d, il, true), d->att, d->partial,
                          d->arrived, pos, passes, h };
 

@@ -213,7 +213,7 @@ __device__ inline void scales_k(uint32_t d, uint32_t word, unit &u)
 
 /* ---- pieces: what a unit is made from, as it lies in memory ------------------------------ */
 
-/* Bytes of each, the first in the lowest two digits.  16 weights of a dense type are a piece too. */
+/* Bytes of each, the first in the lowest two digits.  A unit of a dense type is 16 bytes. */
 __host__ __device__ constexpr uint64_t pieces_of(int type)
 {
     switch (type) {
@@ -400,7 +400,7 @@ template <int T> __device__ inline void unpack_unit(const uint32_t *v, uint32_t 
     }
 }
 
-/* Weights are read once: they need no place in the first cache, unless lanes share them. */
+/* Weights are read once, so 16 bytes of them take no place in the first cache; scales are shared by lanes. */
 template <int BYTES> __device__ inline void load_piece(const uint8_t *p, uint32_t *v)
 {
     if constexpr (BYTES == 16)

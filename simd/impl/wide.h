@@ -54,6 +54,7 @@ INLINE vi halves64(const uint8_t *p, size_t apart)
     return (vi)_mm512_mask_broadcast_i64x4(x, 0xf0, _mm256_loadu_si256((const void *)(p + apart)));
 }
 
+/* 32 bytes, in both halves. */
 INLINE vi twice(const uint8_t *p)
 {
     return (vi)_mm512_broadcast_i64x4(_mm256_loadu_si256((const void *)p));
