@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-EXTRA_DIST += gpu/README.md gpu/plugin.h gpu/cuda/plugin.cu gpu/cuda/type.cuh gpu/cuda/gemv.cuh \
-	gpu/cuda/attend.cuh gpu/cuda/rows.cuh
+cuda_units = $(srcdir)/gpu/cuda/attend.cu $(srcdir)/gpu/cuda/pass.cu $(srcdir)/gpu/cuda/plan.cu \
+	$(srcdir)/gpu/cuda/plugin.cu $(srcdir)/gpu/cuda/product.cu $(srcdir)/gpu/cuda/upload.cu
+cuda_headers = $(srcdir)/gpu/cuda/attend.cuh $(srcdir)/gpu/cuda/device.cuh $(srcdir)/gpu/cuda/gemv.cuh \
+	$(srcdir)/gpu/cuda/rows.cuh $(srcdir)/gpu/cuda/sort.cuh $(srcdir)/gpu/cuda/type.cuh \
+	$(srcdir)/gpu/cuda/unpack.cuh
+EXTRA_DIST += gpu/README.md gpu/plugin.h $(cuda_units) $(cuda_headers)
 
 # Opened by libgemkv from this folder, never linked.
-cuda_files = $(srcdir)/gpu/cuda/plugin.cu $(srcdir)/gpu/cuda/type.cuh $(srcdir)/gpu/cuda/gemv.cuh \
-	$(srcdir)/gpu/cuda/attend.cuh $(srcdir)/gpu/cuda/rows.cuh $(srcdir)/gpu/plugin.h $(srcdir)/src/quant.h
-gpu/cuda/gemkv-cuda.so: $(cuda_files)
+gpu/cuda/gemkv-cuda.so: $(cuda_units) $(cuda_headers) $(srcdir)/gpu/plugin.h $(srcdir)/src/quant.h
 	$(AM_V_GEN)$(MKDIR_P) gpu/cuda && $(NVCC) -shared -std=c++17 $(NVCCFLAGS) $(CUDA_TARGETS) \
-	  -Xcompiler -fPIC,-fvisibility=hidden -I$(srcdir) -o $@ $(srcdir)/gpu/cuda/plugin.cu \
+	  -Xcompiler -fPIC,-fvisibility=hidden -I$(srcdir) -o $@ $(cuda_units) \
 	  $(CUDA_LIBS) -Xlinker -z,nodelete
 CLEANFILES += gpu/cuda/gemkv-cuda.so
 pluginexecdir = $(pkglibdir)

@@ -247,7 +247,7 @@ struct unit_row {
 };
 
 /* Bytes of the row. */
-static size_t gemv_row(int type, uint32_t n_in)
+static inline size_t gemv_row(int type, uint32_t n_in)
 {
     return is_dense(type) ? (size_t)n_in * 4 : (size_t)n_in / 32 * sizeof(unit_row);
 }

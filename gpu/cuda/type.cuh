@@ -21,7 +21,7 @@ struct planes { const uint8_t *p[MAX_PLANES]; };
 
 /* ---- what the host knows ---------------------------------------------------------------- */
 
-/* How a field of a block comes into its plane: rows.cuh has what is not simply copied. */
+/* How a field of a block comes into its plane: sort.cuh has what is not simply copied. */
 enum sorted { COPIED, SCALES_K, HIGH_Q6, SCALES_Q6 };
 
 /* Of a block in the file, and its bytes in the plane. */
@@ -62,7 +62,7 @@ static const type_row type_rows[] = {
     ROW(23, 256, iq4_xs, IQ4_XS, 2, AT(iq4_xs, q), TO(iq4_xs, d, 8)),
 };
 
-static const type_row *type_of(uint32_t ggml)
+static inline const type_row *type_of(uint32_t ggml)
 {
     for (const type_row &r : type_rows)
         if (r.ggml == ggml)
@@ -97,6 +97,9 @@ __host__ __device__ constexpr bool is_dense(int type)
     case GKV__TYPE_IQ4_NL: { constexpr int T = GKV__TYPE_IQ4_NL; call; break; }             \
     case GKV__TYPE_IQ4_XS: { constexpr int T = GKV__TYPE_IQ4_XS; call; break; }             \
     }
+
+/* Operands of products have a form each; quantised weights get one. */
+enum form { FORM_F32, FORM_F16, FORM_BF16, N_FORMS };
 
 /* ---- units ------------------------------------------------------------------------------ */
 

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * device.cuh - a device with its model, and what the .cu files share.
+ *
+ * Each of them is compiled for itself, and a kernel that two of them named would be there twice, its
+ * attributes set for one.  So each kernel is launched in one file, which sets its attributes, too. */
+#ifndef DEVICE_CUH
+#define DEVICE_CUH
+
+#include <cublas_v2.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include "gpu/plugin.h"
+#include "gpu/cuda/gemv.cuh"
+
+/* Of the pinned buffers between file and device. */
+static const size_t STAGE = 16 << 20;
+static const size_t WORKSPACE = 32 << 20;       /* cuBLAS's                                  */
+static const size_t SHARED_SPARE = 2 << 10;     /* what a block has that it does not ask for */
+
+/* The gate's output outgrows f16 in some models: stored divided by this. */
+#define GATE_SHRINK 32.0f
+
+struct mat {
+    int      type;
+    uint32_t n_out, n_in;               /* n_out 0: none                                     */
+    uint64_t n_blocks;
+    planes   w;                         /* relative to the layer's memory until it has some  */
+    size_t   bytes;                     /* of all planes, aligned                            */
+};
+
+/* Where a tensor goes: a matrix, or a vector at v. */
+struct place {
+    gkv_plugin_tensor t;
+    const type_row   *row;
+    size_t            at;               /* in the memory of its layer, or the model's        */
+};
+
+enum part { P_ATTN_NORM, P_FFN_NORM, N_NORMS };
+
+struct layer {
+    size_t   bytes, norm[N_NORMS];      /* places of the norms                               */
+    mat      q, k, v, o, gate, up, down;
+    uint8_t *memory;                    /* NULL: streamed                                    */
+    size_t   first, n;                  /* its tensors, as they were listed                  */
+};
+
+struct step_input { uint32_t id, pos; };
+
+struct device {
+    int              number, capability, n_sm;
+    size_t           shared_max;
+    uint64_t         budget, used;
+    gkv_plugin_shape s;
+    double          *freq;
+
+    place           *tensor;
+    size_t           n_tensors;
+    layer           *layer;
+    mat              embed, output;
+    size_t           output_norm, fixed_bytes;
+    uint8_t         *fixed;             /* embeddings, output                                */
+    uint8_t         *slot[2];           /* for layers that are streamed                      */
+    cudaEvent_t      filled[2], done[2];
+    uint32_t         n_resident;
+
+    uint8_t         *stage_host[2], *stage_dev[2];
+    cudaEvent_t      stage_free[2];
+    unsigned         turn;
+    cudaStream_t     copy, stream;
+
+    cublasHandle_t   blas;
+    void            *workspace;
+    uint32_t         chunk, n_expected, n_positions, n_parts;
+    bool             used_form[N_FORMS];
+    size_t           unpacked;          /* halves: of the largest product                    */
+    /* [chunk][...] */
+    float           *x, *qkv, *both, *att, *logits;
+    void            *operand[N_FORMS];
+    half            *rotated, *weights;
+    uint32_t        *ids, *pos;
+    step_input      *input, *input_host;
+    float           *partial;
+    uint32_t        *arrived;
+    unsigned long long *best, *best_host;
+    float           *logits_host;
+    /* [n_positions][...] */
+    half            *cache;
+    float2          *angles;
+    cudaGraphExec_t  step;
+};
+
+/* ---- errors ----------------------------------------------------------------------------- */
+
+static inline int fail(char *error, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(error, GKV_PLUGIN_ERROR, fmt, ap);
+    va_end(ap);
+    return 1;
+}
+
+#define CUDA(call)                                                                          \
+    do {                                                                                    \
+        cudaError_t cuda_error = (call);                                                    \
+        if (cuda_error != cudaSuccess)                                                      \
+            return fail(error, "%s", cudaGetErrorString(cuda_error));                       \
+    } while (0)
+
+#define BLAS(call)                                                                          \
+    do {                                                                                    \
+        cublasStatus_t blas_status = (call);                                                \
+        if (blas_status != CUBLAS_STATUS_SUCCESS)                                           \
+            return fail(error, "%s", cublasGetStatusString(blas_status));                   \
+    } while (0)
+
+#define TRY(call)                                                                           \
+    do {                                                                                    \
+        if (call)                                                                           \
+            return 1;                                                                       \
+    } while (0)
+
+static inline int take(device *d, void **out, size_t bytes, const char *what, char *error)
+{
+    if (cudaMalloc(out, bytes) != cudaSuccess) {
+        cudaGetLastError();
+        return fail(error, "no %zu MiB of its memory for %s", bytes >> 20, what);
+    }
+    d->used += bytes;
+    return 0;
+}
+
+template <class T> static inline int take(device *d, T **out, size_t n, const char *what, char *error)
+{
+    return take(d, (void **)out, n * sizeof(T), what, error);
+}
+
+static inline unsigned blocks_for(uint64_t n, unsigned per)
+{
+    return (unsigned)((n + per - 1) / per);
+}
+
+/* ---- tensors ---------------------------------------------------------------------------- */
+
+static inline size_t aligned(size_t n)
+{
+    return (n + PLANE_ALIGN - 1) / PLANE_ALIGN * PLANE_ALIGN;
+}
+
+static inline bool of_model(const gkv_plugin_tensor *t)
+{
+    return t->role == GKV_PLUGIN_EMBED || t->role == GKV_PLUGIN_OUTPUT ||
+           t->role == GKV_PLUGIN_OUTPUT_NORM;
+}
+
+static inline form form_of_type(const device *d, int type)
+{
+    return type == GKV__TYPE_F32 ? FORM_F32
+         : type == GKV__TYPE_BF16 && d->capability >= 80 ? FORM_BF16 : FORM_F16;
+}
+
+static inline bool needs_unpacking(const device *d, int type)
+{
+    return !is_dense(type) || (type == GKV__TYPE_BF16 && d->capability < 80);
+}
+
+static inline void settle(mat *m, uint8_t *memory)
+{
+    for (const uint8_t *&p : m->w.p)
+        p = memory + (size_t)p;
+}
+
+/* ---- launches --------------------------------------------------------------------------- */
+
+/* A launch of a step.  The kernel calls grid_wait, so it may begin early. */
+template <class... P, class... A>
+static int launch(const device *d, void (*kernel)(P...), dim3 grid, unsigned threads, size_t shared,
+                  char *error, A... args)
+{
+    cudaLaunchAttribute early;
+    cudaLaunchConfig_t c = {};
+
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    c.gridDim = grid;
+    c.blockDim = threads;
+    c.dynamicSmemBytes = shared;
+    c.stream = d->stream;
+    c.attrs = &early;
+    c.numAttrs = d->capability >= 90;
+    CUDA(cudaLaunchKernelEx(&c, kernel, P(args)...));
+    return 0;
+}
+
+/* More than 48 KB of shared memory must be asked for, once for each kernel. */
+template <class K> static int allow_shared(const device *d, K kernel, char *error)
+{
+    CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                              (int)(d->shared_max - SHARED_SPARE)));
+    return 0;
+}
+
+/* ---- what one file has for another ------------------------------------------------------ */
+
+/* plan.cu */
+int gkv__plan(void *state, const gkv_plugin_shape *s, const gkv_plugin_tensor *t, size_t n,
+              uint32_t n_tokens, uint32_t n_positions, char *error);
+
+/* upload.cu */
+int gkv__upload(void *state, size_t i, char *error);
+/* Layer il with the addresses of where it is now, after it has come there. */
+int gkv__bring(device *d, uint32_t il, layer *out, uint8_t **memory, char *error);
+/* What was launched until now is the last to use layer il. */
+int gkv__release(device *d, uint32_t il, char *error);
+
+/* product.cu */
+/* Matrices that share x and lie side by side in y, as few products as possible; shrunk: x in
+ * f16 was divided by GATE_SHRINK. */
+int gkv__products(device *d, const mat *const *m, int n_mats, float *y, uint32_t ld, uint32_t n, bool add,
+                  bool shrunk, char *error);
+/* Matrices that share x, one launch for those in a row that share a type; all from *all but these. */
+int gkv__gemvs(device *d, const mat *const *m, int n_mats, const gemv_args *all, float *y, char *error);
+int gkv__allow_gemv(const device *d, char *error);
+
+/* attend.cu */
+int gkv__check_heads(const gkv_plugin_shape *s, char *error);
+/* Of what parts of the keys leave for each other. */
+size_t gkv__partial_floats(const gkv_plugin_shape *s);
+size_t gkv__position_bytes(const gkv_plugin_shape *s, uint64_t n);
+int gkv__reserve(void *state, uint32_t n, char *error);
+int gkv__allow_attend(const device *d, char *error);
+rotation gkv__rotation_of(const device *d, uint32_t il, const uint32_t *pos);
+int gkv__rotate(device *d, uint32_t il, uint32_t n, char *error);
+int gkv__attend_some(device *d, uint32_t il, const uint32_t *pos, uint32_t n, uint32_t n_parts, char *error);
+int gkv__attend_many(device *d, uint32_t il, uint32_t pos, uint32_t n, char *error);
+
+/* pass.cu */
+int gkv__forward(void *state, const uint32_t *id, uint32_t n, uint32_t pos, float *logits, uint32_t *best,
+                 char *error);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * sort.cuh - blocks as they lie in the file to planes (type.cuh), field by field. */
+#ifndef SORT_CUH
+#define SORT_CUH
+
+#include "gpu/cuda/type.cuh"
+
+struct sorting {
+    const uint16_t *from;               /* blocks as in the file                             */
+    uint64_t        n, first;           /* blocks, and the number of the first in the matrix */
+    uint32_t        units;              /* of two bytes in a block                           */
+    int             n_fields;
+    field           f[MAX_PLANES];
+    planes          to;
+};
+
+__global__ void sort_blocks(const __grid_constant__ sorting s)
+{
+    const uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    const uint64_t block = i / s.units;
+    const uint32_t at = (uint32_t)(i % s.units) * 2;
+
+    if (block >= s.n)
+        return;
+#pragma unroll
+    for (int f = 0; f < MAX_PLANES; f++)
+        if (f < s.n_fields && at >= s.f[f].at && at < s.f[f].at + s.f[f].bytes &&
+            s.f[f].how == COPIED)
+            *(uint16_t *)(s.to.p[f] + (s.first + block) * s.f[f].bytes + at - s.f[f].at) = s.from[i];
+}
+
+/* The twelve bytes of scales and minima of q4_k and q5_k to four words, each with scale, scale,
+ * minimum, minimum of two groups: quant-scale.h says how they are packed. */
+__device__ inline void sort_scales_k(const uint8_t *p, uint8_t *to)
+{
+    for (int i = 0; i < 8; i++) {
+        uint8_t *word = to + i / 2 * 4 + i % 2;
+
+        word[0] = i < 4 ? p[i] & 63 : (p[4 + i] & 15) | p[i - 4] >> 6 << 4;
+        word[2] = i < 4 ? p[4 + i] & 63 : p[4 + i] >> 4 | p[i] >> 6 << 4;
+    }
+}
+
+/* The high bits of a unit of q6_k to eight bytes: from the lowest up, of weights j of its first and
+ * its second run, and j + 8 of both. */
+__device__ inline void sort_high_q6(const uint8_t *p, uint8_t *to)
+{
+    for (int i = 0; i < 8; i++)
+        for (int j = 0; j < 8; j++) {
+            const uint8_t *h = p + i / 4 * 32 + i % 2 * 16 + j;
+            const int shift = i % 4 / 2 * 2;
+
+            to[i * 8 + j] = (uint8_t)((h[0] >> shift & 3) | (h[0] >> (shift + 4) & 3) << 2 |
+                                      (h[8] >> shift & 3) << 4 | (h[8] >> (shift + 4) & 3) << 6);
+        }
+}
+
+/* The scales of q6_k to a word for two units: first runs, second runs. */
+__device__ inline void sort_scales_q6(const uint8_t *p, uint8_t *to)
+{
+    for (int i = 0; i < 8; i++) {
+        uint8_t *word = to + i / 2 * 4 + i % 2;
+
+        word[0] = p[i / 4 * 8 + i % 4];
+        word[2] = p[i / 4 * 8 + i % 4 + 4];
+    }
+}
+
+/* Field f of a block. */
+__global__ void sort_field(const __grid_constant__ sorting s, int f)
+{
+    const uint64_t block = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    const uint8_t *p = (const uint8_t *)s.from + block * s.units * 2 + s.f[f].at;
+    uint8_t *to = (uint8_t *)s.to.p[f] + (s.first + block) * s.f[f].stored;
+
+    if (block >= s.n)
+        return;
+    switch (s.f[f].how) {
+    case COPIED:    break;
+    case SCALES_K:  sort_scales_k(p, to); break;
+    case HIGH_Q6:   sort_high_q6(p, to); break;
+    case SCALES_Q6: sort_scales_q6(p, to); break;
+    }
+}
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * upload.cu - weights come from the file: once, or a layer each time that a pass needs it. */
+#include <string.h>
+#include "gpu/cuda/device.cuh"
+#include "gpu/cuda/sort.cuh"
+
+/* Through the pinned buffers by turns: the copy of one part runs while the next is read. */
+static int send(device *d, const place *p, uint8_t *memory, char *error)
+{
+    const size_t block = p->row->bytes, part = STAGE / block * block;
+    const uint8_t *from = (const uint8_t *)p->t.data;
+
+    for (size_t at = 0; at < p->t.bytes; at += part) {
+        const size_t n = p->t.bytes - at < part ? p->t.bytes - at : part;
+        const unsigned i = d->turn++ % 2;
+
+        CUDA(cudaEventSynchronize(d->stage_free[i]));
+        memcpy(d->stage_host[i], from + at, n);
+        if (is_dense(p->row->type)) {
+            CUDA(cudaMemcpyAsync(memory + p->at + at, d->stage_host[i], n, cudaMemcpyHostToDevice, d->copy));
+        } else {
+            sorting s = { (const uint16_t *)d->stage_dev[i], n / block, at / block, (uint32_t)block / 2,
+                          p->row->n_fields, {}, {} };
+            size_t plane = p->at;
+
+            for (int f = 0; f < p->row->n_fields; f++) {
+                s.f[f] = p->row->f[f];
+                s.to.p[f] = memory + plane;
+                plane += aligned(p->t.bytes / block * s.f[f].stored);
+            }
+            CUDA(cudaMemcpyAsync(d->stage_dev[i], d->stage_host[i], n, cudaMemcpyHostToDevice, d->copy));
+            sort_blocks<<<blocks_for(n / 2, 256), 256, 0, d->copy>>>(s);
+            for (int f = 0; f < s.n_fields; f++)
+                if (s.f[f].how != COPIED)
+                    sort_field<<<blocks_for(n / block, 256), 256, 0, d->copy>>>(s, f);
+            CUDA(cudaGetLastError());
+        }
+        CUDA(cudaEventRecord(d->stage_free[i], d->copy));
+    }
+    return 0;
+}
+
+int gkv__upload(void *state, size_t i, char *error)
+{
+    device *d = (device *)state;
+    const place *p = &d->tensor[i];
+
+    CUDA(cudaSetDevice(d->number));
+    if (of_model(&p->t))
+        return send(d, p, d->fixed, error);
+    if (!d->layer[p->t.layer].memory)
+        return 0;
+    return send(d, p, d->layer[p->t.layer].memory, error);
+}
+
+int gkv__bring(device *d, uint32_t il, layer *out, uint8_t **memory, char *error)
+{
+    const layer *l = &d->layer[il];
+    mat *const mats[] = { &out->q, &out->k, &out->v, &out->o, &out->gate, &out->up, &out->down };
+    const int slot = il % 2;
+
+    *out = *l;
+    *memory = l->memory;
+    if (!l->memory) {
+        *memory = d->slot[slot];
+        CUDA(cudaStreamWaitEvent(d->copy, d->done[slot]));
+        for (size_t i = 0; i < l->n; i++)
+            TRY(send(d, &d->tensor[l->first + i], *memory, error));
+        CUDA(cudaEventRecord(d->filled[slot], d->copy));
+        CUDA(cudaStreamWaitEvent(d->stream, d->filled[slot]));
+    }
+    for (mat *m : mats)
+        settle(m, *memory);
+    return 0;
+}
+
+int gkv__release(device *d, uint32_t il, char *error)
+{
+    if (!d->layer[il].memory)
+        CUDA(cudaEventRecord(d->done[il % 2], d->stream));
+    return 0;
+}
