@@ -5,7 +5,7 @@
 #     ./configure --with-cuda && make && make tests/mkmodel bench/device bench/cuda-peak
 #     bench/cuda.sh [types] [answers] [speed] [checked]
 #
-# BUILD (default .) is the build directory, MODELS (default /dev/shm) has room for 25 GB,
+# BUILD (default .) is the build directory, MODELS (default /dev/shm) has room for 30 GB,
 # DATA (default $BUILD/share/gemkv) the bundled model and document.
 BUILD=$(cd "${BUILD:-.}" && pwd) || exit 1
 MODELS=${MODELS:-/dev/shm}
@@ -24,7 +24,8 @@ make_model() {  # NAME OPTIONS...
 
 # Every type, and shapes with other kernels, against f32 products on the CPU.
 types() {
-    for t in f32 f16 bf16 q8_0 q4_0 q4_1 q5_0 q5_1 q2_k q3_k q4_k q5_k q6_k iq4_nl iq4_xs; do
+    all="f32 f16 bf16 q8_0 q4_0 q4_1 q5_0 q5_1 q2_k q3_k q4_k q5_k q6_k iq4_nl iq4_xs"
+    for t in $all; do
         make_model cuda-$t --embd=512 --ff=1024 --heads=8 --heads-kv=2 --head-dim=64 --layers=3 \
             --vocab=1000 --type=$t
         "$BUILD/bench/device" compare "$MODELS/cuda-$t.gguf"
@@ -38,9 +39,13 @@ types() {
     for m in d128 d80 g7 tiny; do
         "$BUILD/bench/device" compare "$MODELS/cuda-$m.gguf"
     done
-    for t in q4_k_m bf16 q8_0 q4_0; do
-        make_model 1b-$t --shape=1b --type=$t
+    for t in $all q4_k_m; do
+        make_model 1b-$t --shape=1b --type=$t &
+    done
+    wait
+    for t in $all q4_k_m; do
         "$BUILD/bench/device" compare "$MODELS/1b-$t.gguf"
+        case $t in q4_k_m | bf16) ;; *) rm "$MODELS/1b-$t.gguf" ;; esac
     done
     echo "layers streamed:"
     "$BUILD/bench/device" -g 100000000 compare "$MODELS/cuda-d128.gguf"

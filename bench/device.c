@@ -145,7 +145,7 @@ static void compare(const gkv_model *m, const char *path)
     }
     printf("%-28s prompt %.2e (cpu %.2e)  steps %.2e (cpu %.2e)  best %zu of %d  %s\n",
            strrchr(path, '/') ? strrchr(path, '/') + 1 : path, distance(got, exact, n_vocab),
-           distance(own, exact, n_vocab), steps, own_steps, same, 1 + N_STEPS, m->types);
+           distance(own, exact, n_vocab), steps, own_steps, same, 1 + N_STEPS, m->types.all);
     fflush(stdout);
     free(id);
     free(exact);

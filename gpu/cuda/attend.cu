@@ -5,8 +5,10 @@
 
 int gkv__check_heads(const gkv_plugin_shape *s, char *error)
 {
-    if (s->head_dim % 8 || s->head_dim > FEW_MAX_DIM)
+    if (!s->head_dim || s->head_dim % 8 || s->head_dim > FEW_MAX_DIM)
         return fail(error, "heads of %u; multiples of 8 up to %d", s->head_dim, FEW_MAX_DIM);
+    if (!s->n_head_kv || s->n_head % s->n_head_kv)
+        return fail(error, "%u heads on %u", s->n_head, s->n_head_kv);
     return 0;
 }
 
@@ -91,11 +93,33 @@ int gkv__allow_attend(const device *d, char *error)
     return allow_shared(d, attend_few<32>, error);
 }
 
+/* Sines and cosines of all positions. */
+static int fill_angles(device *d, char *error)
+{
+    const size_t half_rot = d->s.n_rot / 2, bytes = half_rot * sizeof *d->freq;
+    double *freq = NULL;
+    cudaError_t status;
+
+    if (!half_rot)
+        return 0;
+    status = cudaMalloc((void **)&freq, bytes);
+    if (status == cudaSuccess)
+        status = cudaMemcpy(freq, d->freq, bytes, cudaMemcpyHostToDevice);
+    if (status == cudaSuccess) {
+        turn_table<<<blocks_for((uint64_t)d->n_positions * half_rot, 256), 256, 0, d->stream>>>(
+            freq, d->angles, (uint32_t)half_rot, d->n_positions);
+        status = cudaGetLastError();
+    }
+    if (status == cudaSuccess)
+        status = cudaStreamSynchronize(d->stream);
+    cudaFree(freq);
+    CUDA(status);
+    return 0;
+}
+
 int gkv__reserve(void *state, uint32_t n, char *error)
 {
     device *d = (device *)state;
-    const size_t half_rot = d->s.n_rot / 2;
-    double *freq;
 
     CUDA(cudaSetDevice(d->number));
     if (n <= d->n_positions)
@@ -118,13 +142,6 @@ int gkv__reserve(void *state, uint32_t n, char *error)
     d->n_parts = parts_for(d, n);
     TRY(take(d, &d->cache, 2 * (size_t)d->s.n_layer * d->s.n_head_kv * n * d->s.head_dim, "keys and values",
              error));
-    TRY(take(d, &d->angles, n * half_rot, "angles", error));
-    CUDA(cudaMalloc((void **)&freq, half_rot * sizeof *freq));
-    CUDA(cudaMemcpy(freq, d->freq, half_rot * sizeof *freq, cudaMemcpyHostToDevice));
-    turn_table<<<blocks_for((uint64_t)n * half_rot, 256), 256, 0, d->stream>>>(freq, d->angles,
-                                                                              (uint32_t)half_rot, n);
-    CUDA(cudaGetLastError());
-    CUDA(cudaStreamSynchronize(d->stream));
-    CUDA(cudaFree(freq));
-    return 0;
+    TRY(take(d, &d->angles, (size_t)n * (d->s.n_rot / 2), "angles", error));
+    return fill_angles(d, error);
 }

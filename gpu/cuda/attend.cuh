@@ -33,7 +33,8 @@ __global__ void rope(const float *qkv, const __grid_constant__ rotation r)
     if (head >= n_heads)
         return;
     pair_of(h, p, &first, &second);
-    put_pair(r, kind, row, kind == HEADS_Q ? head : (head - h.n_head) % h.n_head_kv, p, in[first], in[second]);
+    put_pair(r, kind, row, kind == HEADS_Q ? head : (head - h.n_head) % h.n_head_kv, p, in[first],
+             in[second]);
 }
 
 /* ---- few queries: decoding, and heads that the tiles below do not know ------------------- */

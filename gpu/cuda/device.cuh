@@ -28,7 +28,7 @@ struct mat {
     size_t   bytes;                     /* of all planes, aligned                            */
 };
 
-/* Where a tensor goes: a matrix, or a vector at v. */
+/* Where a tensor goes. */
 struct place {
     gkv_plugin_tensor t;
     const type_row   *row;
@@ -54,7 +54,6 @@ struct device {
     double          *freq;
 
     place           *tensor;
-    size_t           n_tensors;
     layer           *layer;
     mat              embed, output;
     size_t           output_norm, fixed_bytes;

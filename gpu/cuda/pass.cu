@@ -149,16 +149,19 @@ static int one_token(device *d, char *error)
 /* The launches of a step, whose only inputs are in memory, as a graph. */
 static int capture(device *d, char *error)
 {
-    cudaGraph_t graph;
+    cudaGraph_t graph = NULL;
+    cudaError_t ended;
     int bad;
 
     CUDA(cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal));
     bad = one_token(d, error);
-    CUDA(cudaStreamEndCapture(d->stream, &graph));
-    if (bad)
-        return bad;
-    CUDA(cudaGraphInstantiate(&d->step, graph, 0));
-    CUDA(cudaGraphDestroy(graph));
+    ended = cudaStreamEndCapture(d->stream, &graph);
+    if (!bad && ended == cudaSuccess)
+        ended = cudaGraphInstantiate(&d->step, graph, 0);
+    if (graph)
+        cudaGraphDestroy(graph);
+    TRY(bad);                           /* the first error is the one to tell */
+    CUDA(ended);
     return 0;
 }
 

@@ -245,7 +245,6 @@ int gkv__plan(void *state, const gkv_plugin_shape *s, const gkv_plugin_tensor *t
     d->fixed_bytes += READ_BEHIND;
     for (uint32_t il = 0; il < s->n_layer; il++)
         d->layer[il].bytes += READ_BEHIND;
-    d->n_tensors = n;
     d->unpacked = most_unpacked(d);
     d->n_expected = n_positions > n_tokens ? n_positions : n_tokens + 1;
     TRY(choose_room(d, n_tokens, error));

@@ -420,7 +420,9 @@ template <int T, int FURTHER = 0, int K = 0>
 __device__ inline void load_unit(const planes &w, uint32_t n, uint32_t *v)
 {
     if constexpr (K < n_pieces(T)) {
-        load_piece<piece_bytes(T, K)>(w.p[plane_of(T, K)] + piece_at(T, K, n) + FURTHER * piece_stride(T, K), v);
+        const uint8_t *p = w.p[plane_of(T, K)] + piece_at(T, K, n);
+
+        load_piece<piece_bytes(T, K)>(p + FURTHER * piece_stride(T, K), v);
         load_unit<T, FURTHER, K + 1>(w, n, v + piece_bytes(T, K) / 4);
     }
 }
