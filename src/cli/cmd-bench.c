@@ -20,7 +20,7 @@
 enum {
     CHUNK = 1, CPU, FILE_, GEMM, JSON, KEEP, KV_TYPE, LAYER, MEMORY, METHODS, MODEL, N_DEPTH,
     N_GEN, N_PROMPT, QUIET, REPETITIONS, SCHEDULE, THREADS, TTY,
-    MAX_TESTS = 16
+    MAX_TESTS = 16, WARM = 512
 };
 
 static const struct opt opts[] = {
@@ -201,10 +201,12 @@ static int ascending(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* The context before, once; one round to warm up, not counted; the repetitions. */
+/* The context before, once; at most WARM tokens, so that weights and code are there; the
+ * repetitions. */
 static gkv_status measure(struct bench *b, struct test *t, gkv_error *err)
 {
     const size_t n = b->repetitions;
+    struct test  warm = *t;
     uint32_t     first = b->id[0];
     gkv_status   status = gkv_eval_truncate(b->eval, 0, err);
 
@@ -214,13 +216,14 @@ static gkv_status measure(struct bench *b, struct test *t, gkv_error *err)
         if (!status)
             status = gkv_eval_next(b->eval, &first, err);
     }
-    begin(b, t->name, t->n_gen + t->n_prompt, n + 1);
+    warm.n_prompt = warm.n_prompt < WARM ? warm.n_prompt : WARM;
+    warm.n_gen = warm.n_gen < WARM ? warm.n_gen : WARM;
+    begin(b, "warm-up", warm.n_gen + warm.n_prompt, 1);
     if (!status)
-        status = once(b, t, first, &b->rate[0], err);
-    for (size_t i = 0; i < n && !status; i++) {
-        b->part++;
+        status = once(b, &warm, first, &b->rate[0], err);
+    begin(b, t->name, t->n_gen + t->n_prompt, n);
+    for (size_t i = 0; i < n && !status; i++, b->part++)
         status = once(b, t, first, &b->rate[i], err);
-    }
     if (status)
         return status;
     qsort(b->rate, n, sizeof *b->rate, ascending);
