@@ -150,7 +150,7 @@ GKV_API gkv_status gkv_detokenize(const gkv_model *model, const uint32_t *ids, s
 typedef struct gkv_session gkv_session;
 
 typedef struct {
-    const char *stage;          /* "tokenize", "first pass", "second pass"                   */
+    const char *stage;          /* "tokenize", "first pass", "passages", "second pass"       */
     double      fraction;       /* of this stage's work, 0..1, proportional to time          */
     uint64_t    tokens;         /* tokens of this stage                                      */
 } gkv_progress;

@@ -41,6 +41,7 @@ src_libcore_la_SOURCES = \
 	src/rope.c src/rope.h \
 	src/schedule.c src/schedule.h \
 	src/schedule-layer.c src/schedule-chunk.c src/schedule-stream.c \
+	src/refine.c src/refine.h \
 	src/select.c src/select.h \
 	src/select-full.c src/select-gemfilter.c src/select-truncate.c src/select-onerun.c \
 	src/select-snapkv.c src/select-h2o.c src/select-streamingllm.c \

@@ -163,7 +163,7 @@ static uint64_t session_peak(const struct gkv__plan *p, const gkv_model *m, uint
     if (p->two_passes) {
         const struct gkv__first f = {
             .m = m, .il = p->filter_layer, .kv = p->kv_first, .param = p->schedule_param,
-            .spill = p->spill, .row = row_of(p), .n = n,
+            .spill = p->spill, .row = row_of(p), .n = n, .n_kept = n_kept,
         };
 
         both = gkv__plus(both, gkv__times(n, 2 * sizeof(float)));       /* scores, their spare */

@@ -145,7 +145,7 @@ static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error
     struct gkv__cache cache = { 0 };
     gkv_status status;
 
-    gkv__stage(e, "first pass", f->n, f->il * gkv__layer_work(s, 0, f->n) +
+    gkv__stage(e, f->again ? "passages" : "first pass", f->n, f->il * gkv__layer_work(s, 0, f->n) +
                (double)f->n * s->n_embd * s->n_head_kv * s->head_dim);
     status = gkv__spill_open(&x, f->n, s->n_embd, f->spill ? e->chunk : 0, err);
     if (status == GKV_OK)

@@ -2,7 +2,8 @@
  * schedule-stream.c - chunk by chunk through the early layers, each with a bounded cache that the
  * question chooses (bounded.h), cut at GemFilter's layer, which keeps one row of keys per token.
  * At the end the question's last row scores every key.  Memory that does not grow with the text
- * but for that row, time that is linear in it.  Approximate from the second chunk on.
+ * but for that row, time that is linear in it.  Approximate from the second chunk on; the best
+ * passages are read again without a bound, and ranked by that (refine.h).
  *
  * With place=chunk no keys are kept: the question's last row of each chunk scores that chunk. */
 #include "config.h"
@@ -10,11 +11,11 @@
 #include "src/bounded.h"
 #include "src/layer.h"
 #include "src/mem.h"
-#include "src/schedule.h"
+#include "src/refine.h"
 
-extern const struct gkv__schedule gkv__schedule_stream;
+extern const struct gkv__schedule gkv__schedule_stream, gkv__schedule_layer;
 
-enum { BUDGET, STEP, WARM, RECENT, PLACE, KEYS };
+enum { BUDGET, STEP, WARM, RECENT, PLACE, KEYS, REFINE };
 enum { AUTO, TRUE, COMMON, CHUNK };
 
 static const char *const key_types[] = { "f16", "bf16", "q8_0", "f32" };
@@ -29,6 +30,8 @@ static const struct gkv__param params[] = {
                 "for all, or true up to the trained length; chunk: each chunk is scored where it is run, and "
                 "no keys are kept", .words = "auto true common chunk" },
     [KEYS] = { "keys", "f16", "type of the filter layer's keys", .words = "f16 bf16 q8_0 f32" },
+    [REFINE] = { "refine", "2", "the best passages are read again, exactly: how many tokens of them for "
+                 "each that is kept; 0: none", 0, 64 },
     { .name = NULL },
 };
 
@@ -90,25 +93,40 @@ static void sizes(struct stream *s, const struct gkv__first *f, size_t chunk)
     b->max_rows = gkv__least(b->max_rows, more((size_t)f->n, chunk));
 }
 
+/* Tokens of passages that are read again; all: there is nothing to choose before. */
+static size_t n_again(const struct gkv__first *f)
+{
+    return gkv__least(gkv__times((uint64_t)f->param[REFINE], f->n_kept), f->n);
+}
+
 static uint64_t bytes(const struct gkv__first *f, uint32_t chunk, unsigned n_threads)
 {
     struct stream s = { 0 };
+    uint64_t first, again;
 
-    (void)n_threads;
+    if (n_again(f) == f->n)
+        return gkv__schedule_layer.bytes(f, chunk, n_threads);
     sizes(&s, f, chunk);
-    return gkv__plus(gkv__bounded_bytes(&s.b, f->n), gkv__times(f->n, key_row(&s)));
+    first = gkv__plus(gkv__bounded_bytes(&s.b, f->n), gkv__times(f->n, key_row(&s)));
+    again = n_again(f) ? gkv__refine_bytes(f, n_again(f), chunk, n_threads) : 0;
+    return first > again ? first : again;
 }
 
-static gkv_status begin(struct stream *s, struct gkv__exec *e, const struct gkv__first *f,
-                        gkv_error *err)
+static gkv_status check(const struct stream *s, gkv_error *err)
 {
-    sizes(s, f, e->chunk);
     if (s->b.recent + SINKS >= s->b.budget)
         return gkv__fail(err, GKV_INVALID, "recent=%zu: at most %zu with budget=%zu", s->b.recent,
                          s->b.budget - SINKS - 1, s->b.budget);
     if (kv_width(s) % s->key_type->block)
         return gkv__fail(err, GKV_INVALID, "keys=%s needs rows of a multiple of %u, they are %zu",
                          s->key_type->name, s->key_type->block, kv_width(s));
+    return GKV_OK;
+}
+
+static gkv_status begin(struct stream *s, struct gkv__exec *e, gkv_error *err)
+{
+    const struct gkv__first *f = s->f;
+
     s->keys = by_chunk(s) ? NULL : gkv__pages(f->n, key_row(s));
     if (!s->keys && !by_chunk(s))
         return gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes", f->n * key_row(s));
@@ -238,8 +256,13 @@ static double work_of(const struct stream *s)
 static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error *err)
 {
     struct stream s = { 0 };
-    gkv_status status = begin(&s, e, f, err);
+    gkv_status status;
 
+    sizes(&s, f, e->chunk);
+    GKV__TRY(check(&s, err));
+    if (n_again(f) == f->n)
+        return gkv__schedule_layer.run(e, f, err);
+    status = begin(&s, e, err);
     e->span = span_of(&s);
     if (status == GKV_OK)
         gkv__stage(e, "first pass", f->n, work_of(&s));
@@ -251,6 +274,8 @@ static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error
         score_all(&s);
     gkv__bounded_close(&s.b);
     gkv__pages_free(s.keys, f->n, key_row(&s));
+    if (status == GKV_OK && n_again(f))
+        status = gkv__refine(e, f, n_again(f), err);
     return status;
 }
 

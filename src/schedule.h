@@ -2,9 +2,10 @@
  * schedule.h - in which order the first pass meets tokens and layers, and what it keeps.  One
  * file, one struct, one line in schedule.c each (ALGORITHMS.md, section 7).
  *
- * All compute the same: score[j] = sum over query heads h of  q_h(n - 1) . k_{h / group}(j)  at
- * the filter layer: rotated, raw, f32 (GemFilter, Algorithm 1), or for another row than n - 1.  Layers from the filter layer
- * on, but for its q and k projections, are never touched. */
+ * All compute, or approximate, the same: score[j] = sum over query heads h of
+ * q_h(n - 1) . k_{h / group}(j)  at the filter layer: rotated, raw, f32 (GemFilter, Algorithm 1), or for
+ * another row than n - 1.  Layers from the filter layer on, but for its q and k projections, are never
+ * touched. */
 #ifndef GKV__SCHEDULE_H
 #define GKV__SCHEDULE_H
 
@@ -24,6 +25,8 @@ struct gkv__first {
     enum gkv__row            row;       /* other than the last: of schedules that can        */
     uint64_t                 n;         /* tokens of the prompt ...                          */
     size_t                   n_tail;    /* ... the last of them, the question; at least 1    */
+    uint64_t                 n_kept;    /* how many of them will be kept                     */
+    bool                     again;     /* they are passages that another schedule chose     */
     const uint32_t          *id;        /* [n]                                               */
     float                   *score;     /* [n] the result                                    */
 };

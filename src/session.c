@@ -368,7 +368,8 @@ static gkv_status first_pass(gkv_session *s, struct gkv__pick *in, gkv_error *er
         .m = s->model, .il = s->plan.filter_layer, .kv = s->plan.kv_first,
         .param = s->plan.schedule_param, .spill = s->plan.spill,
         .row = s->plan.method->row ? s->plan.method->row(s->param) : GKV__ROW_LAST, .n = in->n,
-        .n_tail = gkv__prompt_tail(&s->prompt), .id = s->prompt.tokens.id, .score = s->score }, err);
+        .n_tail = gkv__prompt_tail(&s->prompt), .n_kept = in->k, .id = s->prompt.tokens.id,
+        .score = s->score }, err);
     in->score = s->score;
     in->spare = spare;
     if (status == GKV_OK)

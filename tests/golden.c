@@ -159,7 +159,7 @@ static void parse_case(const char *line, struct golden *g)
         g->k = number(line, " target=", 0) + QUESTION;
     strcpy(g->schedule, "layer");
     if (!strncmp(g->method, "stream-", 7)) {
-        snprintf(g->schedule, sizeof g->schedule, "stream:budget=%u,step=%u,warm=%u,recent=32,keys=f32,"
+        snprintf(g->schedule, sizeof g->schedule, "stream:budget=%u,step=%u,warm=%u,recent=32,keys=f32,refine=0,"
                  "place=%s", g->budget, number(line, " chunk=", 0), number(line, " overlap=", 0),
                  g->method + 7);
         g->keep_first = 4;

@@ -66,6 +66,11 @@ tests_unit_calibrate_test_SOURCES = tests/unit-calibrate.c tests/file.h tests/ta
 tests_unit_calibrate_test_LDADD   = src/libcore.la
 EXTRA_DIST += build-aux/calibrate-vectors.py tests/files/golden/calibrate.txt
 
+TESTS += tests/unit-refine.test
+check_PROGRAMS += tests/unit-refine.test
+tests_unit_refine_test_SOURCES = tests/unit-refine.c tests/tap.h
+tests_unit_refine_test_LDADD   = src/libcore.la
+
 TESTS += tests/unit-score.test
 check_PROGRAMS += tests/unit-score.test
 tests_unit_score_test_SOURCES = tests/unit-score.c tests/file.h tests/tap.h src/cli/parse.c \

@@ -77,6 +77,8 @@ static void within(void *arg, const gkv_progress *g)
     /* What comes before the answer takes most of the time, most of it the first of these. */
     if (!strcmp(g->stage, "first pass") || !strcmp(g->stage, "prefill"))
         done += e->work_now * 0.9 * g->fraction;
+    else if (!strcmp(g->stage, "passages"))
+        done += e->work_now * 0.9;
     else if (!strcmp(g->stage, "second pass"))
         done += e->work_now * (0.9 + 0.05 * g->fraction);
     progress_update(NULL, &(gkv_progress){ e->task, done / e->work_all, (uint64_t)e->work_all });

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * unit-refine.c - the best passages read again: which they are, that their scores are those of a
+ * text of their own, and that all else stays in its order below them */
+#include "config.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "src/gemm.h"
+#include "src/refine.h"
+#include "simd/simd.h"
+#include "tests/tap.h"
+
+enum { N = 400, SIZE = 150, TAIL = 12, SINKS = 4, LAYER = 2 };
+
+/* Two passages that stand out, around tokens 120 and 301, the second less. */
+static void rank(float *score)
+{
+    uint32_t state = 1;
+
+    for (size_t i = 0; i < N; i++) {
+        state = state * 1664525 + 1013904223;
+        score[i] = (float)(state >> 20) / 4096;
+    }
+    for (size_t i = 118; i <= 122; i++)
+        score[i] += 100;
+    for (size_t i = 299; i <= 303; i++)
+        score[i] += 50;
+}
+
+/* The ends, and 65 tokens around each peak: averages of five are 100, 80, 60, 40, 20 above the rest
+ * in and beside the first, so two further tokens on either side are worth more than the second, whose 50
+ * the room ends with: 4 + 12 + 69 + 65 = SIZE. */
+static bool is_passage(size_t i)
+{
+    return i < SINKS || i >= N - TAIL || (i >= 120 - 34 && i <= 120 + 34) || (i >= 301 - 32 && i <= 301 + 32);
+}
+
+static gkv_status layer(struct gkv__exec *e, const struct gkv__first *f)
+{
+    const struct gkv__schedule *s;
+    double param[GKV__MAX_PARAMS];
+
+    GKV__TRY(gkv__schedule_parse("layer", &s, param, NULL));
+    return s->run(e, f, NULL);
+}
+
+static void check(struct gkv__exec *e, const gkv_model *m)
+{
+    float score[N], before[N], own[SIZE], low = INFINITY;
+    uint32_t id[N], kept_id[SIZE], at[N];
+    struct gkv__first f = {
+        .m = m, .il = LAYER, .kv = gkv__quant_named("f32"), .n = N, .n_tail = TAIL, .n_kept = SIZE / 2, .id = id,
+        .score = score,
+    };
+    struct gkv__first alone = f;
+    size_t n = 0, same = 0, in_order = 0, below = 0;
+
+    for (size_t i = 0; i < N; i++)
+        id[i] = (uint32_t)(i * 7919 % m->shape.n_vocab);
+    rank(score);
+    memcpy(before, score, sizeof score);
+    ok(gkv__refine(e, &f, SIZE, NULL) == GKV_OK, "passages read again");
+
+    for (size_t i = 0; i < N; i++)
+        if (is_passage(i) && n < SIZE) {
+            at[n] = (uint32_t)i;
+            kept_id[n++] = id[i];
+        }
+    ok(n == SIZE, "%zu tokens of passages, room for %d", n, SIZE);
+    alone.n = n;
+    alone.id = kept_id;
+    alone.score = own;
+    e->span = n;
+    ok(layer(e, &alone) == GKV_OK, "the same tokens alone");
+    for (size_t i = 0; i < n; i++) {
+        same += score[at[i]] == own[i];
+        low = own[i] < low ? own[i] : low;
+    }
+    ok(same == n, "%zu of %zu scores are those of the passages alone", same, n);
+    for (size_t i = 0, last = 0, next = 0; i < N; i++) {
+        if (next < n && at[next] == i) {
+            next++;
+            continue;
+        }
+        below += score[i] <= low;
+        in_order += (score[i] < score[last]) == (before[i] < before[last]) || last == 0;
+        last = i;
+    }
+    ok(below == N - n, "%zu of %zu others lie below", below, N - n);
+    ok(in_order == N - n, "and in the order that they had");
+}
+
+/* With as many as there are, the schedule reads all of the text exactly. */
+static void all(struct gkv__exec *e, const gkv_model *m)
+{
+    float score[N], exact[N];
+    uint32_t id[N];
+    double param[GKV__MAX_PARAMS];
+    const struct gkv__schedule *stream;
+    struct gkv__first f = {
+        .m = m, .il = LAYER, .kv = gkv__quant_named("f32"), .param = param, .n = N, .n_tail = TAIL,
+        .n_kept = N / 2, .id = id, .score = score,
+    };
+
+    for (size_t i = 0; i < N; i++)
+        id[i] = (uint32_t)(i * 7919 % m->shape.n_vocab);
+    e->span = N;
+    ok(gkv__schedule_parse("stream:budget=64,recent=16,keys=f32", &stream, param, NULL) == GKV_OK &&
+       stream->run(e, &f, NULL) == GKV_OK, "schedule stream, half of the text to be kept");
+    f.score = exact;
+    e->span = N;
+    ok(layer(e, &f) == GKV_OK && !memcmp(score, exact, sizeof score), "it is exact");
+    f.score = score;
+    f.n_kept = N / 2 - 1;
+    e->span = N;
+    ok(stream->run(e, &f, NULL) == GKV_OK && memcmp(score, exact, sizeof score), "one token less: it is not");
+}
+
+int main(void)
+{
+    struct gkv__exec e = { 0 };
+    gkv_model *m = NULL;
+    gkv_error err = { 0 };
+    char path[512];
+
+    if (BIG_ENDIAN_HOST)
+        return skip_all("models are refused here");
+    snprintf(path, sizeof path, "%s/tests/files/golden/llama3.gguf", getenv("srcdir"));
+    if (gkv_model_open(&m, path, 0, &err) ||
+        gkv__exec_open(&e, gkv__simd(), gkv__gemm_named("exact"), &m->shape, 2, 64, &err)) {
+        printf("Bail out! %s\n", err.text);
+        return 1;
+    }
+    check(&e, m);
+    all(&e, m);
+    gkv__exec_close(&e);
+    gkv_model_close(m);
+    return done();
+}
