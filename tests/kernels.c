@@ -313,6 +313,34 @@ static void test_mul(const struct gkv__simd *k, const struct gkv__quant *q)
        worst_gemv);
 }
 
+/* A row longer than gemv takes at once is the sum of its parts, but for the rounding of sums. */
+static void test_long(const struct gkv__simd *k, const struct gkv__quant *q)
+{
+    enum { LONG = 32768, MORE = 512, N = 3 };
+    const struct gkv__product *mul = &k->product[q->type];
+    const size_t stride = (LONG + MORE) / q->block * q->bytes;
+    float *x = floats(LONG + MORE, 1), *y = floats(N, 1), *a = floats(N, 1), *b = floats(N, 1);
+    float *f = malloc((LONG + MORE) * sizeof *f);
+    uint8_t *w = blocks(q, N * (LONG + MORE), 1), *form = guard((LONG + MORE) / mul->unit * mul->x_bytes, 1);
+    int bad = 0;
+
+    mul->prepare(form, x, LONG + MORE);
+    mul->gemv(y, w, stride, N, form, LONG + MORE);
+    mul->gemv(a, w, stride, N, form, LONG);
+    mul->gemv(b, w + LONG / q->block * q->bytes, stride, N, form + LONG / mul->unit * mul->x_bytes, MORE);
+    for (size_t j = 0; j < N; j++) {
+        double mag = 0;
+
+        q->to_f32(w + j * stride, f, LONG + MORE);
+        for (size_t i = 0; i < LONG + MORE; i++)
+            mag += fabs((double)f[i] * (double)x[i]);
+        bad += !(fabs((double)y[j] - ((double)a[j] + (double)b[j])) <= LONG / 32 * EPS * mag);
+    }
+    free(f);
+    release();
+    ok(!bad, "gemv %s in %s, long rows: %s", q->name, mul->form, k->level);
+}
+
 /* n floats to the nearest bfloat16, so that the form loses nothing. */
 static void round_bf16(float *x, size_t n)
 {
@@ -635,8 +663,10 @@ static void test_level(const struct gkv__simd *k)
         test_dot(k, gkv__quant_of((enum gkv__type)t));
         if (k->dots[t])
             test_dots(k, gkv__quant_of((enum gkv__type)t));
-        if (k->product[t].form)
+        if (k->product[t].form) {
             test_mul(k, gkv__quant_of((enum gkv__type)t));
+            test_long(k, gkv__quant_of((enum gkv__type)t));
+        }
         if (k->attend_few[t])
             test_attend_few(k, gkv__quant_of((enum gkv__type)t));
     }
