@@ -83,7 +83,7 @@ static void merge(const struct gkv__first *f, size_t size, const uint32_t *at, c
 gkv_status gkv__refine(struct gkv__exec *e, const struct gkv__first *f, size_t size, gkv_error *err)
 {
     float *score = gkv__pages(size, sizeof *score);
-    uint32_t *at = gkv__pages(size, 2 * sizeof *at), *id = at + size;
+    uint32_t *at = gkv__pages(size, 2 * sizeof *at), *id = at ? at + size : NULL;
     const struct gkv__first p = passages(f, size, id, score);
     gkv_status status = score && at ? choose(f, size, at, err) : gkv__fail(err, GKV_NOMEM, "out of memory");
 
