@@ -19,7 +19,6 @@ extern const struct gkv__schedule gkv__schedule_layer;
 enum {
     KERNEL = 5,         /* of the average over neighbours, as GemFilter has it ...            */
     PASSAGE = 65,       /* ... and tokens around a good one that come with it                 */
-    SINKS = 4,
 };
 
 static struct gkv__first passages(const struct gkv__first *f, size_t size, const uint32_t *id,
@@ -41,6 +40,8 @@ uint64_t gkv__refine_bytes(const struct gkv__first *f, size_t size, uint32_t chu
     const uint64_t choice = gkv__times(f->n, 2 * sizeof(float));
     const uint64_t again = gkv__schedule_layer.bytes(&p, chunk, n_threads);
 
+    if (size == f->n)
+        return again;
     return gkv__plus(choice > again ? choice : again, size * (2 * sizeof(uint32_t) + sizeof(float)));
 }
 
@@ -55,7 +56,7 @@ static gkv_status choose(const struct gkv__first *f, size_t size, uint32_t *at, 
     memcpy(pooled, f->score, n * sizeof *pooled);
     gkv__pool(pooled, pooled + n, n, KERNEL, GKV__POOL_AVG);
     gkv__pool(pooled, pooled + n, n, PASSAGE, GKV__POOL_MAX);
-    gkv__force(pooled, n, gkv__least(SINKS, size - tail), tail);
+    gkv__force(pooled, n, gkv__least(GKV__SINKS, size - tail), tail);
     gkv__top(pooled, n, size, at);
     gkv__pages_free(pooled, n, 2 * sizeof *pooled);
     return GKV_OK;
@@ -80,7 +81,7 @@ static void merge(const struct gkv__first *f, size_t size, const uint32_t *at, c
             f->score[i] += low - high;
 }
 
-gkv_status gkv__refine(struct gkv__exec *e, const struct gkv__first *f, size_t size, gkv_error *err)
+static gkv_status best(struct gkv__exec *e, const struct gkv__first *f, size_t size, gkv_error *err)
 {
     float *score = gkv__pages(size, sizeof *score);
     uint32_t *at = gkv__pages(size, 2 * sizeof *at), *id = at ? at + size : NULL;
@@ -98,4 +99,9 @@ gkv_status gkv__refine(struct gkv__exec *e, const struct gkv__first *f, size_t s
     gkv__pages_free(score, size, sizeof *score);
     gkv__pages_free(at, size, 2 * sizeof *at);
     return status;
+}
+
+gkv_status gkv__refine(struct gkv__exec *e, const struct gkv__first *f, size_t size, gkv_error *err)
+{
+    return size == f->n ? gkv__schedule_layer.run(e, f, err) : best(e, f, size, err);
 }

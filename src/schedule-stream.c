@@ -13,7 +13,7 @@
 #include "src/mem.h"
 #include "src/refine.h"
 
-extern const struct gkv__schedule gkv__schedule_stream, gkv__schedule_layer;
+extern const struct gkv__schedule gkv__schedule_stream;
 
 enum { BUDGET, STEP, WARM, RECENT, PLACE, KEYS, REFINE };
 enum { AUTO, TRUE, COMMON, CHUNK };
@@ -34,8 +34,6 @@ static const struct gkv__param params[] = {
                  "each that is kept; 0: none", 0, 64 },
     { .name = NULL },
 };
-
-enum { SINKS = 4 };             /* first tokens, that attention rests on (StreamingLLM) */
 
 struct stream {
     const struct gkv__first *f;
@@ -77,7 +75,7 @@ static void sizes(struct stream *s, const struct gkv__first *f, size_t chunk)
     s->f = f;
     s->key_type = gkv__quant_named(key_types[(int)p[KEYS]]);
     *b = (struct gkv__bounded){
-        .m = f->m, .n_layer = f->il, .kv = f->kv, .id = f->id, .sinks = SINKS,
+        .m = f->m, .n_layer = f->il, .kv = f->kv, .id = f->id, .sinks = GKV__SINKS,
         .budget = (size_t)p[BUDGET], .recent = (size_t)p[RECENT], .warm = (size_t)p[WARM],
         .n_q = gkv__least(gkv__least(f->n_tail ? f->n_tail : 1, question), f->n),
     };
@@ -105,7 +103,7 @@ static uint64_t bytes(const struct gkv__first *f, uint32_t chunk, unsigned n_thr
     uint64_t first, again;
 
     if (n_again(f) == f->n)
-        return gkv__schedule_layer.bytes(f, chunk, n_threads);
+        return gkv__refine_bytes(f, f->n, chunk, n_threads);
     sizes(&s, f, chunk);
     first = gkv__plus(gkv__bounded_bytes(&s.b, f->n), gkv__times(f->n, key_row(&s)));
     again = n_again(f) ? gkv__refine_bytes(f, n_again(f), chunk, n_threads) : 0;
@@ -114,9 +112,9 @@ static uint64_t bytes(const struct gkv__first *f, uint32_t chunk, unsigned n_thr
 
 static gkv_status check(const struct stream *s, gkv_error *err)
 {
-    if (s->b.recent + SINKS >= s->b.budget)
+    if (s->b.recent + GKV__SINKS >= s->b.budget)
         return gkv__fail(err, GKV_INVALID, "recent=%zu: at most %zu with budget=%zu", s->b.recent,
-                         s->b.budget - SINKS - 1, s->b.budget);
+                         s->b.budget - GKV__SINKS - 1, s->b.budget);
     if (kv_width(s) % s->key_type->block)
         return gkv__fail(err, GKV_INVALID, "keys=%s needs rows of a multiple of %u, they are %zu",
                          s->key_type->name, s->key_type->block, kv_width(s));
@@ -261,7 +259,7 @@ static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error
     sizes(&s, f, e->chunk);
     GKV__TRY(check(&s, err));
     if (n_again(f) == f->n)
-        return gkv__schedule_layer.run(e, f, err);
+        return gkv__refine(e, f, n_again(f), err);
     status = begin(&s, e, err);
     e->span = span_of(&s);
     if (status == GKV_OK)

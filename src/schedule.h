@@ -13,6 +13,8 @@
 #include "src/kv.h"
 #include "src/param.h"
 
+enum { GKV__SINKS = 4 };        /* first tokens, that attention rests on (StreamingLLM) */
+
 /* Whose query scores the keys (GemFilter, appendix E.2, tries others than the last). */
 enum gkv__row { GKV__ROW_LAST, GKV__ROW_MIDDLE, GKV__ROW_LARGEST };
 
