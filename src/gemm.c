@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * gemm.c - see gemm.h.
  *
- * A work item is NC outputs by MC rows.  It walks K in steps whose weights, packed, lie in the second-
+ * A work item is some 48 outputs by MC rows.  It walks K in steps whose weights, packed, lie in the second-
  * level cache; each step packs its weights, then runs over its rows.  A weight is thus unpacked once
  * per MC rows, which costs a few percent of the arithmetic, and no unpacked copy of the model
  * ever exists.  Steps are long because each adds to all outputs, whose rows lie so far apart that
@@ -14,7 +14,7 @@
 #include "src/thread.h"
 
 enum {
-    NC = 96,            /* a multiple of every level's nr                                    */
+    COLS = 48,          /* outputs per work item, or as many more as a level's nr wants      */
     MC = 1024,          /* rows per work item                                                */
     PACKED = 256 << 10, /* bytes of packed weights at most                                   */
     BLOCK = 256,        /* steps of K are multiples of it, and it of every format's block    */
@@ -29,10 +29,20 @@ static inline size_t min(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Of K, when each unit of it takes so many bytes of an output. */
-static size_t step_of(size_t bytes, size_t unit)
+static size_t items(size_t n, size_t each)
 {
-    size_t k = PACKED * unit / (NC * bytes) / BLOCK * BLOCK;
+    return (n + each - 1) / each;
+}
+
+static size_t cols_of(size_t nr)
+{
+    return items(COLS, nr) * nr;
+}
+
+/* Of K, when each unit of it takes so many bytes of an output. */
+static size_t step_of(size_t cols, size_t bytes, size_t unit)
+{
+    size_t k = PACKED * unit / (cols * bytes) / BLOCK * BLOCK;
 
     return k ? k : BLOCK;
 }
@@ -48,7 +58,8 @@ static void begin_own(struct gkv__job *j)
     j->mul = mul;
     j->prepare = mul->prepare;
     j->x_bytes = j->w->n_in / mul->unit * mul->x_bytes;
-    j->step = step_of(mul->w_bytes, mul->unit);
+    j->nc = cols_of(mul->nr);
+    j->step = step_of(j->nc, mul->w_bytes, mul->unit);
 }
 
 static bool multiply_own(const struct gkv__job *j, const struct gkv__item *it, void *scratch,
@@ -178,13 +189,18 @@ uint64_t gkv__gemm_scratch(const struct gkv__gemm *g, const struct gkv__simd *si
                            const struct gkv__shape *s)
 {
     const uint64_t theirs = g->scratch ? g->scratch(s) : 0;
-    uint64_t most = sizeof(float) * (NC + simd->nr) * step_of(sizeof(float), 1);
+    const size_t cols = cols_of(simd->nr);
+    uint64_t most = sizeof(float) * (cols + simd->nr) * step_of(cols, sizeof(float), 1);
 
     for (size_t t = 0; t < GKV__N_TYPES; t++) {
         const struct gkv__product *mul = &simd->product[t];
-        uint64_t bytes = mul->form ? (uint64_t)NC * mul->w_bytes / mul->unit *
-                                     step_of(mul->w_bytes, mul->unit) : 0;
-        most = bytes > most ? bytes : most;
+        if (mul->form) {
+            const size_t n = cols_of(mul->nr);
+            const uint64_t bytes = (uint64_t)n * mul->w_bytes / mul->unit *
+                                   step_of(n, mul->w_bytes, mul->unit);
+
+            most = bytes > most ? bytes : most;
+        }
     }
     return theirs > most ? theirs : most;
 }
@@ -200,22 +216,17 @@ size_t gkv__gemm_form(size_t n_in)
 static void instead(const struct gkv__job *j, const struct gkv__item *whole, void *scratch,
                     unsigned thread)
 {
-    const size_t step = step_of(sizeof(float), 1);
+    const size_t cols = cols_of(j->e->simd->nr), step = step_of(cols, sizeof(float), 1);
     struct gkv__item it = *whole;
 
-    for (size_t i = 0; i < whole->n; i += NC)
+    for (size_t i = 0; i < whole->n; i += cols)
         for (size_t k = 0; k < whole->k; k += step) {
             it.col = whole->col + i;
-            it.n = min(NC, whole->n - i);
+            it.n = min(cols, whole->n - i);
             it.k0 = whole->k0 + k;
             it.k = min(step, whole->k - k);
             multiply_own(j, &it, scratch, thread);
         }
-}
-
-static size_t items(size_t n, size_t each)
-{
-    return (n + each - 1) / each;
 }
 
 static void block_item(void *arg, size_t i, unsigned thread)
@@ -275,10 +286,11 @@ void gkv__gemm(struct gkv__exec *e, float *y, struct gkv__rows *x, const struct 
                bool add)
 {
     const struct gkv__gemm *g = e->gemm;
+    const size_t cols = g->nc ? g->nc : cols_of(e->simd->nr);
     struct gkv__job j = {
         .e = e, .y = y, .x = x, .w = w, .add = add, .few = x->n < FEW,
-        .nc = g->nc ? g->nc : NC, .mc = g->mc ? g->mc : MC,
-        .step = g->step ? g->step : step_of(sizeof(float), 1),
+        .nc = cols, .mc = g->mc ? g->mc : MC,
+        .step = g->step ? g->step : step_of(cols, sizeof(float), 1),
     };
 
     if (g->begin)

@@ -8,45 +8,70 @@
 
 enum { BNR = BNV * VW };
 
+INLINE vh bf16_of(vu u)
+{
+    const vu nan = (vu)((u & 0x7fffffff) > 0x7f800000);
+    const vu near = u + 0x7fff + (u >> 16 & 1);
+
+    return __builtin_convertvector((near ^ ((near ^ (u | 0x400000)) & nan)) >> 16, vh);
+}
+
 static void FN(prepare_bf16)(void *to, const float *x, size_t n)
 {
     uint16_t *p = to;
+    size_t i = 0;
+    vu u = { 0 };
+    vh h;
 
-    for (size_t i = 0; i < n; i++) {
-        uint32_t u;
-
+    for (; i + VW <= n; i += VW) {
         memcpy(&u, x + i, sizeof u);
-        u = (u & 0x7fffffff) > 0x7f800000 ? u | 0x400000 : u + 0x7fff + (u >> 16 & 1);
-        p[i] = (uint16_t)(u >> 16);
+        h = bf16_of(u);
+        memcpy(p + i, &h, sizeof h);
     }
+    memcpy(&u, x + i, (n - i) * sizeof *x);
+    h = bf16_of(u);
+    memcpy(p + i, &h, (n - i) * sizeof *p);
 }
 
-/* panel[k / 2][BNR][2] */
+/* Of 16 rows, those from `rows` on zeros, a cache line or a pair. */
+INLINE void pack_lines(uint8_t *to, const uint8_t *w, size_t stride, size_t rows, size_t bytes)
+{
+    const size_t part = bytes < 32 ? bytes : 32;
+
+    for (size_t at = 0; at < bytes; at += 32)
+        for (size_t g = 0; g < 16; g += 8) {
+            v8i r[8];
+
+UNROLL
+            for (size_t x = 0; x < 8; x++) {
+                r[x] = (v8i){ 0 };
+                if (g + x < rows)
+                    memcpy(&r[x], w + (g + x) * stride + at, part);
+            }
+            transpose8(r);
+UNROLL
+            for (size_t x = 0; x < part / 4; x++)
+                *(v8iu *)(void *)(to + (at / 4 + x) * 4 * BNR + 4 * g) = r[x];
+        }
+}
+
+/* panel[k / 2][BNR][2].  Rows lie in as many pages, and of many at once each line comes late;
+ * with fewer than 16, lines of the panel are written in parts. */
 static void FN(pack_bf16)(void *panel, const void *w, size_t stride, size_t n, size_t k)
 {
-    for (size_t j = 0; j < BNR; j += 8) {
+    for (size_t j = 0; j < BNR; j += 16) {
+        const uint8_t *from = (const uint8_t *)w + j * stride;
+        const size_t rows = j < n ? n - j : 0;
         uint8_t *to = (uint8_t *)panel + 4 * j;
         size_t i = 0;
 
-        for (; i + 16 <= k; i += 16) {
-            v8i r[8];
-
-            for (size_t x = 0; x < 8; x++) {
-                r[x] = (v8i){ 0 };
-                if (j + x < n)
-                    memcpy(&r[x], (const uint8_t *)w + (j + x) * stride + 2 * i, sizeof r[x]);
-            }
-            transpose8(r);
-            for (size_t x = 0; x < 8; x++)
-                *(v8iu *)(void *)(to + (i / 2 + x) * 4 * BNR) = r[x];
-        }
-        for (; i < k; i += 2)
-            for (size_t x = 0; x < 8; x++) {
-                int32_t pair = 0;
-                if (j + x < n)
-                    memcpy(&pair, (const uint8_t *)w + (j + x) * stride + 2 * i, sizeof pair);
-                memcpy(to + i / 2 * 4 * BNR + 4 * x, &pair, sizeof pair);
-            }
+        for (; i + 32 <= k; i += 32, from += 64, to += 16 * 4 * BNR)
+            if (rows >= 16)
+                pack_lines(to, from, stride, 16, 64);
+            else
+                pack_lines(to, from, stride, rows, 64);
+        for (; i < k; i += 2, from += 4, to += 4 * BNR)
+            pack_lines(to, from, stride, rows, 4);
     }
 }
 

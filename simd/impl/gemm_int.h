@@ -39,27 +39,57 @@
 
 /* ---- activations ------------------------------------------------------------------------- */
 
-/* Round 32 floats to integers of at most max; returns the scale. */
-INLINE float round32(const float *x, float max, int32_t q[32])
+INLINE v8f splat8(float x)
 {
-    const vf magic = splat(12582912.0f);        /* 1.5 * 2^23: adding it rounds to even */
-    vf top = splat(0), inv;
-    float lane[VW], most = 0;
+    return x - (v8f){ 0 };
+}
 
-    for (int i = 0; i < 32; i += VW) {
-        vf v = load(x + i);
-        top = vmax((vf)((vi)v & 0x7fffffff), top);
+/* The largest lane, of what is not negative: then floats are in the order of their bits. */
+INLINE int32_t top8(v8i v)
+{
+#ifdef __aarch64__
+    const union ints a = { v };
+
+    return vmaxvq_s32(vmaxq_s32(a.half[0], a.half[1]));
+#else
+    __m128i a = _mm_max_epi32(_mm256_castsi256_si128((__m256i)v), _mm256_extracti128_si256((__m256i)v, 1));
+
+    a = _mm_max_epi32(a, _mm_shuffle_epi32(a, 0x4e));
+    return _mm_cvtsi128_si32(_mm_max_epi32(a, _mm_shuffle_epi32(a, 0xb1)));
+#endif
+}
+
+INLINE v8i max8(v8i a, v8i b)
+{
+    const v8i more = a > b;
+
+    return (a & more) | (b & ~more);
+}
+
+/* Round 32 floats to integers of at most max; returns the scale. */
+INLINE float round32(const float *x, float max, v8i q[4])
+{
+    const v8f magic = splat8(12582912.0f);      /* 1.5 * 2^23: adding it rounds to even */
+    v8f v[4], inv;
+    v8i top = { 0 };
+    int32_t bits;
+    float most;
+
+UNROLL
+    for (int i = 0; i < 4; i++) {
+        memcpy(&v[i], x + 8 * i, sizeof v[i]);
+        top = max8((v8i)v[i] & 0x7fffffff, top);
     }
-    store(lane, top);
-    for (int i = 0; i < VW; i++)
-        most = lane[i] > most ? lane[i] : most;
-    inv = splat(most > 0x1p-120f ? max / most : 0);     /* smaller ones have no inverse */
-    for (int i = 0; i < 32; i += VW) {
-        vi v = (vi)(load(x + i) * inv + magic) - (vi)magic;
-        memcpy(q + i, &v, sizeof v);
-    }
+    bits = top8(top);
+    memcpy(&most, &bits, sizeof most);
+    inv = splat8(most > 0x1p-120f ? max / most : 0);    /* smaller ones have no inverse */
+UNROLL
+    for (int i = 0; i < 4; i++)
+        q[i] = (v8i)(v[i] * inv + magic) - (v8i)magic;
     return most > 0x1p-120f ? most / max : 0;
 }
+
+typedef int16_t v8s __attribute__((vector_size(16)));
 
 INLINE void prepare_i8(void *to, const float *x, size_t n, int off, int halves)
 {
@@ -67,16 +97,24 @@ INLINE void prepare_i8(void *to, const float *x, size_t n, int off, int halves)
     struct FN(i8h) *ph = to;
 
     for (size_t i = 0; i < n; i += 32, p++, ph++) {
-        int32_t q[32], a[2] = { 0 }, b[2] = { 0 };
-        float s = round32(x + i, 127, q);
+        int32_t a[2], b[2];
+        v8i q[4];
+        const float s = round32(x + i, 127, q);
 
-        for (int h = 0; h < 2; h++)
-            for (int j = 16 * h; j < 16 * h + 16; j += 4) {
-                a[h] += q[j] + q[j + 1];
-                b[h] += q[j + 2] + q[j + 3];
-            }
-        for (int j = 0; j < 32; j++)
-            (halves ? ph->q : p->q)[j] = (int8_t)q[j];
+UNROLL
+        for (int h = 0; h < 2; h++) {
+            const v8i sum = q[2 * h] + q[2 * h + 1];
+            const v8i pair = sum + __builtin_shufflevector(sum, sum, 4, 5, 6, 7, 0, 1, 2, 3);
+
+            a[h] = pair[0] + pair[1];
+            b[h] = pair[2] + pair[3];
+        }
+UNROLL
+        for (int j = 0; j < 4; j++) {
+            const v8b bytes = __builtin_convertvector(q[j], v8b);
+
+            memcpy((halves ? ph->q : p->q) + 8 * j, &bytes, sizeof bytes);
+        }
         if (halves) {
             ph->s = s;
             for (int h = 0; h < 2; h++) {
@@ -235,11 +273,6 @@ INLINE float sum8(v8f v)
 
 typedef v8f v8fu __attribute__((aligned(4), may_alias));
 typedef void FN(scales_fn)(const void *row, v8f d[2], v8f m[2]);
-
-INLINE v8f splat8(float x)
-{
-    return x - (v8f){ 0 };
-}
 
 enum { HALVES = 1, PAIRED };
 
@@ -530,11 +563,15 @@ INLINE void prepare_i16(void *to, const float *x, size_t n)
     struct FN(i16) *p = to;
 
     for (size_t i = 0; i < n; i += 32, p++) {
-        int32_t q[32];
+        v8i q[4];
 
         p->s = round32(x + i, 32767, q);
-        for (int j = 0; j < 32; j++)
-            p->q[j] = (int16_t)q[j];
+UNROLL
+        for (int j = 0; j < 4; j++) {
+            const v8s shorts = __builtin_convertvector(q[j], v8s);
+
+            memcpy(p->q + 8 * j, &shorts, sizeof shorts);
+        }
     }
 }
 

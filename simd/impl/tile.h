@@ -51,15 +51,19 @@ INLINE void transpose8(v8i r[8])
 #else
     v8i a[8], b[8];
 
+UNROLL
     for (int i = 0; i < 8; i += 2) {
         a[i] = __builtin_shufflevector(r[i], r[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
         a[i + 1] = __builtin_shufflevector(r[i], r[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
     }
+UNROLL
     for (int i = 0; i < 8; i += 4)
+UNROLL
         for (int j = 0; j < 2; j++) {
             b[i + j] = __builtin_shufflevector(a[i + j], a[i + j + 2], 0, 1, 8, 9, 4, 5, 12, 13);
             b[i + j + 2] = __builtin_shufflevector(a[i + j], a[i + j + 2], 2, 3, 10, 11, 6, 7, 14, 15);
         }
+UNROLL
     for (int i = 0; i < 4; i++) {
         r[i] = __builtin_shufflevector(b[i], b[i + 4], 0, 1, 2, 3, 8, 9, 10, 11);
         r[i + 4] = __builtin_shufflevector(b[i], b[i + 4], 4, 5, 6, 7, 12, 13, 14, 15);
