@@ -38,7 +38,7 @@ int main(void)
         { "Mistral-Nemo",   "llama", 40, 5120, 14336, 131072, 19, 19, "paper", "FastKV" },
         { "Llama-2-13B",    "llama", 40, 5120, 13824,  32000, 18, 19, "rule",  "rule" },
         { "Ministral-8B",   "llama", 36, 4096, 12288, 131072, 17, 17, "paper", "paper" },
-        { "Phi-3.5-mini",   "phi3",  32, 3072,  8192,  32064, 19, 15, "paper", "rule" },
+        { "Phi-3.5-mini",   "phi3",  32, 3072,  8192,  32064, 19, 19, "paper", "filter" },
         { "Qwen2.5-7B",     "qwen2", 28, 3584, 18944, 152064, 14, 14, "paper", "paper" },
         { "Qwen2.5-0.5B",   "qwen2", 24,  896,  4864, 151936, 11, 11, "rule",  "rule" },
         { "Llama-3.2-1B",   "llama", 16, 2048,  8192, 128256,  7,  7, "rule",  "rule" },
@@ -73,8 +73,8 @@ int main(void)
     gkv_model_close(m);
 
     m = open_model("data/gemkv-mini-q8_0.gguf");
-    ok(m && m->filter_layer == 6 && !strcmp(m->filter_layer_source, "file"),
-       "the bundled model says layer 6");
+    ok(m && m->filter_layer == 6 && !strcmp(m->filter_layer_source, "file") && m->tsp_layer == 6,
+       "the bundled model says layer 6, and nothing of the other");
     if (m) {
         struct gkv__layer_weights *own = m->layer;
 
