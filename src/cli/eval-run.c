@@ -39,7 +39,9 @@ void eval_option(struct eval *e, const struct args *a, int id)
     case EVAL_CONTEXT:    o->max_context = args_uint(a, 1, UINT32_MAX); break;
     case EVAL_CPU:        e->cpu = a->value; break;
     case EVAL_CSV:        e->csv = true; break;
+    case EVAL_DEVICE:     o->device = a->value; break;
     case EVAL_GEMM:       o->gemm = args_choice(a); break;
+    case EVAL_GPU_MEMORY: o->gpu_memory = args_size(a); break;
     case EVAL_JSON:       e->json = true; break;
     case EVAL_KEEP:       run_parse_keep(a, o); break;
     case EVAL_KEEP_FIRST: o->keep_first = (uint32_t)args_uint(a, 0, UINT32_MAX - 1); break;
@@ -336,6 +338,7 @@ static uint64_t run_number(const struct eval *e, const struct row *row)
 
     gkv_model_describe(e->model, &m);
     h = mix_uint(h, o->layer < 0 ? m.filter_layer : (uint64_t)o->layer);
+    h = mix_uint(h, o->layer < 0 ? m.tsp_layer : (uint64_t)o->layer);
     h = mix_uint(h, o->keep_percent > 0 ? (uint64_t)((double)o->keep_percent * 1e6) : o->keep);
     h = mix_uint(h, o->keep_percent > 0);
     h = mix_uint(h, o->keep_first);
@@ -344,6 +347,7 @@ static uint64_t run_number(const struct eval *e, const struct row *row)
     h = mix_string(h, o->schedule);
     h = mix_string(h, o->kv_type);
     h = mix_string(h, o->gemm);
+    h = mix_string(h, o->device);
     h = mix_string(h, o->chat_template);
     h = mix_string(h, row->context);
     h = mix_string(h, row->question);

@@ -65,8 +65,8 @@ struct eval {
 
 /* Option rows of all tasks that ask, and the ids that they use. */
 enum {
-    EVAL_CHUNK = 100, EVAL_CONTEXT, EVAL_CPU, EVAL_CSV, EVAL_GEMM, EVAL_JSON, EVAL_KEEP,
-    EVAL_KEEP_FIRST, EVAL_KEEP_LAST, EVAL_KV_TYPE, EVAL_LAYER, EVAL_MAX_TOKENS, EVAL_MEMORY,
+    EVAL_CHUNK = 100, EVAL_CONTEXT, EVAL_CPU, EVAL_CSV, EVAL_DEVICE, EVAL_GEMM, EVAL_GPU_MEMORY,
+    EVAL_JSON, EVAL_KEEP, EVAL_KEEP_FIRST, EVAL_KEEP_LAST, EVAL_KV_TYPE, EVAL_LAYER, EVAL_MAX_TOKENS, EVAL_MEMORY,
     EVAL_METHOD, EVAL_METRIC, EVAL_MODEL, EVAL_OUT, EVAL_PLOT, EVAL_QUIET, EVAL_ROWS,
     EVAL_SCHEDULE, EVAL_SEED, EVAL_TEMPLATE, EVAL_THREADS, EVAL_TTY
 };
@@ -90,6 +90,9 @@ enum {
     { EVAL_MAX_TOKENS, 'n', "max-tokens", "N", "the task's", "longest answer" }, \
     { EVAL_TEMPLATE, 0, "template", "NAME", "the model's", "chat template" }, \
     { EVAL_THREADS, 't', "threads", "N", "one per physical core", "threads" }, \
+    { EVAL_DEVICE, 0, "device", "auto|cpu|cuda[:N]", "auto: a CUDA device if there is one, else cpu", \
+      "where the second pass and the answer are computed" }, \
+    { EVAL_GPU_MEMORY, 0, "gpu-memory", "SIZE", "what is free there", "memory of the device to use" }, \
     { EVAL_CPU, 0, "cpu", "LEVEL", "$GEMKV_CPU, else the best", \
       "cap the instruction sets used" }, \
     { EVAL_GEMM, 0, "gemm", "own|exact|openblas|onednn", "own", "who multiplies matrices" }, \

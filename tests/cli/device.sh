@@ -65,6 +65,15 @@ GEMKV_NULL_FAIL=step:3 ask --device null --json | sed 's/.*\("warning": "[^"]*"\
 GEMKV_NULL_SLEEP=400 timeout 8 gemkv ask -q -f text -k 3 --device null question 2>err
 echo "[$?] refused while uploading"
 
+# questions of an evaluation
+echo '{"context": "The pass key is 48213.", "question": "What is the pass key?", "answers": ["48213"]}' >rows
+for d in cpu null; do
+    gemkv eval qa --data rows --method full -n 4 --device $d --out $d.jsonl -q >/dev/null
+    sed 's/.*"answer": \("[^"]*"\).*/\1/' $d.jsonl >$d.answer
+done
+cmp cpu.answer null.answer && echo "eval: the same answer"
+gemkv eval qa --data rows --method full --device nil -q; echo "[$?] eval, nil"
+
 # whoever only selects needs none
 gemkv select --device null -f text -k 200 "What is the pass key?" --json | device
 gemkv info --devices | sed "s|$plugins|...|"
