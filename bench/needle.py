@@ -37,6 +37,7 @@ p.add_argument("-v", action="store_true", help="a line per question")
 p.add_argument("way", nargs="+")
 a = p.parse_args()
 
+
 def normal(s):
     s = re.sub(r"[^\w\s]", "", s.lower())
     return " ".join(w for w in s.split() if w not in ("a", "an", "the"))
@@ -102,8 +103,9 @@ for group in from_rows() if a.rows else from_novels():
             s[3] = max(s[3], r["memory"]["peak"])
             s[4] += r["tokens"]["prompt"]
             if a.v:
-                print("# %d tokens, answer at byte %d, %s: %s %s %r" % (r["tokens"]["prompt"], spans[0][0], way, right,
-                                                                held, r.get("answer")), flush=True)
+                where = "byte %d" % spans[0][0] if spans else "no one place"
+                print("# %d tokens, answer at %s, %s: %s %s %r" % (r["tokens"]["prompt"], where, way, right, held,
+                                                                   r.get("answer")), flush=True)
     n = len(group)
     for way, s in sums.items():
         print("%8d  %-44s %4d/%-3d %4d/%-3d %9.1f %9.0f" % (s[4] / n, way, s[0], n, s[1], n, s[2] / n, s[3] / 1e6),

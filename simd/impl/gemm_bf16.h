@@ -8,6 +8,7 @@
 
 enum { BNR = BNV * VW };
 
+/* Of the bits of floats: to nearest, ties to even; a NaN stays one. */
 INLINE vh bf16_of(vu u)
 {
     const vu nan = (vu)((u & 0x7fffffff) > 0x7f800000);

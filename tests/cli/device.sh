@@ -67,12 +67,16 @@ echo "[$?] refused while uploading"
 
 # questions of an evaluation
 echo '{"context": "The pass key is 48213.", "question": "What is the pass key?", "answers": ["48213"]}' >rows
+one() { gemkv eval qa --data rows --method full -n 4 "$@" >/dev/null; }
 for d in cpu null; do
-    gemkv eval qa --data rows --method full -n 4 --device $d --out $d.jsonl -q >/dev/null
+    one -q --device $d --out $d.jsonl
     sed 's/.*"answer": \("[^"]*"\).*/\1/' $d.jsonl >$d.answer
 done
 cmp cpu.answer null.answer && echo "eval: the same answer"
-gemkv eval qa --data rows --method full --device nil -q; echo "[$?] eval, nil"
+one -q --device null --out cpu.jsonl; echo "[$?] eval, an answer kept that the CPU gave"
+GEMKV_NULL_FAIL=open one --device null; echo "[$?] eval, no device"
+one --device null --gpu-memory 1K; echo "[$?] eval, no room there"
+one -q --device nil; echo "[$?] eval, nil"
 
 # whoever only selects needs none
 gemkv select --device null -f text -k 200 "What is the pass key?" --json | device
