@@ -14,7 +14,8 @@
 #include "src/thread.h"
 
 enum {
-    COLS = 48,          /* outputs per work item, or as many more as a level's nr wants      */
+    COLS = 48,          /* outputs per work item, or as many more as a level's nr wants: few
+                           enough that a panel of bf16 holds K = 2048 whole                  */
     MC = 1024,          /* rows per work item                                                */
     PACKED = 256 << 10, /* bytes of packed weights at most                                   */
     BLOCK = 256,        /* steps of K are multiples of it, and it of every format's block    */
@@ -302,7 +303,7 @@ void gkv__gemm(struct gkv__exec *e, float *y, struct gkv__rows *x, const struct 
     if (j.few) {
         /* Two items per thread: a stream of weights from memory is slow to start. */
         j.nc = min(ITEM, items(w->n_out, 2 * (size_t)e->n_threads * UNIT) * UNIT);
-        gkv__for(e->n_threads, items(w->n_out, j.nc), few_item, &j);
+        gkv__for_parts(e->n_threads, items(w->n_out, j.nc), few_item, &j);
     } else {
         if (j.step < w->n_in)           /* steps of one size, or nearly */
             j.step = items(items(w->n_in, items(w->n_in, j.step)), BLOCK) * BLOCK;

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -26,6 +27,35 @@ void gkv__for(unsigned n_threads, size_t n, void (*fn)(void *arg, size_t i, unsi
     (void)n_threads;
     for (size_t i = 0; i < n; i++)
         fn(arg, i, 0);
+}
+
+enum { PARTS = 64, LINE = 64 };
+
+void gkv__for_parts(unsigned n_threads, size_t n, void (*fn)(void *arg, size_t i, unsigned thread),
+                    void *arg)
+{
+#ifdef _OPENMP
+    const size_t n_parts = n_threads < PARTS ? n_threads : PARTS;
+    struct { _Alignas(LINE) atomic_size_t next; } part[PARTS];
+
+    if (n_threads > 1 && n > 1) {
+        for (size_t p = 0; p < n_parts; p++)
+            atomic_init(&part[p].next, n * p / n_parts);
+#pragma omp parallel num_threads(n_threads)
+        {
+            const unsigned thread = (unsigned)omp_get_thread_num();
+
+            for (size_t k = 0; k < n_parts; k++) {
+                const size_t p = (thread + k) % n_parts, end = n * (p + 1) / n_parts;
+
+                for (size_t i; (i = atomic_fetch_add(&part[p].next, 1)) < end; )
+                    fn(arg, i, thread);
+            }
+        }
+        return;
+    }
+#endif
+    gkv__for(1, n, fn, arg);
 }
 
 struct gkv__task {

@@ -12,6 +12,11 @@
 void gkv__for(unsigned n_threads, size_t n, void (*fn)(void *arg, size_t i, unsigned thread),
               void *arg);
 
+/* The same, for work that reads memory from end to end: every thread goes through a part of its
+ * own, in order, and then helps with the others'. */
+void gkv__for_parts(unsigned n_threads, size_t n, void (*fn)(void *arg, size_t i, unsigned thread),
+                    void *arg);
+
 /* One thread beside those: what waits for something else than this processor. */
 struct gkv__task;
 struct gkv__task *gkv__task_start(void (*fn)(void *arg), void *arg);    /* NULL: refused     */
