@@ -239,11 +239,11 @@ INLINE v32 look_up(v16 table, v32 x)
 #endif
 }
 
-INLINE v32 iq4(const uint8_t q[16])
+INLINE v32 iq4_values(v32 nibbles)
 {
     typedef int8_t v16i __attribute__((vector_size(16)));
 
-    return look_up((v16)(v16i){ GKV__IQ4_VALUES } ^ 128, nibbles(q));
+    return look_up((v16)(v16i){ GKV__IQ4_VALUES } ^ 128, nibbles);
 }
 
 INLINE v32 bytes_iq4_nl(const void *row, size_t i, float d[2], float m[2])
@@ -252,7 +252,7 @@ INLINE v32 bytes_iq4_nl(const void *row, size_t i, float d[2], float m[2])
 
     same(d, half(b->d));
     same(m, 0);
-    return iq4(b->q);
+    return iq4_values(nibbles(b->q));
 }
 
 INLINE v32 bytes_iq4_xs(const void *row, size_t i, float d[2], float m[2])
@@ -263,5 +263,5 @@ INLINE v32 bytes_iq4_xs(const void *row, size_t i, float d[2], float m[2])
 
     same(d, half(b->d) * (float)((low | high << 4) - 32));
     same(m, 0);
-    return iq4(b->q + 16 * s);
+    return iq4_values(nibbles(b->q + 16 * s));
 }

@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * wide.h - for products of one row with vectors of 64 bytes (x86): 256 weights as four of them.
+ * wide.h - for products of one row with vectors of 64 bytes (x86): 256 weights in a few of them.  HOW_FORMAT,
+ * at the end, says which way a format goes.
+ *
+ * Apart: four vectors,
  *
  *     void wide_FORMAT(const void *row, vi u[4])
  *
- * gives what bytes_FORMAT does, in an order in which it takes few instructions: order_FORMAT[i] says
- * which sixteen of the 256 weights quarter i % 4 of vector i / 4 has.  SUMS_FORMAT: 2 when u[0] and
- * u[1], u[2] and u[3] have the same scales lane by lane, so that their products are summed as
- * integers, else 4. */
+ * gives what bytes_FORMAT does, in an order in which it takes few instructions: order[i] says which
+ * sixteen of the 256 weights quarter i % 4 of vector i / 4 has.  sums: 2 when u[0] and u[1], u[2] and
+ * u[3] have the same scales lane by lane, so that their products are summed as integers, else 4.
+ *
+ * As they lie: blocks of 18 and 34 bytes.  Eight of them, 144 or 272 bytes, are two or four vectors and
+ * a quarter.  Where they have their scales the activations are 0; as two blocks are a multiple of four
+ * bytes, no lane has weights of both, so that one vector of scales, lane by lane, does for all.  The
+ * quarters that two rows leave over share a vector of 32 bytes. */
 
 static const uint8_t
     order_whole[16]   = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 },
@@ -14,28 +21,17 @@ static const uint8_t
     order_nibbles[16] = { 0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15 },
     order_crumbs[16]  = { 0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15 };
 
-#define WIDE(name, how, n) \
-    static const uint8_t *const order_##name = order_##how; \
-    enum { SUMS_##name = n }
-WIDE(q8_0, whole, 4);
-WIDE(q4_0, blocks, 2);
-WIDE(q4_1, blocks, 2);
-WIDE(q5_0, blocks, 2);
-WIDE(q5_1, blocks, 2);
-WIDE(q2_k, crumbs, 4);
-WIDE(q3_k, crumbs, 4);
-WIDE(q4_k, nibbles, 4);
-WIDE(q5_k, nibbles, 4);
-WIDE(q6_k, whole, 4);
-WIDE(iq4_nl, blocks, 2);
-WIDE(iq4_xs, blocks, 2);
-#undef WIDE
-
 typedef uint16_t v32h __attribute__((vector_size(64)));
 typedef uint8_t  v64 __attribute__((vector_size(64)));
 
 INLINE vi masked(vi x, int mask) { return (vi)((v64)x & (uint8_t)mask); }
 INLINE vi right64(vi x, int bits) { return (vi)((v32h)x >> bits); }
+
+/* x | more & mask, in one instruction. */
+INLINE vi with(vi x, __m512i more, int mask)
+{
+    return (vi)_mm512_ternarylogic_epi32((__m512i)x, more, _mm512_set1_epi8((char)mask), 0xf8);
+}
 
 /* Sixteen bytes of each of four blocks: loads that leave what is there, and no shuffles. */
 INLINE vi quarters(const uint8_t *p, size_t apart)
@@ -45,13 +41,6 @@ INLINE vi quarters(const uint8_t *p, size_t apart)
     x = _mm512_mask_broadcast_i32x4(x, 0x00f0, _mm_loadu_si128((const void *)(p + apart)));
     x = _mm512_mask_broadcast_i32x4(x, 0x0f00, _mm_loadu_si128((const void *)(p + 2 * apart)));
     return (vi)_mm512_mask_broadcast_i32x4(x, 0xf000, _mm_loadu_si128((const void *)(p + 3 * apart)));
-}
-
-INLINE vi halves64(const uint8_t *p, size_t apart)
-{
-    const __m512i x = _mm512_castsi256_si512(_mm256_loadu_si256((const void *)p));
-
-    return (vi)_mm512_mask_broadcast_i64x4(x, 0xf0, _mm256_loadu_si256((const void *)(p + apart)));
 }
 
 /* 32 bytes, in both halves. */
@@ -81,15 +70,6 @@ INLINE void two_nibbles(vi u[2], vi x)
 }
 
 /* ---- blocks of 32 ----------------------------------------------------------------------- */
-
-INLINE void wide_q8_0(const void *row, vi u[4])
-{
-    const struct gkv__block_q8_0 *b = row;
-
-#pragma GCC unroll 4
-    for (size_t i = 0; i < 4; i++)
-        u[i] = (vi)((v64)halves64((const uint8_t *)b[2 * i].q, sizeof *b) ^ 128);
-}
 
 #define WIDE_NIBBLES(name, more)                                                            \
     INLINE void wide_##name(const void *row, vi u[4])                                       \
@@ -122,11 +102,9 @@ INLINE void values_of(vi u[2])
         u[i] = (vi)_mm512_shuffle_epi8(table, (__m512i)u[i]);
 }
 
-WIDE_NIBBLES(q4_0, )
 WIDE_NIBBLES(q4_1, )
 WIDE_NIBBLES(q5_0, add_fifths(u + i, b->h, sizeof *b))
 WIDE_NIBBLES(q5_1, add_fifths(u + i, b->h, sizeof *b))
-WIDE_NIBBLES(iq4_nl, values_of(u + i))
 
 /* ---- blocks of 256 ---------------------------------------------------------------------- */
 
@@ -195,9 +173,68 @@ INLINE void wide_q6_k(const void *row, vi u[4])
         const __m512i h = (__m512i)twice(b->h + 16 * i);
 
         two_nibbles(u + i, load_i(b->q + 32 * i));
-        u[i] |= masked((vi)_mm512_sllv_epi16(h, up), 48);
-        u[i + 1] |= masked((vi)_mm512_srlv_epi16(h, down), 48);
+        u[i] = with(u[i], _mm512_sllv_epi16(h, up), 48);
+        u[i + 1] = with(u[i + 1], _mm512_srlv_epi16(h, down), 48);
     }
+}
+
+/* ---- blocks as they lie ------------------------------------------------------------------- */
+
+struct lie {
+    size_t bytes, parts;                        /* of a block; values in a byte              */
+    void (*weights)(vi u[2], vi x);             /* of 64 bytes                               */
+    void (*tail)(v32 u[2], v32 x);              /* of 32                                     */
+};
+
+INLINE void lying_q8_0(vi u[2], vi x) { u[0] = (vi)((v64)x ^ 128); }
+INLINE void tail_q8_0(v32 u[2], v32 x) { u[0] = x ^ 128; }
+
+INLINE void tail_q4_0(v32 u[2], v32 x)
+{
+    u[0] = x & 15;
+    u[1] = right(x, 4) & 15;
+}
+
+INLINE void lying_iq4_nl(vi u[2], vi x)
+{
+    two_nibbles(u, x);
+    values_of(u);
+}
+
+INLINE void tail_iq4_nl(v32 u[2], v32 x)
+{
+    tail_q4_0(u, x);
+    u[0] = iq4_values(u[0]);
+    u[1] = iq4_values(u[1]);
+}
+
+/* The scales of eight blocks of so many bytes, each first in its block, from the vectors that these fill. */
+INLINE v8f heads(const vi x[4], size_t bytes)
+{
+    const short n = (short)(bytes / 2);         /* words; those of two vectors are chosen modulo 64 */
+    const __m128i four = _mm_setr_epi16(0, n, 2 * n, 3 * n, 4 * n, 5 * n, 6 * n, 7 * n);
+    const __m128i more = _mm_setr_epi16(4 * n, 5 * n, 6 * n, 7 * n, 0, 0, 0, 0);
+    __m128i h = _mm512_castsi512_si128(
+        _mm512_permutex2var_epi16((__m512i)x[0], _mm512_castsi128_si512(four), (__m512i)x[1]));
+
+    if (bytes > 18)             /* only four blocks begin in the first two vectors */
+        h = _mm_unpacklo_epi64(h, _mm512_castsi512_si128(
+            _mm512_permutex2var_epi16((__m512i)x[2], _mm512_castsi128_si512(more), (__m512i)x[3])));
+    return halves_f16((v8h)h);
+}
+
+/* Lane l: the scale of the weights in bytes 4 l .. 4 l + 3 of vector v. */
+INLINE vf spread_lying(v8f d, size_t bytes, size_t v)
+{
+    vi at;
+
+#pragma GCC unroll 16
+    for (size_t l = 0; l < VW; l++) {
+        const size_t byte = 64 * v + 4 * l;
+
+        at[l] = (int)((byte % bytes < 2 ? byte + 3 : byte) / bytes);
+    }
+    return (vf)_mm512_permutexvar_ps((__m512i)at, _mm512_castps256_ps512((__m256)d));
 }
 
 /* Lane l: the scale of what quarter l / 4 has.  d[h][i] is that of half h of group i. */
@@ -214,3 +251,20 @@ INLINE vf spread(const v8f d[2], const uint8_t quarter[4], int halves)
         at[l] = quarter[l / 4] / 2 + (halves ? quarter[l / 4] % 2 * 8 : 0);
     return (vf)_mm512_permutexvar_ps((__m512i)at, x);
 }
+
+/* ---- which way ------------------------------------------------------------------------------ */
+
+#define APART(name, how, n) .wide = wide_##name, .order = order_##how, .sums = n
+#define LYING(...)          .lie = { __VA_ARGS__ }
+#define HOW_q8_0   LYING(34, 1, lying_q8_0, tail_q8_0)
+#define HOW_q4_0   LYING(18, 2, two_nibbles, tail_q4_0)
+#define HOW_q4_1   APART(q4_1, blocks, 2)
+#define HOW_q5_0   APART(q5_0, blocks, 2)
+#define HOW_q5_1   APART(q5_1, blocks, 2)
+#define HOW_q2_k   APART(q2_k, crumbs, 4)
+#define HOW_q3_k   APART(q3_k, crumbs, 4)
+#define HOW_q4_k   APART(q4_k, nibbles, 4)
+#define HOW_q5_k   APART(q5_k, nibbles, 4)
+#define HOW_q6_k   APART(q6_k, whole, 4)
+#define HOW_iq4_nl LYING(18, 2, lying_iq4_nl, tail_iq4_nl)
+#define HOW_iq4_xs APART(iq4_xs, blocks, 2)
