@@ -110,13 +110,15 @@ static void few_ref(enum gkv__type type, float *o, float *m, float *l, const flo
 {
     const struct gkv__quant *t = gkv__quant_of(type);
     const uint8_t *kb = k, *vb = v;
+    const size_t bytes = d / t->block * t->bytes;
 
     for (size_t r = 0; r < rows; r++, o += GKV__FEW_ROW(d), q += GKV__FEW_ROW(d))
         for (size_t i = first_seen(see, r); i < last_seen(see, r, nk); i++) {
-            float s = 0, x, scale, p;
+            float s = 0, x[32], scale, p;       /* blocks of a cache are at most so long */
             for (size_t j = 0; j < d; j++) {
-                t->to_f32(kb + (i * d + j) * t->bytes, &x, 1);
-                s += x * q[j];
+                if (j % t->block == 0)
+                    t->to_f32(kb + i * bytes + j / t->block * t->bytes, x, t->block);
+                s += x[j % t->block] * q[j];
             }
             s = capped(see, s);
             scale = s > m[r] ? exp2f(m[r] - s) : 1;
@@ -124,8 +126,9 @@ static void few_ref(enum gkv__type type, float *o, float *m, float *l, const flo
             p = exp2f(s - m[r]);
             l[r] = l[r] * scale + p;
             for (size_t j = 0; j < d; j++) {
-                t->to_f32(vb + (i * d + j) * t->bytes, &x, 1);
-                o[j] = o[j] * scale + p * x;
+                if (j % t->block == 0)
+                    t->to_f32(vb + i * bytes + j / t->block * t->bytes, x, t->block);
+                o[j] = o[j] * scale + p * x[j % t->block];
             }
         }
 }
@@ -149,6 +152,13 @@ static void attend_few_bf16_ref(float *o, float *m, float *l, const float *q, co
                                 const struct gkv__sight *see)
 {
     few_ref(GKV__TYPE_BF16, o, m, l, q, k, v, rows, nk, d, see);
+}
+
+static void attend_few_q8_0_ref(float *o, float *m, float *l, const float *q, const void *k,
+                                const void *v, size_t rows, size_t nk, size_t d,
+                                const struct gkv__sight *see)
+{
+    few_ref(GKV__TYPE_Q8_0, o, m, l, q, k, v, rows, nk, d, see);
 }
 
 static void rmsnorm_ref(float *y, const float *x, const float *w, size_t n, float eps)
@@ -215,6 +225,7 @@ void gkv__simd_ref(struct gkv__simd *k)
     k->attend_few[GKV__TYPE_F32] = attend_few_f32_ref;
     k->attend_few[GKV__TYPE_F16] = attend_few_f16_ref;
     k->attend_few[GKV__TYPE_BF16] = attend_few_bf16_ref;
+    k->attend_few[GKV__TYPE_Q8_0] = attend_few_q8_0_ref;
     k->rmsnorm = rmsnorm_ref;
     k->swiglu = swiglu_ref;
     k->softmax_sum = softmax_sum_ref;

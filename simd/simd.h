@@ -135,7 +135,7 @@ struct gkv__simd {
     size_t           nr;                /* columns of a panel                                */
     struct gkv__product product[GKV__N_TYPES];
     struct gkv__attend attend;
-    gkv__attend_few_fn *attend_few[GKV__N_TYPES];   /* f32, f16, bf16; NULL: unpack first    */
+    gkv__attend_few_fn *attend_few[GKV__N_TYPES];   /* those of the cache                    */
     gkv__rmsnorm_fn *rmsnorm;
     gkv__glu_fn     *swiglu, *geglu;    /* silu; gelu by tanh                                */
     gkv__softmax_sum_fn *softmax_sum;

@@ -50,6 +50,7 @@ static void FN(fill)(struct gkv__simd *k)
     k->attend_few[GKV__TYPE_F32] = FN(attend_few_f32);
     k->attend_few[GKV__TYPE_F16] = FN(attend_few_f16);
     k->attend_few[GKV__TYPE_BF16] = FN(attend_few_bf16);
+    k->attend_few[GKV__TYPE_Q8_0] = FN(attend_few_q8_0);
     k->rmsnorm = FN(rmsnorm);
     k->swiglu = FN(swiglu);
     k->softmax_sum = FN(softmax_sum);

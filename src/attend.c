@@ -98,11 +98,10 @@ static size_t few_rows(const struct gkv__simd *simd)
     return 2 * simd->attend.lanes;
 }
 
-/* Few rows need  q [rows][row]   to, from [rows]   kt, vt  as above. */
+/* Few rows need  q [rows][row]   to, from [rows]. */
 static size_t few_floats(const struct gkv__simd *simd, const struct gkv__shape *s)
 {
-    return few_rows(simd) * (GKV__FEW_ROW((size_t)s->head_dim) + 2) +
-           2 * keys_per_block(s->head_dim) * s->head_dim;
+    return few_rows(simd) * (GKV__FEW_ROW((size_t)s->head_dim) + 2);
 }
 
 uint64_t gkv__attend_scratch(const struct gkv__simd *simd, const struct gkv__shape *s)
@@ -298,10 +297,9 @@ static void few_item(void *arg, size_t i, unsigned thread)
     float *o = partial(j, ih, i % n_pieces, n_pieces), *m = o + rows * row, *l = m + rows;
     float *q = gkv__scratch(j->e, thread);
     int32_t *to = (int32_t *)(q + few_rows(simd) * row), *from = to + few_rows(simd);
-    float *kt = (float *)from + few_rows(simd), *vt = kt + keys_per_block(s->head_dim) * d;
-    gkv__attend_few_fn *attend = simd->attend_few[c->type->type];
-    /* A type of cache that no kernel reads is unpacked, a block of keys at a time. */
-    const size_t step = attend ? j->piece : keys_per_block(s->head_dim);
+    const size_t nk = (size_t)(end - first);
+    struct gkv__sight see = { j->pos + 1 < end ? to : NULL,
+                              first_key(j, n_keys - 1) > first ? from : NULL, j->cap };
 
     if (gkv__cancelled(j->e))
         return;
@@ -315,26 +313,13 @@ static void few_item(void *arg, size_t i, unsigned thread)
         for (size_t x = 0; x < d; x++)
             q[r * row + x] = from_q[x] * scale;
     }
-    for (uint64_t key = first; key < end; key += step) {
-        const size_t nk = end - key < step ? (size_t)(end - key) : step;
-        struct gkv__sight see = { j->pos + 1 < key + nk ? to : NULL,
-                                  first_key(j, n_keys - 1) > key ? from : NULL, j->cap };
-        const void *k = gkv__cache_k(c, j->il, (uint32_t)ih, key);
-        const void *v = gkv__cache_v(c, j->il, (uint32_t)ih, key);
-
-        for (size_t r = 0; r < rows; r++) {
-            to[r] = some(j->pos + r / g + 1, key, nk);
-            from[r] = some(first_key(j, j->pos + r / g), key, nk);
-        }
-        if (!attend) {
-            simd->unpack[c->type->type](k, kt, nk * d);
-            simd->unpack[c->type->type](v, vt, nk * d);
-            k = kt;
-            v = vt;
-        }
-        (attend ? attend : simd->attend_few[GKV__TYPE_F32])
-            (o, m, l, q, k, v, rows, nk, d, is_some(&see) ? &see : NULL);
+    for (size_t r = 0; r < rows; r++) {
+        to[r] = some(j->pos + r / g + 1, first, nk);
+        from[r] = some(first_key(j, j->pos + r / g), first, nk);
     }
+    simd->attend_few[c->type->type](o, m, l, q, gkv__cache_k(c, j->il, (uint32_t)ih, first),
+                                    gkv__cache_v(c, j->il, (uint32_t)ih, first), rows, nk, d,
+                                    is_some(&see) ? &see : NULL);
 }
 
 static void merge_item(void *arg, size_t ih, unsigned thread)

@@ -515,10 +515,11 @@ static void test_attend_few(const struct gkv__simd *k, const struct gkv__quant *
     double worst = 0;
 
     for (size_t id = 0; id < sizeof ds / sizeof *ds; id++)
-        for (size_t ir = 0; ir < sizeof rs / sizeof *rs; ir++)
+        for (size_t ir = 0; ir < sizeof rs / sizeof *rs && ds[id] % t->block == 0; ir++)
             for (size_t c = 0; c < SIGHTS * sizeof ns / sizeof *ns; c++) {
                 const size_t d = ds[id], rows = rs[ir], nk = ns[c / SIGHTS], row = GKV__FEW_ROW(d);
                 const int kind = c % SIGHTS, masked = kind != ALL;
+                const size_t bytes = nk * d / t->block * t->bytes;
                 float *q = floats(rows * row, masked), *o = floats(rows * row, masked);
                 float *m = floats(rows, masked), *l = floats(rows, masked);
                 uint8_t *kb = blocks(t, 2 * nk * d, masked), *vb = blocks(t, 2 * nk * d, masked);
@@ -537,8 +538,7 @@ static void test_attend_few(const struct gkv__simd *k, const struct gkv__quant *
                 }
                 for (size_t b = 0; b < 2; b++) {
                     see[b] = sight(kind, to + b * rows, from + b * rows, rows, nk, b);
-                    k->attend_few[t->type](o, m, l, q, kb + b * nk * d * t->bytes,
-                                           vb + b * nk * d * t->bytes, rows, nk, d,
+                    k->attend_few[t->type](o, m, l, q, kb + b * bytes, vb + b * bytes, rows, nk, d,
                                            masked ? &see[b] : NULL);
                 }
                 for (size_t r = 0; r < rows; r++) {

@@ -45,31 +45,54 @@ INLINE vf vsums(const vf x[VW])
     return FOLD2(FOLD4(a[0], a[1]), FOLD4(a[2], a[3]));
 }
 
-/* Elements i .. i + VW - 1 of p, which holds f32, f16 or bf16 (type is a constant). */
-INLINE vf cached(enum gkv__type type, const void *p, size_t i)
+/* Bytes of n elements of the cache, whole blocks. */
+INLINE size_t few_bytes(enum gkv__type type, size_t n)
 {
+    return type == GKV__TYPE_Q8_0 ? n / 32 * sizeof(struct gkv__block_q8_0)
+         : type == GKV__TYPE_F32 ? 4 * n : 2 * n;
+}
+
+/* Elements that are taken at a time: those that share a scale. */
+INLINE size_t few_span(enum gkv__type type)
+{
+    return type == GKV__TYPE_Q8_0 ? 32 : VW;
+}
+
+/* VW elements of f32, f16, bf16 or q8_0 (type is a constant): those from i, a constant, on of what is at
+ * p; of blocks, those from skip + i on, where p is the block of element skip. */
+INLINE vf cached(enum gkv__type type, const char *p, size_t i, size_t skip)
+{
+    if (type == GKV__TYPE_Q8_0) {
+        const struct gkv__block_q8_0 *b = (const struct gkv__block_q8_0 *)(const void *)p + i / 32;
+
+        return from_i8((const int8_t *)b->q + skip + i % 32) * half(b->d);
+    }
+    p += few_bytes(type, i);
     if (type == GKV__TYPE_F32)
-        return load((const float *)p + i);
-    return type == GKV__TYPE_F16 ? from_f16(*(const vhu *)((const uint16_t *)p + i))
-                                 : from_bf16(*(const vhu *)((const uint16_t *)p + i));
+        return load((const float *)(const void *)p);
+    return type == GKV__TYPE_F16 ? from_f16(*(const vhu *)(const void *)p)
+                                 : from_bf16(*(const vhu *)(const void *)p);
 }
 
-/* The same with zeros from element i + n on: the end of a row whose length is no multiple of
- * VW, and what follows may be the end of the cache. */
-INLINE vf cached_end(enum gkv__type type, const void *p, size_t i, size_t n)
+/* The same from p on, with zeros from element n on: the end of a row whose length is no multiple of
+ * VW, and what follows may be the end of the cache.  Never of blocks. */
+INLINE vf cached_end(enum gkv__type type, const char *p, size_t n)
 {
-    uint32_t buf[VW] = { 0 };
-    const size_t bytes = type == GKV__TYPE_F32 ? 4 : 2;
+    char buf[4 * VW] __attribute__((aligned(64))) = { 0 };
 
-    memcpy(buf, (const char *)p + i * bytes, n * bytes);
-    return cached(type, buf, 0);
+    if (type == GKV__TYPE_Q8_0)
+        return splat(0);
+    memcpy(buf, p, few_bytes(type, n));
+    return cached(type, buf, 0, 0);
 }
 
-/* What the next step will read, n bytes (a constant) of it; beyond the end it does no harm. */
+/* What the next step will read, n bytes (a constant) of it; beyond the end it does no harm.  A line
+ * that the end only touches is left to the processor. */
 INLINE const char *fetch(const char *p, size_t n)
 {
+    __builtin_prefetch(p);
     UNROLL
-    for (size_t i = 0; i < n; i += 64)
+    for (size_t i = 64; i + 64 <= n; i += 64)
         __builtin_prefetch(p + i);
     return p + n;
 }
@@ -80,39 +103,43 @@ INLINE void few_scores(enum gkv__type type, int rt, float *s, const float *q, co
                        size_t nk, size_t d, const char *next)
 {
     const int kt = VW / rt;
-    const size_t dq = GKV__FEW_ROW(d), bytes = type == GKV__TYPE_F32 ? 4 : 2;
+    const size_t dq = GKV__FEW_ROW(d), span = few_span(type);
 
     for (size_t i = 0; i < nk; i += (size_t)kt) {
         vf acc[VW];
-        size_t at[VW], x = 0;
+        const char *key[VW];
+        size_t x = 0;
 
         UNROLL
         for (int c = 0; c < kt; c++)
-            at[c] = (i + (size_t)c < nk ? i + (size_t)c : nk - 1) * d;
+            key[c] = (const char *)k + (i + (size_t)c < nk ? i + (size_t)c : nk - 1) * few_bytes(type, d);
         UNROLL
         for (int a = 0; a < VW; a++)
             acc[a] = splat(0);
-        for (; x + VW <= d; x += VW) {
-            vf row[4];
-            next = fetch(next, (size_t)kt * VW * bytes);
+        for (; x + span <= d; x += span) {
+            next = fetch(next, few_bytes(type, (size_t)kt * span));
             UNROLL
-            for (int r = 0; r < rt; r++)
-                row[r] = load(q + (size_t)r * dq + x);
-            UNROLL
-            for (int c = 0; c < kt; c++) {
-                vf key = cached(type, k, at[c] + x);
+            for (size_t h = 0; h < span; h += VW) {
+                vf row[4];
                 UNROLL
                 for (int r = 0; r < rt; r++)
-                    acc[c * rt + r] += key * row[r];
+                    row[r] = load(q + (size_t)r * dq + x + h);
+                UNROLL
+                for (int c = 0; c < kt; c++) {
+                    vf y = cached(type, key[c] + few_bytes(type, x), h, 0);
+                    UNROLL
+                    for (int r = 0; r < rt; r++)
+                        acc[c * rt + r] += y * row[r];
+                }
             }
         }
         if (x < d)
             UNROLL
             for (int c = 0; c < kt; c++) {
-                vf key = cached_end(type, k, at[c] + x, d - x);
+                vf y = cached_end(type, key[c] + few_bytes(type, x), d - x);
                 UNROLL
                 for (int r = 0; r < rt; r++)
-                    acc[c * rt + r] += key * load(q + (size_t)r * dq + x);
+                    acc[c * rt + r] += y * load(q + (size_t)r * dq + x);
             }
         store(s + i * (size_t)rt, vsums(acc));
     }
@@ -126,7 +153,9 @@ INLINE const char *few_values(enum gkv__type type, int rt, int ns, float *o, con
                               const void *v, const float *p, size_t nk, size_t d, size_t x,
                               size_t n, const char *next)
 {
-    const size_t dq = GKV__FEW_ROW(d), bytes = type == GKV__TYPE_F32 ? 4 : 2;
+    const size_t dq = GKV__FEW_ROW(d), stride = few_bytes(type, d);
+    const size_t skip = type == GKV__TYPE_Q8_0 && ns * VW % 32 ? x % 32 : 0;
+    const char *p0 = (const char *)v + few_bytes(type, x);
     vf acc[4][16];
 
     o += x;
@@ -135,13 +164,12 @@ INLINE const char *few_values(enum gkv__type type, int rt, int ns, float *o, con
         UNROLL
         for (int j = 0; j < ns; j++)
             acc[r][j] = load(o + (size_t)r * dq + (size_t)j * VW) * scale[r];
-    for (size_t i = 0; i < nk; i++) {
+    for (size_t i = 0; i < nk; i++, p0 += stride) {
         vf row[16];
-        next = fetch(next, (size_t)ns * VW * bytes);
+        next = fetch(next, few_bytes(type, (size_t)ns * VW));
         UNROLL
         for (int j = 0; j < ns; j++)
-            row[j] = n < VW ? cached_end(type, v, i * d + x, n)
-                            : cached(type, v, i * d + x + (size_t)j * VW);
+            row[j] = n < VW ? cached_end(type, p0, n) : cached(type, p0, (size_t)j * VW, skip);
         UNROLL
         for (int r = 0; r < rt; r++) {
             float w = p[i * (size_t)rt + (size_t)r];
@@ -223,6 +251,9 @@ INLINE void few(enum gkv__type type, int rt, float *o, float *m, float *l, const
 
     for (; x + (size_t)ns * VW <= d; x += (size_t)ns * VW)
         next = few_values(type, rt, ns, o, scale, v, s, nk, d, x, VW, next);
+    if (ns > 4)                 /* sums enough, or they would wait for each other */
+        for (; x + 4 * VW <= d; x += 4 * VW)
+            next = few_values(type, rt, 4, o, scale, v, s, nk, d, x, VW, next);
     for (; x + VW <= d; x += VW)
         next = few_values(type, rt, 1, o, scale, v, s, nk, d, x, VW, next);
     if (x < d)
@@ -235,13 +266,13 @@ INLINE void few_rows(enum gkv__type type, float *o, float *m, float *l, const fl
                      const void *k, const void *v, size_t rows, size_t nk, size_t d,
                      const struct gkv__sight *see)
 {
-    const size_t dq = GKV__FEW_ROW(d), bytes = type == GKV__TYPE_F32 ? 4 : 2;
-    size_t step = 8192 / (d * bytes) / 16 * 16;
+    const size_t dq = GKV__FEW_ROW(d);
+    size_t step = 8192 / few_bytes(type, d) / 16 * 16;
 
     step = step < 16 ? 16 : step > FEW_KEYS ? FEW_KEYS : step;
     for (size_t i = 0; i < nk; i += step) {
-        const char *k0 = (const char *)k + i * d * bytes, *v0 = (const char *)v + i * d * bytes;
-        const char *next = i + step < nk ? k0 + step * d * bytes : v0;
+        const char *k0 = (const char *)k + few_bytes(type, i * d), *v0 = (const char *)v + few_bytes(type, i * d);
+        const char *next = i + step < nk ? k0 + few_bytes(type, step * d) : v0;
         const size_t n = nk - i < step ? nk - i : step;
         size_t r = 0;
 
@@ -264,3 +295,4 @@ INLINE void few_rows(enum gkv__type type, float *o, float *m, float *l, const fl
 FEW(attend_few_f32, GKV__TYPE_F32)
 FEW(attend_few_f16, GKV__TYPE_F16)
 FEW(attend_few_bf16, GKV__TYPE_BF16)
+FEW(attend_few_q8_0, GKV__TYPE_Q8_0)
