@@ -257,18 +257,18 @@ static void few_item(void *arg, size_t i, unsigned thread)
 
     (void)thread;
     for (size_t r = 0; r < j->x->n; r++) {
-        float *y = j->y + r * w->n_out + at;
+        float *y = j->y + r * w->n_out + at, *const to = j->add ? sum : y;
 
         if (j->mul)
-            j->mul->gemv(sum, rows, bytes, n, (const uint8_t *)j->x->form + r * j->x_bytes, w->n_in);
+            j->mul->gemv(to, rows, bytes, n, (const uint8_t *)j->x->form + r * j->x_bytes, w->n_in);
         else if (j->e->simd->dots[w->format->type])
-            j->e->simd->dots[w->format->type](sum, rows, bytes, n, j->x->x + r * w->n_in, w->n_in);
+            j->e->simd->dots[w->format->type](to, rows, bytes, n, j->x->x + r * w->n_in, w->n_in);
         else
             for (size_t o = 0; o < n; o++)
-                sum[o] = j->e->simd->dot[w->format->type](rows + o * bytes, j->x->x + r * w->n_in,
-                                                          w->n_in);
-        for (size_t o = 0; o < n; o++)
-            y[o] = j->add ? y[o] + sum[o] : sum[o];
+                to[o] = j->e->simd->dot[w->format->type](rows + o * bytes, j->x->x + r * w->n_in,
+                                                         w->n_in);
+        for (size_t o = 0; j->add && o < n; o++)
+            y[o] += sum[o];
     }
 }
 
