@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Not built by default: make bench/kernels bench/attend bench/read bench/token bench/device
-EXTRA_PROGRAMS += bench/kernels bench/attend bench/read bench/token bench/device
+# Not built by default: make bench/kernels bench/attend bench/decode bench/token bench/device
+EXTRA_PROGRAMS += bench/kernels bench/attend bench/decode bench/token bench/device
 bench_kernels_SOURCES = bench/kernels.c bench/peak.c bench/peak.h
 bench_kernels_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_AVX2)
 bench_kernels_LDADD   = src/libcore.la
 bench_attend_SOURCES  = bench/attend.c bench/peak.c bench/peak.h
 bench_attend_CFLAGS   = $(AM_CFLAGS) $(CFLAGS_AVX2)
 bench_attend_LDADD    = src/libcore.la
-bench_read_SOURCES    = bench/read.c
-bench_read_CFLAGS     = $(AM_CFLAGS) $(CFLAGS_AVX2)
-bench_read_LDADD      = src/libcore.la
+bench_decode_SOURCES  = bench/decode.c bench/peak.c bench/peak.h
+bench_decode_CFLAGS   = $(AM_CFLAGS) $(CFLAGS_AVX2)
+bench_decode_LDADD    = src/libcore.la
 bench_token_SOURCES   = bench/token.c
 bench_token_LDADD     = src/libcore.la
 EXTRA_DIST += bench/README.md bench/e2e.sh bench/methods.py bench/needle.py bench/needles.json \
