@@ -48,7 +48,7 @@ struct gkv__product {
     uint16_t    unit, x_bytes, w_bytes, nr;
     /* One row of activations; n is a multiple of unit. */
     void      (*prepare)(void *to, const float *x, size_t n);
-    /* k weights of n <= nr rows, stride bytes apart; the other outputs get zeros.  k is a
+    /* k weights of 1 <= n <= nr rows, stride bytes apart; the other outputs get anything.  k is a
      * multiple of the type's block and of unit. */
     void      (*pack)(void *panel, const void *w, size_t stride, size_t n, size_t k);
     /* c[m, n] (+)= x[m, k] W^T; rows of x ldx bytes apart, of c ldc floats; ceil(n / nr)

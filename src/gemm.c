@@ -17,6 +17,9 @@ enum {
     COLS = 48,          /* outputs per work item, or as many more as a level's nr wants: few
                            enough that a panel of bf16 holds K = 2048 whole                  */
     MC = 1024,          /* rows per work item                                                */
+    SOME = 96,          /* rows between which the next weights are fetched: a multiple of all
+                           tiles' rows                                                       */
+    LINE = 64,
     PACKED = 256 << 10, /* bytes of packed weights at most                                   */
     BLOCK = 256,        /* steps of K are multiples of it, and it of every format's block    */
     FEW = 6,            /* below this many rows, dot products: the weights are read anyway   */
@@ -63,6 +66,24 @@ static void begin_own(struct gkv__job *j)
     j->step = step_of(j->nc, mul->w_bytes, mul->unit);
 }
 
+/* Of what this thread packs next, the part-th of so many parts comes to the second-level cache: while it
+ * multiplies memory has nothing else to do, and packing would wait for every line. */
+static void fetch(const struct gkv__job *j, const struct gkv__item *it, size_t part, size_t parts)
+{
+    const struct gkv__mat *w = j->w;
+    const size_t k0 = it->k0 + it->k < w->n_in ? it->k0 + it->k : 0;
+    const size_t col = k0 ? it->col : it->col + j->nc < w->n_out ? it->col + j->nc : 0;
+    const size_t n = min(j->nc, w->n_out - col);
+    const size_t bytes = min(j->step, w->n_in - k0) / w->format->block * w->format->bytes;
+
+    for (size_t o = n * part / parts; o < n * (part + 1) / parts; o++) {
+        const uint8_t *row = gkv__weights(w, col + o, k0);
+
+        for (size_t i = 0; i < bytes; i += LINE)
+            __builtin_prefetch(row + i, 0, 2);
+    }
+}
+
 static bool multiply_own(const struct gkv__job *j, const struct gkv__item *it, void *scratch,
                          unsigned thread)
 {
@@ -81,8 +102,12 @@ static bool multiply_own(const struct gkv__job *j, const struct gkv__item *it, v
 
         for (size_t i = 0; i < n; i += mul->nr, panel += mul->nr * units * mul->w_bytes)
             mul->pack(panel, gkv__weights(w, it->col + i, it->k0), bytes, min(mul->nr, n - i), k);
-        mul->gemm(y, w->n_out, x + it->k0 / mul->unit * mul->x_bytes, j->x_bytes, scratch, it->m, n, k,
-                  add);
+        x += it->k0 / mul->unit * mul->x_bytes;
+        for (size_t r = 0, parts = items(it->m, SOME), p = 0; r < it->m; r += SOME, p++) {
+            fetch(j, it, p, parts);
+            mul->gemm(y + r * w->n_out, w->n_out, x + r * j->x_bytes, j->x_bytes, scratch,
+                      min(SOME, it->m - r), n, k, add);
+        }
     } else {
         const size_t nr = simd->nr;
         float *rows = scratch, *panels = rows + nr * k;
@@ -307,7 +332,7 @@ void gkv__gemm(struct gkv__exec *e, float *y, struct gkv__rows *x, const struct 
     } else {
         if (j.step < w->n_in)           /* steps of one size, or nearly */
             j.step = items(items(w->n_in, items(w->n_in, j.step)), BLOCK) * BLOCK;
-        gkv__for(e->n_threads, items(w->n_out, j.nc) * items(x->n, j.mc), block_item, &j);
+        gkv__for_parts(e->n_threads, items(w->n_out, j.nc) * items(x->n, j.mc), block_item, &j);
     }
     if (g->end)
         g->end(&j);

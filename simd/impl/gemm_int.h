@@ -133,31 +133,99 @@ UNROLL
 
 _Static_assert(INR % 8 == 0, "weights are transposed eight outputs at a time");
 
-INLINE void pack_i8(FN(bytes_fn) *bytes, int off, int halves, int min, void *panel,
-                    const void *w, size_t stride, size_t n, size_t k)
-{
-    for (size_t j = 0; j < INR; j += 8)
-        for (size_t i = 0; i < k / 32; i++) {
-            uint8_t *to = (uint8_t *)panel + i * i8_block(halves, min);
-            float *d = (float *)(void *)(to + 32 * INR), *m = d + (halves + 1) * INR;
-            v8i r[8];
+/* 32 weights of eight outputs, group i of rows r, to p in panel order. */
+typedef void FN(put_fn)(FN(bytes_fn) *bytes, int off, uint8_t *p, const uint8_t *const r[8], size_t i);
 
-            for (size_t x = 0; x < 8; x++) {
-                float dd[2] = { 0 }, mm[2] = { 0 };
-                r[x] = (v8i){ 0 };
-                if (j + x < n)
-                    r[x] = (v8i)i8_weights(bytes((const uint8_t *)w + (j + x) * stride, i, dd,
-                                                 mm), off);
-                for (int h = 0; h <= halves; h++) {
-                    d[(size_t)h * INR + j + x] = dd[h];
-                    if (min)
-                        m[(size_t)h * INR + j + x] = mm[h];
+INLINE void put_i8(FN(bytes_fn) *bytes, int off, uint8_t *p, const uint8_t *const r[8], size_t i)
+{
+    float d[2], m[2];
+    v8i q[8];
+
+UNROLL
+    for (int x = 0; x < 8; x++)
+        q[x] = (v8i)i8_weights(bytes(r[x], i, d, m), off);
+    transpose8(q);
+UNROLL
+    for (size_t x = 0; x < 8; x++)
+        *(v8iu *)(void *)(p + x * INR * 4) = q[x];
+}
+
+/* Eight groups' scales, or minima, of eight outputs, to blocks so far apart. */
+INLINE void put_floats(uint8_t *p, size_t apart, const v8f f[8])
+{
+    v8i t[8];
+
+    memcpy(t, f, sizeof t);
+    transpose8(t);
+UNROLL
+    for (size_t g = 0; g < 8; g++)
+        *(v8iu *)(void *)(p + g * apart) = t[g];
+}
+
+typedef void FN(scales_fn)(const void *row, v8f d[2], v8f m[2]);
+
+/* What a panel is made of, all known when it is compiled; weights: bytes of 32. */
+struct FN(packing) {
+    FN(bytes_fn)  *bytes;
+    FN(scales_fn) *scales;
+    FN(put_fn)    *put;
+    int            off, halves, min;
+    size_t         per_256, weights;
+};
+
+/* Eight outputs at a time; where there are fewer, the last one again, since nobody reads what comes of
+ * it.  Scales are worked out for 256 weights: one by one, they took three quarters of the time. */
+INLINE void pack(const struct FN(packing) m, void *panel, const void *w, size_t stride, size_t n, size_t k)
+{
+    const size_t half = 4 * INR, mins = (size_t)(m.halves + 1) * half;
+    const size_t block = m.weights * INR + mins * (size_t)(m.min + 1);
+
+    for (size_t j = 0; j < INR; j += 8) {
+        uint8_t *to = (uint8_t *)panel + 4 * j, *d = to + m.weights * INR;
+        const uint8_t *r[8];
+        size_t i = 0;
+
+        for (size_t x = 0; x < 8; x++)
+            r[x] = (const uint8_t *)w + (j + x < n ? j + x : n - 1) * stride;
+        for (; i + 8 <= k / 32; i += 8, to += 8 * block, d += 8 * block) {
+            v8f dd[2][8], mm[2][8];
+
+UNROLL
+            for (int x = 0; x < 8; x++) {
+                v8f scale[2], low[2];
+
+                m.scales(r[x], scale, low);
+                for (int h = 0; h <= m.halves; h++) {
+                    dd[h][x] = scale[h];
+                    if (m.min)
+                        mm[h][x] = low[h];
                 }
             }
-            transpose8(r);
-            for (size_t x = 0; x < 8; x++)
-                *(v8iu *)(void *)(to + (x * INR + j) * 4) = r[x];
+            for (int h = 0; h <= m.halves; h++) {
+                put_floats(d + (size_t)h * half, block, dd[h]);
+                if (m.min)
+                    put_floats(d + mins + (size_t)h * half, block, mm[h]);
+            }
+#pragma GCC unroll 8
+            for (size_t g = 0; g < 8; g++)
+                m.put(m.bytes, m.off, to + g * block, r, g);
+            for (int x = 0; x < 8; x++)
+                r[x] += m.per_256;
         }
+        for (size_t g = 0; i < k / 32; i++, g++, to += block, d += block) {
+            m.put(m.bytes, m.off, to, r, g);
+            for (size_t x = 0; x < 8; x++) {
+                float scale[2], low[2];
+
+                m.bytes(r[x], g, scale, low);
+                for (size_t h = 0; h <= (size_t)m.halves; h++) {
+                    memcpy(d + h * half + 4 * x, &scale[h], sizeof *scale);
+                    if (m.min)
+                        memcpy(d + mins + h * half + 4 * x, &low[h], sizeof *low);
+                }
+            }
+        }
+    }
 }
 
 /* ---- products ----------------------------------------------------------------------------- */
@@ -272,7 +340,6 @@ INLINE float sum8(v8f v)
 }
 
 typedef v8f v8fu __attribute__((aligned(4), may_alias));
-typedef void FN(scales_fn)(const void *row, v8f d[2], v8f m[2]);
 
 enum { HALVES = 1, PAIRED };
 
@@ -663,31 +730,26 @@ INLINE void wide16(v32 u, int off, v8i out[2])
 /* A block of a panel: w[16][INR][2], d[INR]. */
 enum { I16_BLOCK = INR * (64 + 4) };
 
-INLINE void pack_i16(FN(bytes_fn) *bytes, int off, void *panel, const void *w, size_t stride,
-                     size_t n, size_t k)
+INLINE void put_i16(FN(bytes_fn) *bytes, int off, uint8_t *p, const uint8_t *const r[8], size_t i)
 {
-    for (size_t j = 0; j < INR; j += 8)
-        for (size_t i = 0; i < k / 32; i++) {
-            uint8_t *to = (uint8_t *)panel + i * I16_BLOCK;
-            float *d = (float *)(void *)(to + 64 * INR);
-            v8i r[8], s[8];
+    float d[2], m[2];
+    v8i q[2][8];
 
-            for (size_t x = 0; x < 8; x++) {
-                float dd[2] = { 0 }, mm[2];
-                v8i pair[2] = { { 0 } };
-                if (j + x < n)
-                    wide16(bytes((const uint8_t *)w + (j + x) * stride, i, dd, mm), off, pair);
-                d[j + x] = dd[0];
-                r[x] = pair[0];
-                s[x] = pair[1];
-            }
-            transpose8(r);
-            transpose8(s);
-            for (size_t x = 0; x < 8; x++) {
-                *(v8iu *)(void *)(to + (x * INR + j) * 4) = r[x];
-                *(v8iu *)(void *)(to + ((x + 8) * INR + j) * 4) = s[x];
-            }
-        }
+UNROLL
+    for (int x = 0; x < 8; x++) {
+        v8i pair[2];
+
+        wide16(bytes(r[x], i, d, m), off, pair);
+        q[0][x] = pair[0];
+        q[1][x] = pair[1];
+    }
+UNROLL
+    for (size_t h = 0; h < 2; h++) {
+        transpose8(q[h]);
+UNROLL
+        for (size_t x = 0; x < 8; x++)
+            *(v8iu *)(void *)(p + (8 * h + x) * INR * 4) = q[h][x];
+    }
 }
 
 INLINE void i16_tile(int mr, float *c, size_t ldc, const uint8_t *x, size_t ldx, const uint8_t *w,
@@ -787,8 +849,10 @@ INLINE v8i i16_products(v32 u, int off, const uint8_t *q)
     static void FN(pack_##name##_i8)(void *panel, const void *w, size_t stride, size_t n,   \
                                      size_t k)                                              \
     {                                                                                       \
-        pack_i8(bytes_##name, OFF_##name, HALVES_##name, MIN_##name, panel, w, stride, n,   \
-                k);                                                                         \
+        const struct FN(packing) m = {                                                      \
+            bytes_##name, scales_##name, put_i8, OFF_##name, HALVES_##name, MIN_##name,     \
+            PER_256(name), 32 };                                                            \
+        pack(m, panel, w, stride, n, k);                                                    \
     }                                                                                       \
     static void FN(gemv_##name##_i8)(float *y, const void *w, size_t stride, size_t n_out,  \
                                      const void *x, size_t n)                               \
@@ -826,7 +890,9 @@ TILE_I8(i8_halves_min, 1, 1, 1)
     static void FN(pack_##name##_i16)(void *panel, const void *w, size_t stride, size_t n,  \
                                       size_t k)                                             \
     {                                                                                       \
-        pack_i16(bytes_##name, OFF_##name, panel, w, stride, n, k);                         \
+        const struct FN(packing) m = { bytes_##name, scales_##name, put_i16,                \
+                                       .off = OFF_##name, .per_256 = PER_256(name), .weights = 64 }; \
+        pack(m, panel, w, stride, n, k);                                                    \
     }                                                                                       \
     static void FN(gemv_##name##_i16)(float *y, const void *w, size_t stride, size_t n_out, \
                                       const void *x, size_t n)                              \
