@@ -124,28 +124,31 @@ INLINE void scales_q3_k(const void *row, v8f d[2], v8f m[2])
     (void)m;
 }
 
-INLINE void scales_6_bits(const uint8_t p[12], float dl, float ml, v8f *d, v8f *m)
+/* A block that begins with d, dmin and twelve bytes of scales and minima.  In general registers: the vector
+ * units have more to do. */
+INLINE void scales_6_bits(const uint8_t *block, v8f *d, v8f *m)
 {
-    const uint32_t a = word(p), b = word(p + 4), c = word(p + 8);
-    uint64_t scale = (c & 0x0f0f0f0f) | (a >> 2 & 0x30303030);
-    uint64_t min = (c >> 4 & 0x0f0f0f0f) | (b >> 2 & 0x30303030);
+    const uint32_t a = word(block + 4), b = word(block + 8), c = word(block + 12);
+    const uint64_t scale = (c & 0x0f0f0f0f) | (a >> 2 & 0x30303030);
+    const uint64_t min = (c >> 4 & 0x0f0f0f0f) | (b >> 2 & 0x30303030);
+#ifdef __F16C__
+    const __m128 of = _mm_cvtph_ps(_mm_cvtsi32_si128((int)word(block)));
+#else
+    const float of[2] = { half((uint16_t)word(block)), half((uint16_t)(word(block) >> 16)) };
+#endif
 
-    *d = floats_u8(scale << 32 | (a & 0x3f3f3f3f)) * dl;
-    *m = floats_u8(min << 32 | (b & 0x3f3f3f3f)) * -ml;
+    *d = floats_u8(scale << 32 | (a & 0x3f3f3f3f)) * of[0];
+    *m = floats_u8(min << 32 | (b & 0x3f3f3f3f)) * -of[1];
 }
 
 INLINE void scales_q4_k(const void *row, v8f d[2], v8f m[2])
 {
-    const struct gkv__block_q4_k *b = row;
-
-    scales_6_bits(b->scale, half(b->d), half(b->dmin), d, m);
+    scales_6_bits(row, d, m);
 }
 
 INLINE void scales_q5_k(const void *row, v8f d[2], v8f m[2])
 {
-    const struct gkv__block_q5_k *b = row;
-
-    scales_6_bits(b->scale, half(b->d), half(b->dmin), d, m);
+    scales_6_bits(row, d, m);
 }
 
 INLINE void scales_q6_k(const void *row, v8f d[2], v8f m[2])

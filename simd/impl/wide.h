@@ -18,7 +18,7 @@
 static const uint8_t
     order_whole[16]   = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 },
     order_blocks[16]  = { 0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15 },
-    order_nibbles[16] = { 0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15 },
+    order_halves[16]  = { 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15 },
     order_crumbs[16]  = { 0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15 };
 
 typedef uint16_t v32h __attribute__((vector_size(64)));
@@ -106,6 +106,8 @@ WIDE_NIBBLES(q4_1, )
 WIDE_NIBBLES(q5_0, add_fifths(u + i, b->h, sizeof *b))
 WIDE_NIBBLES(q5_1, add_fifths(u + i, b->h, sizeof *b))
 
+#define EACH4(byte) (byte) * 0x01010101, (byte) * 0x01010101, (byte) * 0x01010101, (byte) * 0x01010101
+
 /* ---- blocks of 256 ---------------------------------------------------------------------- */
 
 INLINE void wide_iq4_xs(const void *row, vi u[4])
@@ -119,25 +121,43 @@ INLINE void wide_iq4_xs(const void *row, vi u[4])
     }
 }
 
+/* Of four groups of 32 bytes the first sixteen of each, then the others. */
+INLINE void halves_of(__m512i x[2], const uint8_t q[128])
+{
+    __m512i a = _mm512_loadu_si512(q), b = _mm512_loadu_si512(q + 64);
+
+    x[0] = _mm512_shuffle_i64x2(a, b, 0x88);
+    x[1] = _mm512_shuffle_i64x2(a, b, 0xdd);
+}
+
 INLINE void wide_q4_k(const void *row, vi u[4])
 {
     const struct gkv__block_q4_k *b = row;
+    __m512i x[2];
 
-    two_nibbles(u, load_i(b->q));
-    two_nibbles(u + 2, load_i(b->q + 64));
+    halves_of(x, b->q);
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) {
+        u[i] = masked((vi)x[i], 15);
+        u[i + 2] = masked(right64((vi)x[i], 4), 15);
+    }
 }
 
 INLINE void wide_q5_k(const void *row, vi u[4])
 {
     const struct gkv__block_q5_k *b = row;
-    const vi h = twice(b->h);
+    const __m512i low = _mm512_set_epi32(EACH4(0x40), EACH4(0x10), EACH4(0x04), EACH4(0x01));
+    __m512i x[2];
 
-    two_nibbles(u, load_i(b->q));
-    two_nibbles(u + 2, load_i(b->q + 64));
-    u[0] = where(u[0], bits_of(h, 0, 2), 16);
-    u[1] = where(u[1], bits_of(h, 1, 3), 16);
-    u[2] = where(u[2], bits_of(h, 4, 6), 16);
-    u[3] = where(u[3], bits_of(h, 5, 7), 16);
+    halves_of(x, b->q);
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) {
+        const __m512i h = _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)(b->h + 16 * i)));
+
+        u[i] = where(masked((vi)x[i], 15), _mm512_test_epi8_mask(h, low), 16);
+        u[i + 2] = where(masked(right64((vi)x[i], 4), 15),
+                         _mm512_test_epi8_mask(h, _mm512_add_epi8(low, low)), 16);
+    }
 }
 
 INLINE void wide_q2_k(const void *row, vi u[4])
@@ -263,8 +283,8 @@ INLINE vf spread(const v8f d[2], const uint8_t quarter[4], int halves)
 #define HOW_q5_1   APART(q5_1, blocks, 2)
 #define HOW_q2_k   APART(q2_k, crumbs, 4)
 #define HOW_q3_k   APART(q3_k, crumbs, 4)
-#define HOW_q4_k   APART(q4_k, nibbles, 4)
-#define HOW_q5_k   APART(q5_k, nibbles, 4)
+#define HOW_q4_k   APART(q4_k, halves, 2)
+#define HOW_q5_k   APART(q5_k, halves, 2)
 #define HOW_q6_k   APART(q6_k, whole, 4)
 #define HOW_iq4_nl LYING(18, 2, lying_iq4_nl, tail_iq4_nl)
 #define HOW_iq4_xs APART(iq4_xs, blocks, 2)
