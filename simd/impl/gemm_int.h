@@ -133,17 +133,16 @@ UNROLL
 
 _Static_assert(INR % 8 == 0, "weights are transposed eight outputs at a time");
 
-/* 32 weights of eight outputs, group i of rows r, to p in panel order. */
-typedef void FN(put_fn)(FN(bytes_fn) *bytes, int off, uint8_t *p, const uint8_t *const r[8], size_t i);
+/* 32 weights of eight outputs to p, in panel order. */
+typedef void FN(put_fn)(uint8_t *p, const v32 u[8], int off);
 
-INLINE void put_i8(FN(bytes_fn) *bytes, int off, uint8_t *p, const uint8_t *const r[8], size_t i)
+INLINE void put_i8(uint8_t *p, const v32 u[8], int off)
 {
-    float d[2], m[2];
     v8i q[8];
 
 UNROLL
     for (int x = 0; x < 8; x++)
-        q[x] = (v8i)i8_weights(bytes(r[x], i, d, m), off);
+        q[x] = (v8i)i8_weights(u[x], off);
     transpose8(q);
 UNROLL
     for (size_t x = 0; x < 8; x++)
@@ -172,6 +171,18 @@ struct FN(packing) {
     int            off, halves, min;
     size_t         per_256, weights;
 };
+
+/* Group i of eight rows. */
+INLINE void pack_group(const struct FN(packing) m, uint8_t *p, const uint8_t *const r[8], size_t i)
+{
+    float scale[2], low[2];
+    v32 u[8];
+
+UNROLL
+    for (int x = 0; x < 8; x++)
+        u[x] = m.bytes(r[x], i, scale, low);
+    m.put(p, u, m.off);
+}
 
 /* Eight outputs at a time; where there are fewer, the last one again, since nobody reads what comes of
  * it.  Scales are worked out for 256 weights: one by one, they took three quarters of the time. */
@@ -208,12 +219,12 @@ UNROLL
             }
 #pragma GCC unroll 8
             for (size_t g = 0; g < 8; g++)
-                m.put(m.bytes, m.off, to + g * block, r, g);
+                pack_group(m, to + g * block, r, g);
             for (int x = 0; x < 8; x++)
                 r[x] += m.per_256;
         }
         for (size_t g = 0; i < k / 32; i++, g++, to += block, d += block) {
-            m.put(m.bytes, m.off, to, r, g);
+            pack_group(m, to, r, g);
             for (size_t x = 0; x < 8; x++) {
                 float scale[2], low[2];
 
@@ -734,16 +745,15 @@ INLINE void wide16(v32 u, int off, v8i out[2])
 /* A block of a panel: w[16][INR][2], d[INR]. */
 enum { I16_BLOCK = INR * (64 + 4) };
 
-INLINE void put_i16(FN(bytes_fn) *bytes, int off, uint8_t *p, const uint8_t *const r[8], size_t i)
+INLINE void put_i16(uint8_t *p, const v32 u[8], int off)
 {
-    float d[2], m[2];
     v8i q[2][8];
 
 UNROLL
     for (int x = 0; x < 8; x++) {
         v8i pair[2];
 
-        wide16(bytes(r[x], i, d, m), off, pair);
+        wide16(u[x], off, pair);
         q[0][x] = pair[0];
         q[1][x] = pair[1];
     }
