@@ -66,7 +66,7 @@ INLINE void unpack_group(float *dst, v32 u, const float d[2], const float m[2], 
 INTEGER_FORMATS(UNPACK)
 
 /* dot: one row.  dots: two rows at a time, which share what is loaded of x; far apart, as in gemv
- * (gemm_int.h).  Each row's sums are those of dot. */
+ * (gemv_int.h).  Each row's sums are those of dot. */
 #define FLOATS(name, type, conv)                                                            \
     INLINE void rows_##name(float *y, float *y2, const type *w, const type *w2,             \
                             const float *x, size_t n, int two)                              \

@@ -106,8 +106,6 @@ WIDE_NIBBLES(q4_1, )
 WIDE_NIBBLES(q5_0, add_fifths(u + i, b->h, sizeof *b))
 WIDE_NIBBLES(q5_1, add_fifths(u + i, b->h, sizeof *b))
 
-#define EACH4(byte) (byte) * 0x01010101, (byte) * 0x01010101, (byte) * 0x01010101, (byte) * 0x01010101
-
 /* ---- blocks of 256 ---------------------------------------------------------------------- */
 
 INLINE void wide_iq4_xs(const void *row, vi u[4])
@@ -121,10 +119,12 @@ INLINE void wide_iq4_xs(const void *row, vi u[4])
     }
 }
 
+#define SIXTEEN(x) x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x
+
 /* Of four groups of 32 bytes the first sixteen of each, then the others. */
 INLINE void halves_of(__m512i x[2], const uint8_t q[128])
 {
-    __m512i a = _mm512_loadu_si512(q), b = _mm512_loadu_si512(q + 64);
+    const __m512i a = _mm512_loadu_si512(q), b = _mm512_loadu_si512(q + 64);
 
     x[0] = _mm512_shuffle_i64x2(a, b, 0x88);
     x[1] = _mm512_shuffle_i64x2(a, b, 0xdd);
@@ -146,7 +146,8 @@ INLINE void wide_q4_k(const void *row, vi u[4])
 INLINE void wide_q5_k(const void *row, vi u[4])
 {
     const struct gkv__block_q5_k *b = row;
-    const __m512i low = _mm512_set_epi32(EACH4(0x40), EACH4(0x10), EACH4(0x04), EACH4(0x01));
+    /* Of h the bit of each group of 32: groups 0, 2, 4, 6, and one further left 1, 3, 5, 7. */
+    const __m512i low = (__m512i)(v64){ SIXTEEN(1), SIXTEEN(4), SIXTEEN(16), SIXTEEN(64) };
     __m512i x[2];
 
     halves_of(x, b->q);

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * gemv_int.h - products of one row (decoding) of integer formats: weights are read once, as the file has
+ * them, against activations in the form of gemm_int.h, which includes this and says what the sums are
+ * made of.  HOW_FORMAT, at the end or in wide.h, says which way a format goes. */
+
+#if defined __AVX512BW__ && VW == 16
+#define BY_64 1
+#include "simd/impl/wide.h"
+#endif
+
+INLINE float sum8(v8f v)
+{
+    float a[8];
+
+    memcpy(a, &v, sizeof a);
+    return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
+}
+
+typedef v8f v8fu __attribute__((aligned(4), may_alias));
+
+enum { HALVES = 1, PAIRED };
+
+/* Eight partial sums plus 32 or 64 products; d0 and, of the upper four, d1: scales of weights
+ * times activations. */
+INLINE v8f group(v8f acc, v8i sum, const float *d0, const float *d1, int two)
+{
+#ifdef __aarch64__
+    const union ints s = { sum };
+    union floats a = { acc };
+
+    a.half[0] += vcvtq_f32_s32(s.half[0]) * *d0;
+    a.half[1] += vcvtq_f32_s32(s.half[1]) * (two ? *d1 : *d0);
+    return a.both;
+#else
+    v8f d = splat8(*d0);
+
+    if (two) {
+        v8f e = splat8(*d1);
+
+        if (two == PAIRED) {    /* GCC would make one shuffle of two broadcasts and a blend */
+            __asm__("" : "+x"(d));
+            __asm__("" : "+x"(e));
+        }
+        d = __builtin_shufflevector(d, e, 0, 1, 2, 3, 12, 13, 14, 15);
+    }
+    return acc + __builtin_convertvector(sum, v8f) * d;
+#endif
+}
+
+/* Activations that are gathered on the stack.  Rows that are longer are read in parts, so that the
+ * prefetches at the end of one bring what is not needed next: twice slower.  Hence as long as models
+ * have rows. */
+enum { SEGMENT = 32768 };
+
+/* Bytes from what is read to what is fetched.  q8_0 4096 ahead: 0.95 as fast on Zen 4, 1.0 on Intel; not
+ * fetched 0.98 and 0.9.  The others are at their best so, or nearly, on both. */
+INLINE size_t ahead(size_t per_256)
+{
+    return per_256 > 256 ? 1024 : 4096;
+}
+
+/* Where a form keeps what: bytes of a unit, offsets of the sums (0: none, s is there) and q, bytes
+ * of it. */
+struct layout { size_t bytes, sum, q, width; };
+
+typedef v8i FN(product_fn)(v32 u, int off, const uint8_t *q);
+
+#if !BY_64
+/* Sixteen bytes of nibbles hold a block of 32, so two blocks fill a vector with the first half
+ * of each, and then with the second: u[0], u[1]. */
+INLINE void pair_fifths(v32 u[2], const uint8_t a[4], const uint8_t b[4])
+{
+    v32 x = fifth_bits(a), y = fifth_bits(b);
+
+    u[0] |= __builtin_shufflevector(x, y, UPTO16(0), UPTO16(32));
+    u[1] |= __builtin_shufflevector(x, y, UPTO16(16), UPTO16(48));
+}
+
+typedef void FN(pair_fn)(const void *row, size_t i, v32 u[2]);
+
+#define PAIR(name, more)                                                                    \
+    INLINE void pair_##name(const void *row, size_t i, v32 u[2])                            \
+    {                                                                                       \
+        const struct gkv__block_##name *b = (const struct gkv__block_##name *)row + i;      \
+        const v32 x = join(*(const v16u *)b[0].q, *(const v16u *)b[1].q);                   \
+                                                                                            \
+        u[0] = x & 15;                                                                      \
+        u[1] = right(x, 4) & 15;                                                            \
+        more;                                                                               \
+    }
+PAIR(q4_0, )
+PAIR(q4_1, )
+PAIR(q5_0, pair_fifths(u, b[0].h, b[1].h))
+PAIR(q5_1, pair_fifths(u, b[0].h, b[1].h))
+#endif
+
+/* Activations as gemv wants them: everything side by side, so that no load crosses a cache line;
+ * q in the order of the weights; the sums times what they come in with, m or -OFF d (in which OFF is
+ * a power of two: nothing is rounded). */
+struct FN(gathered) {
+    uint8_t q[2 * SEGMENT + 64] __attribute__((aligned(64)));
+    float   s[SEGMENT / 32], sum[2][SEGMENT / 32];
+    size_t  n_units;
+};
+
+/* What gemv is made of, all known when it is compiled. */
+struct FN(recipe) {
+    FN(bytes_fn)   *bytes;
+    FN(scales_fn)  *scales;
+    FN(product_fn) *product;
+#if BY_64
+    void          (*wide)(const void *row, vi u[4]);            /* wide.h                    */
+    const uint8_t  *order;
+    int             sums;
+    struct lie      lie;                /* bytes 0: its blocks are taken apart               */
+#else
+    FN(pair_fn)    *pair;               /* NULL: blocks one by one                           */
+#endif
+    int             off, halves, min;
+    size_t          per_256;            /* bytes of 256 weights                              */
+    struct layout   form;
+};
+
+/* Bytes of the q of a unit once they are gathered. */
+INLINE size_t gathered(const struct FN(recipe) m)
+{
+#if BY_64
+    if (m.lie.bytes)
+        return 40;              /* with zeros, the quarter twice, and from a multiple of 64 on */
+#endif
+    return m.form.width;
+}
+
+#if BY_64
+/* tails: of both rows, in the first's. */
+struct FN(sums) { vf acc[2]; v8f rest, tails; };
+
+INLINE void dot_256(const struct FN(recipe) m, struct FN(sums) *t, const uint8_t *r, const v8f ds[2],
+                    const uint8_t *q)
+{
+    const int each = 4 / m.sums;
+    vi u[4];
+
+    m.wide(r, u);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i += each) {
+        vi s = isplat(0);
+
+#pragma GCC unroll 2
+        for (int j = i; j < i + each; j++)
+            s = i8_step(s, u[j], load_i(q + 64 * j));
+        t->acc[i / each & 1] += __builtin_convertvector(s, vf) * spread(ds, m.order + 4 * i, m.halves);
+    }
+}
+
+INLINE v8f folded(const struct FN(recipe) m, const struct FN(sums) t[2], int k)
+{
+    const __m512 s = (__m512)(t[k].acc[0] + t[k].acc[1]);
+    v8f rest = t[k].rest, none = { 0 };
+
+    if (m.lie.bytes)
+        rest += k ? __builtin_shufflevector(t[0].tails, none, 4, 5, 6, 7, 8, 8, 8, 8)
+                  : __builtin_shufflevector(t[0].tails, none, 0, 1, 2, 3, 8, 8, 8, 8);
+    return (v8f)_mm512_castps512_ps256(s) + (v8f)_mm512_extractf32x8_ps(s, 1) + rest;
+}
+
+/* q of eight units for blocks that lie as in the file: 0 where those have their scales. */
+INLINE void gather_lying(const struct FN(recipe) m, uint8_t *to, const uint8_t *q)
+{
+    const size_t whole = m.lie.bytes / 8, width = 32 / m.lie.parts;
+
+    for (size_t j = 0; j < m.lie.parts; j++) {
+        uint8_t image[8 * 34] = { 0 }, *tail = to + 64 * whole * m.lie.parts + 32 * j;
+
+        for (size_t b = 0; b < 8; b++)
+            memcpy(image + b * m.lie.bytes + 2, q + b * m.form.bytes + j * width, width);
+        for (size_t v = 0; v < whole; v++)
+            memcpy(to + 64 * (v * m.lie.parts + j), image + 64 * v, 64);
+        memcpy(tail, image + 64 * whole, 16);
+        memcpy(tail + 16, image + 64 * whole, 16);
+    }
+}
+
+/* q of eight units in the order of the weights; what is left is taken where it is. */
+INLINE void gather(const struct FN(recipe) m, uint8_t *to, const uint8_t *q, size_t n_units)
+{
+    for (size_t i = 0; i + 8 <= n_units; i += 8, to += 8 * gathered(m), q += 8 * m.form.bytes)
+        if (m.lie.bytes)
+            gather_lying(m, to, q);
+        else
+            for (size_t k = 0; k < 16; k++)
+                memcpy(to + 16 * k, q + m.order[k] / 2 * m.form.bytes + m.order[k] % 2 * 16, 16);
+}
+#else
+struct FN(sums) { v8f acc[2], rest; };
+
+INLINE void dot_256(const struct FN(recipe) m, struct FN(sums) *t, const uint8_t *r, const v8f d[2],
+                    const uint8_t *q)
+{
+    float ds[2][8];
+
+    for (int h = 0; h <= m.halves; h++)
+        *(v8fu *)ds[h] = d[h];
+    if (!m.halves)
+        __asm__("" : "+m"(ds)); /* broadcast from memory: no shuffles, which are the limit here */
+    if (m.pair) {
+#pragma GCC unroll 4
+        for (size_t u = 0; u < 8; u += 2) {
+            const v32u *x2 = (const v32u *)(q + u * 32);
+            v32 u2[2];
+
+            m.pair(r, u, u2);
+            u2[0] = i8_weights(u2[0], m.off);
+            u2[1] = i8_weights(u2[1], m.off);
+            t->acc[u / 2 & 1] = group(t->acc[u / 2 & 1], i8_dot64(u2[0], x2[0], u2[1], x2[1]),
+                                      &ds[0][u], &ds[0][u + 1], PAIRED);
+        }
+        return;
+    }
+#pragma GCC unroll 8
+    for (size_t u = 0; u < 8; u++) {
+        float one[2], other[2];
+        v8i p = m.product(m.bytes(r, u, one, other), m.off, q + u * m.form.width);
+
+        t->acc[u & 1] = group(t->acc[u & 1], p, &ds[0][u], &ds[m.halves][u], m.halves);
+    }
+}
+
+INLINE v8f folded(const struct FN(recipe) m, const struct FN(sums) t[2], int k)
+{
+    (void)m;
+    return t[k].acc[0] + t[k].acc[1] + t[k].rest;
+}
+
+INLINE void gather(const struct FN(recipe) m, uint8_t *to, const uint8_t *q, size_t n_units)
+{
+    for (size_t i = 0; i < n_units; i++, q += m.form.bytes) {
+        for (size_t h = 0; m.pair && h < 2; h++)
+            memcpy(to + i / 2 * 64 + 32 * h + i % 2 * 16, q + 16 * h, 16);
+        if (!m.pair)
+            memcpy(to + i * m.form.width, q, m.form.width);
+    }
+}
+#endif
+
+#if BY_64
+/* Eight blocks of 32 of two rows as they lie. */
+INLINE void eight_lying(const struct FN(recipe) m, struct FN(sums) t[2], const uint8_t *const r[2],
+                        const struct FN(gathered) *x, size_t i)
+{
+    const uint8_t *q = x->q + i * gathered(m);
+    const size_t whole = m.lie.bytes / 8, parts = m.lie.parts;
+    vi w[2][4];
+    v8f d[2];
+    v32 u[2];
+
+#pragma GCC unroll 2
+    for (int k = 0; k < 2; k++) {
+#pragma GCC unroll 4
+        for (size_t v = 0; v < whole; v++) {
+            w[k][v] = load_i(r[k] + 64 * v);
+            __asm__("" : "+v"(w[k][v]));        /* or it would be read again, across two lines */
+        }
+        d[k] = heads(w[k], m.lie.bytes);
+        t[k].rest += d[k] * *(const v8fu *)(x->sum[0] + i);
+        d[k] *= *(const v8fu *)(x->s + i);
+    }
+#pragma GCC unroll 4
+    for (size_t v = 0; v < whole; v++)
+#pragma GCC unroll 2
+        for (int k = 0; k < 2; k++) {
+            vi y[2], s = isplat(0);
+
+            m.lie.weights(y, w[k][v]);
+#pragma GCC unroll 2
+            for (size_t j = 0; j < parts; j++)
+                s = i8_step(s, y[j], load_i(q + 64 * (v * parts + j)));
+            t[k].acc[v & 1] += __builtin_convertvector(s, vf) * spread_lying(d[k], m.lie.bytes, v);
+        }
+    q += 64 * whole * parts;
+    m.lie.tail(u, join(*(const v16u *)(r[0] + 64 * whole), *(const v16u *)(r[1] + 64 * whole)));
+    t->tails += __builtin_convertvector(parts == 1 ? i8_dot32(u[0], load32(q))
+                                                 : i8_dot64(u[0], load32(q), u[1], load32(q + 32)), v8f)
+            * __builtin_shufflevector(d[0], d[1], 7, 7, 7, 7, 15, 15, 15, 15);
+}
+#endif
+
+/* Eight blocks of two rows, r, and of the activations from block i on. */
+INLINE void eight_blocks(const struct FN(recipe) m, struct FN(sums) t[2], const uint8_t *const r[2],
+                         const struct FN(gathered) *x, size_t i)
+{
+#if BY_64
+    if (m.lie.bytes) {
+        eight_lying(m, t, r, x, i);
+        return;
+    }
+#endif
+#pragma GCC unroll 2
+    for (int k = 0; k < 2; k++) {
+        v8f d[2], min[2];
+
+        m.scales(r[k], d, min);
+        for (int h = 0; h <= m.halves; h++) {
+            if (m.min || (m.off && !I8_SIGNED))
+                t[k].rest += (m.min ? min[h] : d[h]) * *(const v8fu *)(x->sum[h] + i);
+            d[h] *= *(const v8fu *)(x->s + i);
+        }
+        dot_256(m, &t[k], r[k], d, x->q + i * gathered(m));
+    }
+}
+
+/* The sum of row k, with what is left of it, r, from block i on; the activations of that are in the form
+ * still. */
+INLINE float finish_row(const struct FN(recipe) m, const struct FN(sums) t[2], int k, const uint8_t *r,
+                        const struct FN(gathered) *x, const uint8_t *q, size_t i)
+{
+    v8f acc = folded(m, t, k);
+    float tail = 0;
+
+    for (; i < x->n_units; i++, r += m.per_256 / 8) {
+        float d[2], min[2], ds[2];
+        v8i p = m.product(m.bytes(r, 0, d, min), m.off, q + i * m.form.bytes);
+
+        for (int h = 0; h <= m.halves; h++) {
+            ds[h] = d[h] * x->s[i];
+            if (m.min || (m.off && !I8_SIGNED))
+                tail += (m.min ? min[h] : d[h]) * x->sum[h][i];
+        }
+        acc = group(acc, p, &ds[0], &ds[m.halves], m.halves);
+    }
+    return tail + sum8(acc);
+}
+
+/* y[o] = row o of w times x.  Weights are read once and never stored.  Two rows at a time, which
+ * share the activations; far apart, since neighbours come at 0.77 to 0.94 of the rate (Zen 4).  The one
+ * that may be left is its own partner. */
+INLINE void gemv(const struct FN(recipe) m, float *y, const uint8_t *w, size_t stride, size_t n_out,
+                 const uint8_t *x, size_t n)
+{
+    const size_t apart = (n_out + 1) / 2;
+
+    for (size_t at = 0; at < n; at += SEGMENT, w += SEGMENT / 256 * m.per_256) {
+        const uint8_t *p = x + at / 32 * m.form.bytes, *const q = p + m.form.q;
+        struct FN(gathered) g;
+
+        g.n_units = (n - at < SEGMENT ? n - at : SEGMENT) / 32;
+        gather(m, g.q, q, g.n_units);
+        for (size_t i = 0; i < g.n_units; i++, p += m.form.bytes) {
+            memcpy(&g.s[i], p, sizeof *g.s);
+            for (size_t h = 0; h <= (size_t)m.halves; h++) {
+                memcpy(&g.sum[h][i], p + m.form.sum + 4 * h, sizeof *g.s);
+                g.sum[h][i] *= m.min ? 1 : -(float)m.off;
+            }
+        }
+        for (size_t o = 0; o < apart; o++) {
+            const size_t other = o + apart < n_out ? o + apart : o;
+            const uint8_t *r[2] = { w + o * stride, w + other * stride };
+            struct FN(sums) t[2] = { 0 };
+            float sum[2];
+            size_t i = 0;
+
+            for (; i + 8 <= g.n_units; i += 8, r[0] += m.per_256, r[1] += m.per_256) {
+#pragma GCC unroll 8
+                for (size_t line = 0; line < m.per_256; line += 64) {
+                    __builtin_prefetch(r[0] + ahead(m.per_256) + line, 0, 2);
+                    __builtin_prefetch(r[1] + ahead(m.per_256) + line, 0, 2);
+                }
+                eight_blocks(m, t, r, &g, i);
+            }
+#pragma GCC unroll 2
+            for (int k = 0; k < 2; k++)
+                sum[k] = finish_row(m, t, k, r[k], &g, q, i);
+            y[other] = at ? y[other] + sum[1] : sum[1];
+            if (other != o)
+                y[o] = at ? y[o] + sum[0] : sum[0];
+        }
+    }
+}
+
+#if !BY_64
+#define HOW_q8_0   .pair = NULL
+#define HOW_q4_0   .pair = pair_q4_0
+#define HOW_q4_1   .pair = pair_q4_1
+#define HOW_q5_0   .pair = pair_q5_0
+#define HOW_q5_1   .pair = pair_q5_1
+#define HOW_q2_k   .pair = NULL
+#define HOW_q3_k   .pair = NULL
+#define HOW_q4_k   .pair = NULL
+#define HOW_q5_k   .pair = NULL
+#define HOW_q6_k   .pair = NULL
+#define HOW_iq4_nl .pair = NULL
+#define HOW_iq4_xs .pair = NULL
+#endif
