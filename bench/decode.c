@@ -29,9 +29,9 @@ static double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void piece(void *arg, size_t i, unsigned thread)
+static void pieces(void *arg, size_t from, size_t to, unsigned thread)
 {
-    volatile double sum = bench_read((const char *)arg + i * PIECE, PIECE);
+    volatile double sum = bench_read((const char *)arg + from * PIECE, (to - from) * PIECE);
 
     (void)sum;
     (void)thread;
@@ -115,7 +115,7 @@ int main(int argc, char **argv)
         }
         ours[k] = bytes / (seconds() - start) * 1e-9;
         start = seconds();
-        gkv__for_parts(opt.threads, n, piece, p);
+        gkv__for_parts(opt.threads, n, 1, pieces, p);
         reading[k] = (double)n * PIECE / (seconds() - start) * 1e-9;
         fraction[k] = ours[k] / reading[k];
     }

@@ -88,10 +88,11 @@ static double run_gemv(enum gkv__type type)
 {
     enum { LONG = 4 * K };
     const size_t stride = LONG / gkv__quant_of(type)->block * gkv__quant_of(type)->bytes;
+    const struct gkv__band all = { weights[type], stride, N / 4, 0, gkv__band_most(N / 4) };
 
-    simd->product[type].prepare(form, a, LONG);
+    simd->product[type].prepare_one(form, a, LONG);
     for (int i = 0; i < 100; i++)
-        simd->product[type].gemv(c, weights[type], stride, N / 4, form, LONG);
+        simd->product[type].gemv(c, &all, form, LONG, 0);
     return 100.0 * (double)(N / 4 * stride);
 }
 

@@ -27,9 +27,21 @@ typedef void gkv__unpack_fn(const void *src, float *dst, size_t n);
 /* sum_i w[i] x[i]; n is a multiple of the format's block. */
 typedef float gkv__dot_fn(const void *w, const float *x, size_t n);
 
-/* y[o] = dot of row o < n_out, to the bit; rows stride bytes apart. */
-typedef void gkv__dots_fn(float *y, const void *w, size_t stride, size_t n_out, const float *x,
-                          size_t n);
+/* Some rows of a matrix, stride bytes apart, for a product with one x: rows o of its first
+ * ceil(n_out / 2), from <= o < to, and of the rest those in the same places.  Two rows share what is
+ * loaded of x, and from far apart they come faster than neighbours. */
+struct gkv__band {
+    const void *w;                      /* row 0                                             */
+    size_t      stride, n_out, from, to;
+};
+static inline size_t gkv__band_most(size_t n_out)   /* the largest `to` */
+{
+    return (n_out + 1) / 2;
+}
+
+/* y[o] (+)= row o of the band's rows times x[n]; add: 0 overwrites y.  What comes of a row does not
+ * depend on those beside it. */
+typedef void gkv__gemv_fn(float *y, const struct gkv__band *w, const void *x, size_t n, int add);
 
 /* A panel holds nr columns of B side by side: panel[i * nr + j] = w[j * ldw + i], i < k,
  * j < n <= nr, the rest zero. */
@@ -46,6 +58,7 @@ typedef void gkv__gemm_fn(float *c, size_t ldc, const float *a, size_t lda, cons
 struct gkv__product {
     const char *form;                   /* "i8", "i16", "bf16"; NULL: only f32               */
     uint16_t    unit, x_bytes, w_bytes, nr;
+    uint16_t    one_bytes;              /* of 256 activations as gemv wants them             */
     /* One row of activations; n is a multiple of unit. */
     void      (*prepare)(void *to, const float *x, size_t n);
     /* k weights of 1 <= n <= nr rows, stride bytes apart; the other outputs get anything.  k is a
@@ -55,10 +68,14 @@ struct gkv__product {
      * panels. */
     void      (*gemm)(float *c, size_t ldc, const void *x, size_t ldx, const void *panels,
                       size_t m, size_t n, size_t k, int add);
-    /* y[n_out] = W x, rows of W stride bytes apart. */
-    void      (*gemv)(float *y, const void *w, size_t stride, size_t n_out, const void *x,
-                      size_t n);
+    /* The same for gemv: in the order in which rows are read, gkv__one_bytes of them. */
+    void      (*prepare_one)(void *to, const float *x, size_t n);
+    gkv__gemv_fn *gemv;                 /* x: from prepare_one                               */
 };
+static inline size_t gkv__one_bytes(const struct gkv__product *p, size_t n)
+{
+    return n / 256 * p->one_bytes + n % 256 / p->unit * p->x_bytes;
+}
 
 /* What a query sees of nk keys, where that is not all of them as they are; i is its lane or row.
  * No key may be left for a query: then its sums do not change. */
@@ -129,7 +146,8 @@ struct gkv__simd {
     const char      *level;             /* the highest level that filled anything            */
     gkv__unpack_fn  *unpack[GKV__N_TYPES];
     gkv__dot_fn     *dot[GKV__N_TYPES];
-    gkv__dots_fn    *dots[GKV__N_TYPES];    /* f32, f16, bf16; NULL: dot, row by row         */
+    gkv__gemv_fn    *dots[GKV__N_TYPES];    /* as dot, to the bit, of floats x; f32, f16, bf16;
+                                               NULL: dot, row by row                         */
     gkv__pack_fn    *pack;
     gkv__gemm_fn    *gemm;              /* pack and gemm share nr                            */
     size_t           nr;                /* columns of a panel                                */

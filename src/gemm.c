@@ -23,9 +23,9 @@ enum {
     PACKED = 256 << 10, /* bytes of packed weights at most                                   */
     BLOCK = 256,        /* steps of K are multiples of it, and it of every format's block    */
     FEW = 6,            /* below this many rows, dot products: the weights are read anyway   */
-    ITEM = 512,         /* outputs per work item of those at most, ...                       */
-    UNIT = 16,          /* ... and a multiple of this: which rows go together must not matter */
-    FORM_MAX = 68,      /* bytes of 32 activations in the largest form: i16                  */
+    PAIRS = 16,         /* two outputs each: threads take some of these, ...                 */
+    MOST = 16,          /* ... so many at most: they are in a cache for the next row         */
+    FORM_MAX = 72,      /* bytes of 32 activations in the largest form: i16 for one row      */
 };
 
 static inline size_t min(size_t a, size_t b)
@@ -60,8 +60,9 @@ static void begin_own(struct gkv__job *j)
     if (!mul->form || j->w->n_in % mul->unit)
         return;
     j->mul = mul;
-    j->prepare = mul->prepare;
-    j->x_bytes = j->w->n_in / mul->unit * mul->x_bytes;
+    j->prepare = j->few ? mul->prepare_one : mul->prepare;
+    j->x_bytes = j->few ? items(gkv__one_bytes(mul, j->w->n_in), LINE) * LINE
+                        : j->w->n_in / mul->unit * mul->x_bytes;
     j->nc = cols_of(mul->nr);
     j->step = step_of(j->nc, mul->w_bytes, mul->unit);
 }
@@ -233,7 +234,7 @@ uint64_t gkv__gemm_scratch(const struct gkv__gemm *g, const struct gkv__simd *si
 
 size_t gkv__gemm_form(size_t n_in)
 {
-    return (n_in + 31) / 32 * FORM_MAX / sizeof(float);
+    return items(items(n_in, 32) * FORM_MAX, LINE) * LINE / sizeof(float);
 }
 
 /* ---- work items ------------------------------------------------------------------------- */
@@ -255,9 +256,8 @@ static void instead(const struct gkv__job *j, const struct gkv__item *whole, voi
         }
 }
 
-static void block_item(void *arg, size_t i, unsigned thread)
+static void block_item(const struct gkv__job *j, size_t i, unsigned thread)
 {
-    const struct gkv__job *j = arg;
     const size_t n_cols = items(j->w->n_out, j->nc);
     struct gkv__item it = { .col = i % n_cols * j->nc, .row = i / n_cols * j->mc };
 
@@ -272,28 +272,38 @@ static void block_item(void *arg, size_t i, unsigned thread)
     }
 }
 
-static void few_item(void *arg, size_t i, unsigned thread)
+static void block_items(void *arg, size_t from, size_t to, unsigned thread)
+{
+    for (size_t i = from; i < to; i++)
+        block_item(arg, i, thread);
+}
+
+static void few_items(void *arg, size_t from, size_t to, unsigned thread)
 {
     const struct gkv__job *j = arg;
     const struct gkv__mat *w = j->w;
-    const size_t bytes = gkv__mat_row_bytes(w), at = i * j->nc, n = min(j->nc, w->n_out - at);
-    const uint8_t *rows = gkv__weights(w, at, 0);
-    float sum[ITEM];
+    const struct gkv__simd *simd = j->e->simd;
+    const enum gkv__type type = w->format->type;
+    const size_t most = gkv__band_most(w->n_out);
+    const struct gkv__band b = { w->data, gkv__mat_row_bytes(w), w->n_out, from * PAIRS,
+                                 min(to * PAIRS, most) };
 
     (void)thread;
     for (size_t r = 0; r < j->x->n; r++) {
-        float *y = j->y + r * w->n_out + at, *const to = j->add ? sum : y;
+        const float *x = j->x->x + r * w->n_in;
+        float *y = j->y + r * w->n_out;
 
         if (j->mul)
-            j->mul->gemv(to, rows, bytes, n, (const uint8_t *)j->x->form + r * j->x_bytes, w->n_in);
-        else if (j->e->simd->dots[w->format->type])
-            j->e->simd->dots[w->format->type](to, rows, bytes, n, j->x->x + r * w->n_in, w->n_in);
+            j->mul->gemv(y, &b, (const uint8_t *)j->x->form + r * j->x_bytes, w->n_in, j->add);
+        else if (simd->dots[type])
+            simd->dots[type](y, &b, x, w->n_in, j->add);
         else
-            for (size_t o = 0; o < n; o++)
-                to[o] = j->e->simd->dot[w->format->type](rows + o * bytes, j->x->x + r * w->n_in,
-                                                         w->n_in);
-        for (size_t o = 0; j->add && o < n; o++)
-            y[o] += sum[o];
+            for (size_t half = 0; half < 2; half++)
+                for (size_t o = b.from + half * most; o < min(b.to + half * most, w->n_out); o++) {
+                    const float sum = simd->dot[type](gkv__weights(w, o, 0), x, w->n_in);
+
+                    y[o] = j->add ? y[o] + sum : sum;
+                }
     }
 }
 
@@ -326,13 +336,12 @@ void gkv__gemm(struct gkv__exec *e, float *y, struct gkv__rows *x, const struct 
         x->have = j.prepare;
     }
     if (j.few) {
-        /* Two items per thread: a stream of weights from memory is slow to start. */
-        j.nc = min(ITEM, items(w->n_out, 2 * (size_t)e->n_threads * UNIT) * UNIT);
-        gkv__for_parts(e->n_threads, items(w->n_out, j.nc), few_item, &j);
+        gkv__for_parts(e->n_threads, items(gkv__band_most(w->n_out), PAIRS), MOST, few_items, &j);
     } else {
         if (j.step < w->n_in)           /* steps of one size, or nearly */
             j.step = items(items(w->n_in, items(w->n_in, j.step)), BLOCK) * BLOCK;
-        gkv__for_parts(e->n_threads, items(w->n_out, j.nc) * items(x->n, j.mc), block_item, &j);
+        gkv__for_parts(e->n_threads, items(w->n_out, j.nc) * items(x->n, j.mc), 1,
+                       block_items, &j);
     }
     if (g->end)
         g->end(&j);

@@ -31,31 +31,43 @@ void gkv__for(unsigned n_threads, size_t n, void (*fn)(void *arg, size_t i, unsi
 
 enum { PARTS = 64, LINE = 64 };
 
-void gkv__for_parts(unsigned n_threads, size_t n, void (*fn)(void *arg, size_t i, unsigned thread),
-                    void *arg)
+struct part { _Alignas(LINE) atomic_size_t next; };
+
+/* A thread goes through the parts from its own on.  Of what is left of one it takes half, so that the last
+ * to be taken is small and nobody waits for it long. */
+static void take(struct part *part, size_t n_parts, size_t n, size_t most, gkv__range_fn *fn, void *arg,
+                 unsigned thread)
 {
-#ifdef _OPENMP
-    const size_t n_parts = n_threads < PARTS ? n_threads : PARTS;
-    struct { _Alignas(LINE) atomic_size_t next; } part[PARTS];
+    for (size_t k = 0; k < n_parts; k++) {
+        const size_t p = (thread + k) % n_parts, end = n * (p + 1) / n_parts;
+        size_t at = atomic_load(&part[p].next);
 
-    if (n_threads > 1 && n > 1) {
-        for (size_t p = 0; p < n_parts; p++)
-            atomic_init(&part[p].next, n * p / n_parts);
-#pragma omp parallel num_threads(n_threads)
-        {
-            const unsigned thread = (unsigned)omp_get_thread_num();
+        while (at < end) {
+            const size_t half = (end - at + 1) / 2, to = at + (half < most ? half : most);
 
-            for (size_t k = 0; k < n_parts; k++) {
-                const size_t p = (thread + k) % n_parts, end = n * (p + 1) / n_parts;
-
-                for (size_t i; (i = atomic_fetch_add(&part[p].next, 1)) < end; )
-                    fn(arg, i, thread);
+            if (atomic_compare_exchange_weak(&part[p].next, &at, to)) {
+                fn(arg, at, to, thread);
+                at = atomic_load(&part[p].next);
             }
         }
+    }
+}
+
+void gkv__for_parts(unsigned n_threads, size_t n, size_t most, gkv__range_fn *fn, void *arg)
+{
+    const size_t n_parts = n_threads < PARTS ? n_threads : PARTS;
+    struct part part[PARTS];
+
+    for (size_t p = 0; p < n_parts; p++)
+        atomic_init(&part[p].next, n * p / n_parts);
+#ifdef _OPENMP
+    if (n_threads > 1 && n > 1) {
+#pragma omp parallel num_threads(n_threads)
+        take(part, n_parts, n, most, fn, arg, (unsigned)omp_get_thread_num());
         return;
     }
 #endif
-    gkv__for(1, n, fn, arg);
+    take(part, n_parts, n, most, fn, arg, 0);
 }
 
 struct gkv__task {

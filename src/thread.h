@@ -12,10 +12,11 @@
 void gkv__for(unsigned n_threads, size_t n, void (*fn)(void *arg, size_t i, unsigned thread),
               void *arg);
 
-/* The same, for work that reads memory from end to end: every thread goes through a part of its
- * own, in order, and then helps with the others'. */
-void gkv__for_parts(unsigned n_threads, size_t n, void (*fn)(void *arg, size_t i, unsigned thread),
-                    void *arg);
+/* The same, for work that reads memory from end to end: fn gets at most `most` of i at a time, from up
+ * to but not `to`; every thread goes through a part of its own, in order, and then helps with the
+ * others'. */
+typedef void gkv__range_fn(void *arg, size_t from, size_t to, unsigned thread);
+void gkv__for_parts(unsigned n_threads, size_t n, size_t most, gkv__range_fn *fn, void *arg);
 
 /* One thread beside those: what waits for something else than this processor. */
 struct gkv__task;

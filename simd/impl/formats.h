@@ -65,8 +65,7 @@ INLINE void unpack_group(float *dst, v32 u, const float d[2], const float m[2], 
     }
 INTEGER_FORMATS(UNPACK)
 
-/* dot: one row.  dots: two rows at a time, which share what is loaded of x; far apart, as in gemv
- * (gemv_int.h).  Each row's sums are those of dot. */
+/* dot: one row.  dots: two rows at a time.  Each row's sums are those of dot. */
 #define FLOATS(name, type, conv)                                                            \
     INLINE void rows_##name(float *y, float *y2, const type *w, const type *w2,             \
                             const float *x, size_t n, int two)                              \
@@ -105,17 +104,15 @@ INTEGER_FORMATS(UNPACK)
         return y;                                                                           \
     }                                                                                       \
                                                                                             \
-    static void FN(dots_##name)(float *y, const void *w, size_t stride, size_t n_out,       \
-                                const float *x, size_t n)                                   \
+    static void FN(dots_##name)(float *y, const struct gkv__band *w, const void *x, size_t n, int add) \
     {                                                                                       \
-        const uint8_t *p = w;                                                               \
-        const size_t apart = n_out / 2;                                                     \
+        for (size_t o = w->from; o < w->to; o++) {                                          \
+            const struct pair r = pair_of(w, o);                                            \
+            float sum[2];                                                                   \
                                                                                             \
-        for (size_t o = 0; o < apart; o++, p += stride)                                     \
-            rows_##name(y + o, y + o + apart, (const void *)p,                              \
-                        (const void *)(p + apart * stride), x, n, 1);                       \
-        if (n_out % 2)                                                                      \
-            y[n_out - 1] = FN(dot_##name)(p + apart * stride, x, n);                        \
+            rows_##name(&sum[0], &sum[1], (const void *)r.row[0], (const void *)r.row[1], x, n, 1); \
+            put_pair(y, r, sum, add);                                                       \
+        }                                                                                   \
     }
 
 #define one_f32(w)   (w)

@@ -119,57 +119,51 @@ static void FN(gemm_bf16)(float *c, size_t ldc, const void *x, size_t ldx, const
 }
 #endif
 
-/* One row, or two: see formats.h. */
-INLINE void bf16_rows(float *y, float *y2, const uint8_t *w, const uint8_t *w2, const uint8_t *x,
-                      size_t n, int two)
+INLINE void bf16_rows(float y[2], const uint8_t *const w[2], const uint8_t *x, size_t n)
 {
-    vf s[4] = { { 0 } }, t[4] = { { 0 } };
-    float tail = 0, tail2 = 0;
+    vf s[2][4] = { 0 };
+    float tail[2] = { 0 };
     size_t i = 0;
 
     for (; i + 8 * VW <= n; i += 8 * VW)
 #pragma GCC unroll 4
         for (size_t j = 0; j < 4; j++) {
             const size_t at = 2 * i + 4 * VW * j;
-
-            s[j] = bf16_dp(s[j], load_i(w + at), load_i(x + at));
-            if (two)
-                t[j] = bf16_dp(t[j], load_i(w2 + at), load_i(x + at));
+#pragma GCC unroll 2
+            for (int k = 0; k < 2; k++)
+                s[k][j] = bf16_dp(s[k][j], load_i(w[k] + at), load_i(x + at));
         }
-    for (; i + 2 * VW <= n; i += 2 * VW) {
-        s[0] = bf16_dp(s[0], load_i(w + 2 * i), load_i(x + 2 * i));
-        if (two)
-            t[0] = bf16_dp(t[0], load_i(w2 + 2 * i), load_i(x + 2 * i));
-    }
-    for (; i < n; i++) {
-        uint16_t a, a2 = 0, b;
+    for (; i + 2 * VW <= n; i += 2 * VW)
+#pragma GCC unroll 2
+        for (int k = 0; k < 2; k++)
+            s[k][0] = bf16_dp(s[k][0], load_i(w[k] + 2 * i), load_i(x + 2 * i));
+    for (; i < n; i++)
+        for (int k = 0; k < 2; k++) {
+            uint16_t a, b;
 
-        memcpy(&a, w + 2 * i, sizeof a);
-        memcpy(&b, x + 2 * i, sizeof b);
-        if (two)
-            memcpy(&a2, w2 + 2 * i, sizeof a2);
-        tail += from_bf16((vh){ a })[0] * from_bf16((vh){ b })[0];
-        tail2 += from_bf16((vh){ a2 })[0] * from_bf16((vh){ b })[0];
-    }
-    *y = vsum((s[0] + s[1]) + (s[2] + s[3])) + tail;
-    if (two)
-        *y2 = vsum((t[0] + t[1]) + (t[2] + t[3])) + tail2;
+            memcpy(&a, w[k] + 2 * i, sizeof a);
+            memcpy(&b, x + 2 * i, sizeof b);
+            tail[k] += from_bf16((vh){ a })[0] * from_bf16((vh){ b })[0];
+        }
+#pragma GCC unroll 2
+    for (int k = 0; k < 2; k++)
+        y[k] = vsum((s[k][0] + s[k][1]) + (s[k][2] + s[k][3])) + tail[k];
 }
 
-static void FN(gemv_bf16)(float *y, const void *w, size_t stride, size_t n_out, const void *x,
-                          size_t n)
+static void FN(gemv_bf16)(float *y, const struct gkv__band *w, const void *x, size_t n, int add)
 {
-    const size_t apart = n_out / 2;
-    const uint8_t *row = w;
+    for (size_t o = w->from; o < w->to; o++) {
+        const struct pair r = pair_of(w, o);
+        float sum[2];
 
-    for (size_t o = 0; o < apart; o++, row += stride)
-        bf16_rows(y + o, y + o + apart, row, row + apart * stride, x, n, 1);
-    if (n_out % 2)
-        bf16_rows(y + n_out - 1, NULL, row + apart * stride, NULL, x, n, 0);
+        bf16_rows(sum, r.row, x, n);
+        put_pair(y, r, sum, add);
+    }
 }
 
 static void FN(fill_bf16)(struct gkv__simd *k)
 {
-    k->product[GKV__TYPE_BF16] = (struct gkv__product){ "bf16", 2, 4, 4, BNR, FN(prepare_bf16),
-                                                FN(pack_bf16), FN(gemm_bf16), FN(gemv_bf16) };
+    k->product[GKV__TYPE_BF16] = (struct gkv__product){
+        "bf16", 2, 4, 4, BNR, 512, FN(prepare_bf16), FN(pack_bf16), FN(gemm_bf16),
+        FN(prepare_bf16), FN(gemv_bf16) };
 }

@@ -469,6 +469,17 @@ INLINE v8i i16_products(v32 u, int off, const uint8_t *q)
 
 #define PER_256(name) (256 / BLOCK_##name * sizeof(struct gkv__block_##name))
 
+#define GEMV(name)                                                                          \
+    static void FN(prepare_one_##name)(void *to, const float *x, size_t n)                  \
+    {                                                                                       \
+        prepare_one(recipe_##name(), to, x, n);                                             \
+    }                                                                                       \
+    static void FN(gemv_##name)(float *y, const struct gkv__band *w, const void *x,         \
+                                size_t n, int add)                                          \
+    {                                                                                       \
+        gemv(recipe_##name(), y, w, x, n, add);                                             \
+    }
+
 #define GEMM_I8(name)                                                                       \
     static void FN(prepare_##name##_i8)(void *to, const float *x, size_t n)                 \
     {                                                                                       \
@@ -482,19 +493,19 @@ INLINE v8i i16_products(v32 u, int off, const uint8_t *q)
             PER_256(name), 32 };                                                            \
         pack(m, panel, w, stride, n, k);                                                    \
     }                                                                                       \
-    static void FN(gemv_##name##_i8)(float *y, const void *w, size_t stride, size_t n_out,  \
-                                     const void *x, size_t n)                               \
+    INLINE struct FN(recipe) recipe_##name##_i8(void)                                       \
     {                                                                                       \
         const struct layout f = HALVES_##name                                               \
             ? (struct layout){ sizeof(struct FN(i8h)), offsetof(struct FN(i8h), sum),       \
-                               offsetof(struct FN(i8h), q), 32 }                               \
+                               offsetof(struct FN(i8h), q), 32 }                            \
             : (struct layout){ sizeof(struct FN(i8)), offsetof(struct FN(i8), sum),         \
                                offsetof(struct FN(i8), q), 32 };                            \
-        const struct FN(recipe) m = {                                                       \
-            bytes_##name, scales_##name, i8_products, HOW_##name, .off = OFF_##name,         \
-            .halves = HALVES_##name, .min = MIN_##name, .per_256 = PER_256(name), .form = f }; \
-        gemv(m, y, w, stride, n_out, x, n);                                                 \
-    }
+        return (struct FN(recipe)){                                                         \
+            FN(prepare_##name##_i8), bytes_##name, scales_##name, i8_products, HOW_##name,  \
+            .off = OFF_##name, .halves = HALVES_##name, .min = MIN_##name,                  \
+            .per_256 = PER_256(name), .form = f };                                          \
+    }                                                                                       \
+    GEMV(name##_i8)
 
 /* What the products themselves look like depends on little, so the formats share them. */
 #define TILE_I8(name, halves, min, seg)                                                     \
@@ -522,14 +533,14 @@ TILE_I8(i8_halves_min, 1, 1, 1)
                                        .off = OFF_##name, .per_256 = PER_256(name), .weights = 64 }; \
         pack(m, panel, w, stride, n, k);                                                    \
     }                                                                                       \
-    static void FN(gemv_##name##_i16)(float *y, const void *w, size_t stride, size_t n_out, \
-                                      const void *x, size_t n)                              \
+    INLINE struct FN(recipe) recipe_##name##_i16(void)                                      \
     {                                                                                       \
-        const struct layout f = { sizeof(struct FN(i16)), 0, offsetof(struct FN(i16), q), 64 }; \
-        const struct FN(recipe) m = { bytes_##name, scales_##name, i16_products_##name,     \
-                                      .per_256 = PER_256(name), .form = f };                \
-        gemv(m, y, w, stride, n_out, x, n);                                                 \
-    }
+        return (struct FN(recipe)){                                                         \
+            FN(prepare_i16), bytes_##name, scales_##name, i16_products_##name,              \
+            .per_256 = PER_256(name),                                                       \
+            .form = { sizeof(struct FN(i16)), 0, offsetof(struct FN(i16), q), 64 } };       \
+    }                                                                                       \
+    GEMV(name##_i16)
 
 GEMM_I8(q4_0) GEMM_I8(q4_1) GEMM_I8(q5_0) GEMM_I8(q5_1) GEMM_I8(q2_k) GEMM_I8(q3_k) GEMM_I8(q4_k)
 GEMM_I8(q5_k) GEMM_I8(q6_k)
@@ -554,11 +565,15 @@ static void FN(fill_int)(struct gkv__simd *k)
     k->product[GKV__TYPE_##TYPE] = (struct gkv__product){                                           \
         "i8", 32, HALVES_##name ? sizeof(struct FN(i8h)) : sizeof(struct FN(i8)),           \
         (uint16_t)(i8_block(HALVES_##name, MIN_##name) / INR), INR,                         \
-        FN(prepare_##name##_i8), FN(pack_##name##_i8), FN(gemm_##tile), FN(gemv_##name##_i8) };
+        (uint16_t)one_bytes(recipe_##name##_i8()),                                          \
+        FN(prepare_##name##_i8), FN(pack_##name##_i8), FN(gemm_##tile),                     \
+        FN(prepare_one_##name##_i8), FN(gemv_##name##_i8) };
 #define SLOT_I16(TYPE, name)                                                                \
     k->product[GKV__TYPE_##TYPE] = (struct gkv__product){                                           \
         "i16", 32, sizeof(struct FN(i16)), I16_BLOCK / INR, INR,                            \
-        FN(prepare_i16), FN(pack_##name##_i16), FN(gemm_i16), FN(gemv_##name##_i16) };
+        (uint16_t)one_bytes(recipe_##name##_i16()),                                         \
+        FN(prepare_i16), FN(pack_##name##_i16), FN(gemm_i16),                               \
+        FN(prepare_one_##name##_i16), FN(gemv_##name##_i16) };
     SLOT_I8(Q4_0, q4_0, i8)
     SLOT_I8(Q4_1, q4_1, i8_min)
     SLOT_I8(Q5_0, q5_0, i8)

@@ -47,11 +47,6 @@ INLINE v8f group(v8f acc, v8i sum, const float *d0, const float *d1, int two)
 #endif
 }
 
-/* Activations that are gathered on the stack.  Rows that are longer are read in parts, so that the
- * prefetches at the end of one bring what is not needed next: twice slower.  Hence as long as models
- * have rows. */
-enum { SEGMENT = 32768 };
-
 /* Bytes from what is read to what is fetched.  q8_0 4096 ahead: 0.95 as fast on Zen 4, 1.0 on Intel; not
  * fetched 0.98 and 0.9.  The others are at their best so, or nearly, on both. */
 INLINE size_t ahead(size_t per_256)
@@ -62,6 +57,12 @@ INLINE size_t ahead(size_t per_256)
 /* Where a form keeps what: bytes of a unit, offsets of the sums (0: none, s is there) and q, bytes
  * of it. */
 struct layout { size_t bytes, sum, q, width; };
+
+enum { FORM_MOST = 68 };        /* bytes of a unit in any form */
+_Static_assert(sizeof(struct FN(i8h)) <= FORM_MOST, "room for a unit");
+#if I16
+_Static_assert(sizeof(struct FN(i16)) <= FORM_MOST, "room for a unit");
+#endif
 
 typedef v8i FN(product_fn)(v32 u, int off, const uint8_t *q);
 
@@ -94,17 +95,9 @@ PAIR(q5_0, pair_fifths(u, b[0].h, b[1].h))
 PAIR(q5_1, pair_fifths(u, b[0].h, b[1].h))
 #endif
 
-/* Activations as gemv wants them: everything side by side, so that no load crosses a cache line;
- * q in the order of the weights; the sums times what they come in with, m or -OFF d (in which OFF is
- * a power of two: nothing is rounded). */
-struct FN(gathered) {
-    uint8_t q[2 * SEGMENT + 64] __attribute__((aligned(64)));
-    float   s[SEGMENT / 32], sum[2][SEGMENT / 32];
-    size_t  n_units;
-};
-
 /* What gemv is made of, all known when it is compiled. */
 struct FN(recipe) {
+    void          (*prepare)(void *to, const float *x, size_t n);
     FN(bytes_fn)   *bytes;
     FN(scales_fn)  *scales;
     FN(product_fn) *product;
@@ -121,14 +114,21 @@ struct FN(recipe) {
     struct layout   form;
 };
 
-/* Bytes of the q of a unit once they are gathered. */
-INLINE size_t gathered(const struct FN(recipe) m)
+/* Activations as gemv wants them, 256 at a time: q in the order of the weights, then eight scales and
+ * eight sums, or twice eight, times what they come in with, m or -OFF d (in which OFF is a power of
+ * two: nothing is rounded).  No load crosses a cache line.  What is left of a row stays in the form. */
+INLINE size_t gathered(const struct FN(recipe) m)       /* bytes of q */
 {
 #if BY_64
     if (m.lie.bytes)
-        return 40;              /* with zeros, the quarter twice, and from a multiple of 64 on */
+        return 320;             /* with zeros, the quarter twice, and from a multiple of 64 on */
 #endif
-    return m.form.width;
+    return 8 * m.form.width;
+}
+
+INLINE size_t one_bytes(const struct FN(recipe) m)
+{
+    return (gathered(m) + (size_t)(m.halves + 2) * sizeof(v8f) + 63) / 64 * 64;
 }
 
 #if BY_64
@@ -181,15 +181,14 @@ INLINE void gather_lying(const struct FN(recipe) m, uint8_t *to, const uint8_t *
     }
 }
 
-/* q of eight units in the order of the weights; what is left is taken where it is. */
-INLINE void gather(const struct FN(recipe) m, uint8_t *to, const uint8_t *q, size_t n_units)
+/* q of eight units in the order of the weights. */
+INLINE void gather(const struct FN(recipe) m, uint8_t *to, const uint8_t *q)
 {
-    for (size_t i = 0; i + 8 <= n_units; i += 8, to += 8 * gathered(m), q += 8 * m.form.bytes)
-        if (m.lie.bytes)
-            gather_lying(m, to, q);
-        else
-            for (size_t k = 0; k < 16; k++)
-                memcpy(to + 16 * k, q + m.order[k] / 2 * m.form.bytes + m.order[k] % 2 * 16, 16);
+    if (m.lie.bytes)
+        gather_lying(m, to, q);
+    else
+        for (size_t k = 0; k < 16; k++)
+            memcpy(to + 16 * k, q + m.order[k] / 2 * m.form.bytes + m.order[k] % 2 * 16, 16);
 }
 #else
 struct FN(sums) { v8f acc[2], rest; };
@@ -232,9 +231,9 @@ INLINE v8f folded(const struct FN(recipe) m, const struct FN(sums) t[2], int k)
     return t[k].acc[0] + t[k].acc[1] + t[k].rest;
 }
 
-INLINE void gather(const struct FN(recipe) m, uint8_t *to, const uint8_t *q, size_t n_units)
+INLINE void gather(const struct FN(recipe) m, uint8_t *to, const uint8_t *q)
 {
-    for (size_t i = 0; i < n_units; i++, q += m.form.bytes) {
+    for (size_t i = 0; i < 8; i++, q += m.form.bytes) {
         for (size_t h = 0; m.pair && h < 2; h++)
             memcpy(to + i / 2 * 64 + 32 * h + i % 2 * 16, q + 16 * h, 16);
         if (!m.pair)
@@ -243,12 +242,39 @@ INLINE void gather(const struct FN(recipe) m, uint8_t *to, const uint8_t *q, siz
 }
 #endif
 
+/* The sum that unit p of the form has for half h, times what it comes in with. */
+INLINE float sum_of(const struct FN(recipe) m, const uint8_t *p, int h)
+{
+    float sum;
+
+    memcpy(&sum, p + m.form.sum + 4 * h, sizeof sum);
+    return m.min ? sum : sum * -(float)m.off;
+}
+
+INLINE void prepare_one(const struct FN(recipe) m, uint8_t *to, const float *x, size_t n)
+{
+    for (; n >= 256; n -= 256, x += 256, to += one_bytes(m)) {
+        _Alignas(4) uint8_t form[8 * FORM_MOST];
+        float side[3][8];
+
+        m.prepare(form, x, 256);
+        gather(m, to, form + m.form.q);
+        for (size_t u = 0; u < 8; u++) {
+            memcpy(&side[0][u], form + u * m.form.bytes, sizeof **side);
+            for (int h = 0; h <= m.halves; h++)
+                side[1 + h][u] = sum_of(m, form + u * m.form.bytes, h);
+        }
+        memcpy(to + gathered(m), side, (size_t)(m.halves + 2) * sizeof *side);
+    }
+    m.prepare(to, x, n);
+}
+
 #if BY_64
 /* Eight blocks of 32 of two rows as they lie. */
 INLINE void eight_lying(const struct FN(recipe) m, struct FN(sums) t[2], const uint8_t *const r[2],
-                        const struct FN(gathered) *x, size_t i)
+                        const uint8_t *q)
 {
-    const uint8_t *q = x->q + i * gathered(m);
+    const v8fu *side = (const v8fu *)(const void *)(q + gathered(m));
     const size_t whole = m.lie.bytes / 8, parts = m.lie.parts;
     vi w[2][4];
     v8f d[2];
@@ -262,8 +288,8 @@ INLINE void eight_lying(const struct FN(recipe) m, struct FN(sums) t[2], const u
             __asm__("" : "+v"(w[k][v]));        /* or it would be read again, across two lines */
         }
         d[k] = heads(w[k], m.lie.bytes);
-        t[k].rest += d[k] * *(const v8fu *)(x->sum[0] + i);
-        d[k] *= *(const v8fu *)(x->s + i);
+        t[k].rest += d[k] * side[1];
+        d[k] *= side[0];
     }
 #pragma GCC unroll 4
     for (size_t v = 0; v < whole; v++)
@@ -285,13 +311,15 @@ INLINE void eight_lying(const struct FN(recipe) m, struct FN(sums) t[2], const u
 }
 #endif
 
-/* Eight blocks of two rows, r, and of the activations from block i on. */
+/* Eight blocks of two rows, r, and of the activations. */
 INLINE void eight_blocks(const struct FN(recipe) m, struct FN(sums) t[2], const uint8_t *const r[2],
-                         const struct FN(gathered) *x, size_t i)
+                         const uint8_t *q)
 {
+    const v8fu *side = (const v8fu *)(const void *)(q + gathered(m));
+
 #if BY_64
     if (m.lie.bytes) {
-        eight_lying(m, t, r, x, i);
+        eight_lying(m, t, r, q);
         return;
     }
 #endif
@@ -302,78 +330,58 @@ INLINE void eight_blocks(const struct FN(recipe) m, struct FN(sums) t[2], const 
         m.scales(r[k], d, min);
         for (int h = 0; h <= m.halves; h++) {
             if (m.min || (m.off && !I8_SIGNED))
-                t[k].rest += (m.min ? min[h] : d[h]) * *(const v8fu *)(x->sum[h] + i);
-            d[h] *= *(const v8fu *)(x->s + i);
+                t[k].rest += (m.min ? min[h] : d[h]) * side[1 + h];
+            d[h] *= side[0];
         }
-        dot_256(m, &t[k], r[k], d, x->q + i * gathered(m));
+        dot_256(m, &t[k], r[k], d, q);
     }
 }
 
-/* The sum of row k, with what is left of it, r, from block i on; the activations of that are in the form
- * still. */
+/* The sum of row k, with what is left of it, r, and of the activations, p. */
 INLINE float finish_row(const struct FN(recipe) m, const struct FN(sums) t[2], int k, const uint8_t *r,
-                        const struct FN(gathered) *x, const uint8_t *q, size_t i)
+                        const uint8_t *p, size_t n)
 {
     v8f acc = folded(m, t, k);
     float tail = 0;
 
-    for (; i < x->n_units; i++, r += m.per_256 / 8) {
-        float d[2], min[2], ds[2];
-        v8i p = m.product(m.bytes(r, 0, d, min), m.off, q + i * m.form.bytes);
+    for (; n; n -= 32, r += m.per_256 / 8, p += m.form.bytes) {
+        float d[2], min[2], s;
+        const v8i sum = m.product(m.bytes(r, 0, d, min), m.off, p + m.form.q);
 
+        memcpy(&s, p, sizeof s);
         for (int h = 0; h <= m.halves; h++) {
-            ds[h] = d[h] * x->s[i];
             if (m.min || (m.off && !I8_SIGNED))
-                tail += (m.min ? min[h] : d[h]) * x->sum[h][i];
+                tail += (m.min ? min[h] : d[h]) * sum_of(m, p, h);
+            d[h] *= s;
         }
-        acc = group(acc, p, &ds[0], &ds[m.halves], m.halves);
+        acc = group(acc, sum, &d[0], &d[m.halves], m.halves);
     }
     return tail + sum8(acc);
 }
 
-/* y[o] = row o of w times x.  Weights are read once and never stored.  Two rows at a time, which
- * share the activations; far apart, since neighbours come at 0.77 to 0.94 of the rate (Zen 4).  The one
- * that may be left is its own partner. */
-INLINE void gemv(const struct FN(recipe) m, float *y, const uint8_t *w, size_t stride, size_t n_out,
-                 const uint8_t *x, size_t n)
+/* Weights are read once and never stored.  Two rows at a time, far apart: neighbours come at 0.77 to 0.94
+ * of the rate (Zen 4). */
+INLINE void gemv(const struct FN(recipe) m, float *y, const struct gkv__band *w, const uint8_t *x,
+                 size_t n, int add)
 {
-    const size_t apart = (n_out + 1) / 2;
+    for (size_t o = w->from; o < w->to; o++) {
+        const struct pair p = pair_of(w, o);
+        const uint8_t *r[2] = { p.row[0], p.row[1] }, *q = x;
+        struct FN(sums) t[2] = { 0 };
+        float sum[2];
 
-    for (size_t at = 0; at < n; at += SEGMENT, w += SEGMENT / 256 * m.per_256) {
-        const uint8_t *p = x + at / 32 * m.form.bytes, *const q = p + m.form.q;
-        struct FN(gathered) g;
-
-        g.n_units = (n - at < SEGMENT ? n - at : SEGMENT) / 32;
-        gather(m, g.q, q, g.n_units);
-        for (size_t i = 0; i < g.n_units; i++, p += m.form.bytes) {
-            memcpy(&g.s[i], p, sizeof *g.s);
-            for (size_t h = 0; h <= (size_t)m.halves; h++) {
-                memcpy(&g.sum[h][i], p + m.form.sum + 4 * h, sizeof *g.s);
-                g.sum[h][i] *= m.min ? 1 : -(float)m.off;
-            }
-        }
-        for (size_t o = 0; o < apart; o++) {
-            const size_t other = o + apart < n_out ? o + apart : o;
-            const uint8_t *r[2] = { w + o * stride, w + other * stride };
-            struct FN(sums) t[2] = { 0 };
-            float sum[2];
-            size_t i = 0;
-
-            for (; i + 8 <= g.n_units; i += 8, r[0] += m.per_256, r[1] += m.per_256) {
+        for (size_t i = n / 256; i--; q += one_bytes(m), r[0] += m.per_256, r[1] += m.per_256) {
 #pragma GCC unroll 8
-                for (size_t line = 0; line < m.per_256; line += 64) {
-                    __builtin_prefetch(r[0] + ahead(m.per_256) + line, 0, 2);
-                    __builtin_prefetch(r[1] + ahead(m.per_256) + line, 0, 2);
-                }
-                eight_blocks(m, t, r, &g, i);
+            for (size_t line = 0; line < m.per_256; line += 64) {
+                __builtin_prefetch(r[0] + ahead(m.per_256) + line, 0, 2);
+                __builtin_prefetch(r[1] + ahead(m.per_256) + line, 0, 2);
             }
-#pragma GCC unroll 2
-            for (int k = 0; k < 2; k++)
-                sum[k] = finish_row(m, t, k, r[k], &g, q, i);
-            y[other] = at ? y[other] + sum[1] : sum[1];
-            if (other != o)
-                y[o] = at ? y[o] + sum[0] : sum[0];
+            eight_blocks(m, t, r, q);
         }
+#pragma GCC unroll 2
+        for (int k = 0; k < 2; k++)
+            sum[k] = finish_row(m, t, k, r[k], q, n % 256);
+        put_pair(y, p, sum, add);
     }
 }
 

@@ -49,6 +49,24 @@ typedef uint32_t vu __attribute__((vector_size(VW * 4)));
 #define EACH(v) v[0], v[1], v[2], v[3]
 #endif
 
+/* Row o of a band and the one that goes with it, which may be the same. */
+struct pair { size_t at[2]; const uint8_t *row[2]; };
+
+INLINE struct pair pair_of(const struct gkv__band *w, size_t o)
+{
+    const size_t half = gkv__band_most(w->n_out), other = o + half < w->n_out ? o + half : o;
+    const uint8_t *rows = w->w;
+
+    return (struct pair){ { o, other }, { rows + o * w->stride, rows + other * w->stride } };
+}
+
+INLINE void put_pair(float *y, struct pair p, const float sum[2], int add)
+{
+    y[p.at[0]] = add ? y[p.at[0]] + sum[0] : sum[0];
+    if (p.at[1] != p.at[0])
+        y[p.at[1]] = add ? y[p.at[1]] + sum[1] : sum[1];
+}
+
 INLINE vf load(const float *p) { return *(const vfu *)p; }
 INLINE void store(float *p, vf v) { *(vfu *)p = v; }
 
