@@ -322,6 +322,12 @@ static void few_item(void *arg, size_t i, unsigned thread)
                                     is_some(&see) ? &see : NULL);
 }
 
+static void few_items(void *arg, size_t from, size_t to, unsigned thread)
+{
+    for (size_t i = from; i < to; i++)
+        few_item(arg, i, thread);
+}
+
 static void merge_item(void *arg, size_t ih, unsigned thread)
 {
     const struct job *j = arg;
@@ -395,7 +401,7 @@ void gkv__attend(struct gkv__exec *e, const struct gkv__cache *c, uint32_t il, f
 
     j.piece = piece_of(s, n, pos + n - first_key(&j, pos));
     if (is_few(e->simd, s, n, group)) {
-        gkv__for(e->n_threads, pieces(&j) * c->n_head_kv, few_item, &j);
+        gkv__for_parts(e->n_threads, pieces(&j) * c->n_head_kv, 1, few_items, &j);
         gkv__for(e->n_threads, c->n_head_kv, merge_item, &j);
     } else {
         gkv__for(e->n_threads, (n + j.block - 1) / j.block * c->n_head_kv, item, &j);
