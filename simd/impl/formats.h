@@ -65,8 +65,8 @@ INLINE void unpack_group(float *dst, v32 u, const float d[2], const float m[2], 
     }
 INTEGER_FORMATS(UNPACK)
 
-/* dot: one row.  dots: two rows at a time; each row's sums are those of dot.  Nothing is fetched ahead: 0.96 to
- * 1.00 (Zen 4, 1 KB). */
+/* dot: one row.  dots: two rows at a time; each row's sums are those of dot.  Nothing is fetched ahead: 0.95 to
+ * 1.04 (Zen 4, 1 KB). */
 #define FLOATS(name, type, conv)                                                            \
     INLINE void rows_##name(float *y, const type *const *w, const float *x, size_t n, int rows) \
     {                                                                                       \

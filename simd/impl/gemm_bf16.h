@@ -123,6 +123,7 @@ static void FN(gemm_bf16)(float *c, size_t ldc, const void *x, size_t ldx, const
 }
 #endif
 
+/* Two rows, as in formats.h. */
 INLINE void bf16_rows(float y[2], const uint8_t *const w[2], const uint8_t *x, size_t n)
 {
     vf s[2][4] = { 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * gemv_int.h - products of one row (decoding) of integer formats: weights are read once, as the file has
- * them, against activations in the form of gemm_int.h, which includes this and says what the sums are
- * made of.  HOW_FORMAT, at the end or in wide.h, says which way a format goes. */
+ * them, against activations in the form of gemm_int.h, in another order (prepare_one).  That file includes
+ * this and says what the sums are made of.  HOW_FORMAT, at the end or in wide.h, says which way a format goes. */
 
 #if defined __AVX512BW__ && VW == 16
 #define BY_64 1
@@ -48,7 +48,7 @@ INLINE v8f group(v8f acc, v8i sum, const float *d0, const float *d1, int two)
 }
 
 /* Bytes from what is read to what is fetched.  q8_0 4096 ahead: 0.92 as fast on Zen 4, 1.09 on Intel; q4_0
- * 1024 ahead 0.96 to 1.02.  2048 ahead is 0.84 and 0.79 on Zen 4, and not at all 0.95. */
+ * 1024 ahead 0.94 to 1.02.  2048 ahead is 0.84 to 0.94 and 0.79 on Zen 4, and not at all 0.89 to 0.97. */
 INLINE size_t ahead(size_t per_256)
 {
     return per_256 > 256 ? 1024 : 4096;
