@@ -66,6 +66,18 @@ INLINE void values_bf16(int mr, float *ot, const vf *scale, const one_pair *v, s
             store(ot + r * LANES + j * VW, acc[r][j]);
 }
 
+/* 2^f to 2^-17 of it for f in [-1/2, 1/2], 1 for 0: degree 4, by interpolation.  What is rounded to bfloat16 then
+ * moves by up to 2^-9. */
+INLINE vf weight_near_0(vf f)
+{
+    vf p = splat(0.009656710550189018f);
+
+    p = p * f + 0.05583828315138817f;
+    p = p * f + 0.24022530019283295f;
+    p = p * f + 0.6931367516517639f;
+    return p * f + 1.0f;
+}
+
 static void FN(attend_bf16)(float *ot, float *m, float *l, const void *q, const void *keys,
                             const void *vals, size_t nk, size_t d,
                             const struct gkv__sight *see, float *s)
@@ -92,9 +104,9 @@ static void FN(attend_bf16)(float *ot, float *m, float *l, const void *q, const 
         UNROLL
         for (int j = 0; j < ANV; j++) {
             float *w = s + i * LANES + (size_t)j * VW;
-            vf e = vexp2(load(w) - max[j]), f = splat(0);
+            vf e = vexp2_by(weight_near_0, load(w) - max[j]), f = splat(0);
             if (i + 1 < nk)
-                f = vexp2(load(w + LANES) - max[j]);
+                f = vexp2_by(weight_near_0, load(w + LANES) - max[j]);
             sum[j] += e + f;
             *(pairs_u *)(s + i / 2 * LANES + (size_t)j * VW) = bf16_pair(e, f);
         }

@@ -93,7 +93,16 @@ INLINE float one_lane(float x)
 
 INLINE vf splat(float x) { return x - (vf){ 0 }; }
 INLINE vf pick(vi mask, vf a, vf b) { return (vf)(((vi)a & mask) | ((vi)b & ~mask)); }
-INLINE vf vmax(vf a, vf b) { return pick(a > b, a, b); }
+
+/* The second of two where one is no number. */
+INLINE vf vmax(vf a, vf b)
+{
+#if VW == 16 && defined(__AVX512F__)
+    return (vf)_mm512_max_ps((__m512)a, (__m512)b);
+#else
+    return pick(a > b, a, b);
+#endif
+}
 
 INLINE float vsum(vf v)
 {
@@ -111,27 +120,44 @@ INLINE float vsum(vf v)
 #endif
 }
 
-/* 2^x to 1.5 ulp for x in [-126, 126]; 0 below, 2^126 above.  Cody-Waite split at the nearest
- * integer, polynomial of degree 6 by interpolation at Chebyshev points of [-1/2, 1/2]. */
-INLINE vf vexp2(vf x)
-{
-    const vf magic = splat(12582912.0f);        /* 1.5 * 2^23: adding it rounds to integer */
-    vi ok = x >= -126.0f;
-    vf y, r, f, p;
+typedef vf near_0_fn(vf f);
 
-    y = pick(x > 126.0f, splat(126.0f), x);
-    y = pick(ok, y, splat(-126.0f));
-    r = y + magic;
-    f = y - (r - magic);
-    p = splat(0.00015337577497120947f);
+/* 2^f to 1.5 ulp for f in [-1/2, 1/2]: degree 6 by interpolation at Chebyshev points. */
+INLINE vf exp2_near_0(vf f)
+{
+    vf p = splat(0.00015337577497120947f);
+
     p = p * f + 0.0013399859890341759f;
     p = p * f + 0.009618519805371761f;
     p = p * f + 0.05550329014658928f;
     p = p * f + 0.24022646248340607f;
     p = p * f + 0.6931471824645996f;
-    p = p * f + 1.0f;
-    return (vf)(((vi)p + ((vi)r << 23)) & ok);
+    return p * f + 1.0f;
 }
+
+/* 2^x, as good as near_0, for x in [-126, 126]; 0 below, 2^126 above.  Cody-Waite split at the nearest
+ * integer. */
+INLINE vf vexp2_by(near_0_fn *near_0, vf x)
+{
+#if VW == 16 && defined(__AVX512F__)
+    const __m512 y = _mm512_min_ps((__m512)x, _mm512_set1_ps(126.0f));
+    const __m512 r = _mm512_roundscale_ps(y, _MM_FROUND_TO_NEAREST_INT);
+
+    return (vf)_mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(y, _mm512_set1_ps(-126.0f), _CMP_GE_OQ),
+                                      (__m512)near_0((vf)(y - r)), r);
+#else
+    const vf magic = splat(12582912.0f);        /* 1.5 * 2^23: adding it rounds to integer */
+    vi ok = x >= -126.0f;
+    vf y, r;
+
+    y = pick(x > 126.0f, splat(126.0f), x);
+    y = pick(ok, y, splat(-126.0f));
+    r = y + magic;
+    return (vf)(((vi)near_0(y - (r - magic)) + ((vi)r << 23)) & ok);
+#endif
+}
+
+INLINE vf vexp2(vf x) { return vexp2_by(exp2_near_0, x); }
 
 /* tanh to 4 ulp: near 0, where 1 - 2 / (e^2x + 1) would cancel, x times a polynomial of degree 5 in
  * x^2 by interpolation at Chebyshev points of [0, 0.55^2]. */
