@@ -66,8 +66,8 @@ INLINE void values_bf16(int mr, float *ot, const vf *scale, const one_pair *v, s
             store(ot + r * LANES + j * VW, acc[r][j]);
 }
 
-/* 2^f to 2^-17 of it for f in [-1/2, 1/2], 1 for 0: degree 4, by interpolation.  What is rounded to bfloat16 then
- * moves by up to 2^-9. */
+/* 2^f to 2^-17 of it for f in [-1/2, 1/2], 1 for 0: degree 4, by interpolation.  Rounding to bfloat16, which
+ * follows, moves it by up to 2^-8. */
 INLINE vf weight_near_0(vf f)
 {
     vf p = splat(0.009656710550189018f);

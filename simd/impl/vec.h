@@ -135,15 +135,15 @@ INLINE vf exp2_near_0(vf f)
     return p * f + 1.0f;
 }
 
-/* 2^x, as good as near_0, for x in [-126, 126]; 0 below, 2^126 above.  Cody-Waite split at the nearest
- * integer. */
+/* 2^x, as good as near_0, for x in [-126, 126]; 0 below and of what is no number, 2^126 above.  Cody-Waite
+ * split at the nearest integer. */
 INLINE vf vexp2_by(near_0_fn *near_0, vf x)
 {
 #if VW == 16 && defined(__AVX512F__)
     const __m512 y = _mm512_min_ps((__m512)x, _mm512_set1_ps(126.0f));
     const __m512 r = _mm512_roundscale_ps(y, _MM_FROUND_TO_NEAREST_INT);
 
-    return (vf)_mm512_maskz_scalef_ps(_mm512_cmp_ps_mask(y, _mm512_set1_ps(-126.0f), _CMP_GE_OQ),
+    return (vf)_mm512_maskz_scalef_ps(_mm512_cmp_ps_mask((__m512)x, _mm512_set1_ps(-126.0f), _CMP_GE_OQ),
                                       (__m512)near_0((vf)(y - r)), r);
 #else
     const vf magic = splat(12582912.0f);        /* 1.5 * 2^23: adding it rounds to integer */
