@@ -100,8 +100,8 @@ typedef void gkv__attend_fn(float *ot, float *m, float *l, const void *qt, const
 
 /* Attention in tiles and the form it wants qt, k and v in.
  * "f32": floats.
- * "bf16": products of bfloat16, sums and softmax in f32.  q, k, v and the weights of the
- * softmax (before that to 2^-17) are rounded to nearest even, each by up to 2^-8 of itself: a score moves by up to
+ * "bf16": products of bfloat16, sums and softmax in f32, 2^x there to 2^-17.  q, k, v and the
+ * weights of the softmax are rounded to nearest even, each by up to 2^-8 of itself: a score moves by up to
  * 2^-7 sum |q k| / sqrt(d), its weight by a factor of e to that, the output by up to 2^-7 max |v|
  * more.  qt and v are pairs of rows, [ceil(n / 2)][width][2]; k is [nk][d], d even. */
 struct gkv__attend {
