@@ -49,6 +49,7 @@ head -n 12 text >short
  gemkv bench $mini -f short --methods full -n 24 --json "How many cats?" | grep -o '"answer": [0-9]*')
 # stopped, it shows what there is: one of two, and the second reads for minutes
 yes "The cat and the hat sat on the mat." | head -n 20000 >longer
+: >progress                             # the first look may come before the program's first step
 gemkv bench --tty -f longer -k 96 -n 1 --methods truncate,full -t 1 >stopped 2>progress &
 pid=$! n=0
 until grep -q ' [5-9][0-9] %' progress || test $n = 300; do
