@@ -98,6 +98,9 @@ typedef void gkv__attend_fn(float *ot, float *m, float *l, const void *qt, const
                             const void *v, size_t nk, size_t d, const struct gkv__sight *see,
                             float *s);
 
+/* n rows of f32, also in place, or of f16 into a form of those below; odd ends get zeros. */
+typedef void gkv__form_fn(void *to, const void *from, enum gkv__type type, size_t n, size_t width);
+
 /* Attention in tiles and the form it wants qt, k and v in.
  * "f32": floats.
  * "bf16": products of bfloat16, sums and softmax in f32, 2^x there to 2^-17.  q, k, v and the
@@ -110,9 +113,8 @@ struct gkv__attend {
     unsigned        few;                /* attend_few takes less time up to so many eighths
                                            of the lanes                                      */
     size_t          lanes;
-    /* From f32 to the form, in place; NULL: they are used as they are.  Odd ends get zeros. */
-    void          (*pairs)(void *x, size_t n, size_t width);
-    void          (*narrow)(void *k, size_t nk, size_t d);
+    gkv__form_fn   *pairs;              /* qt and v into the form; NULL: floats are          */
+    gkv__form_fn   *narrow;             /* k                                                 */
     gkv__attend_fn *run;
 };
 

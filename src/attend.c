@@ -148,7 +148,7 @@ static void gather(float *qt, const struct job *j, size_t ih, size_t token, size
             qt[x * lanes + i] = q[x] * scale;
     }
     if (j->e->simd->attend.pairs)
-        j->e->simd->attend.pairs(qt, d, lanes);
+        j->e->simd->attend.pairs(qt, qt, GKV__TYPE_F32, d, lanes);
 }
 
 static void leave_sums(const struct job *j, size_t token, size_t head, float max, float sum)
@@ -176,6 +176,18 @@ static void scatter(const float *ot, const float *m, const float *l, const struc
     }
 }
 
+void gkv__to_form(const struct gkv__simd *simd, gkv__form_fn *form, enum gkv__type type, const void *rows,
+                  float *buf, size_t n, size_t d)
+{
+    if (!form || (type != GKV__TYPE_F32 && type != GKV__TYPE_F16)) {
+        simd->unpack[type](rows, buf, n * d);
+        rows = buf;
+        type = GKV__TYPE_F32;
+    }
+    if (form)
+        form(buf, rows, type, n, d);
+}
+
 /* nk keys or values in attend's form: where they lie in the cache, or in buf. */
 static const void *in_form(const struct gkv__simd *simd, const struct gkv__cache *c,
                            const uint8_t *rows, float *buf, size_t nk, bool keys)
@@ -185,11 +197,7 @@ static const void *in_form(const struct gkv__simd *simd, const struct gkv__cache
 
     if (c->type->type == a->type && (keys ? !a->narrow || d % 2 == 0 : !a->pairs))
         return rows;
-    simd->unpack[c->type->type](rows, buf, nk * d);
-    if (keys && a->narrow)
-        a->narrow(buf, nk, d);
-    if (!keys && a->pairs)
-        a->pairs(buf, nk, d);
+    gkv__to_form(simd, keys ? a->narrow : a->pairs, c->type->type, rows, buf, nk, d);
     return buf;
 }
 

@@ -18,6 +18,10 @@ void gkv__attend(struct gkv__exec *e, const struct gkv__cache *c, uint32_t il, f
 float gkv__attend_scale(const struct gkv__shape *s);
 float gkv__attend_cap(const struct gkv__shape *s);
 
+/* n rows of d elements of a cache in a form of simd->attend (NULL: floats), in buf. */
+void gkv__to_form(const struct gkv__simd *simd, gkv__form_fn *form, enum gkv__type type, const void *rows,
+                  float *buf, size_t n, size_t d);
+
 uint64_t gkv__attend_scratch(const struct gkv__simd *simd, const struct gkv__shape *s);
 uint64_t gkv__attend_partials(const struct gkv__shape *s);      /* bytes of exec.partial     */
 

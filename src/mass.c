@@ -53,9 +53,7 @@ static void products(const struct job *j, const struct tile *t, size_t n_rows, u
     const void *k = gkv__cache_k(c, j->l->il, ih, from);
 
     if (c->type->type != (j->mul ? simd->attend.type : GKV__TYPE_F32)) {
-        simd->unpack[c->type->type](k, t->raw, n * d);
-        if (j->mul)
-            simd->attend.narrow(t->raw, n, d);
+        gkv__to_form(simd, j->mul ? simd->attend.narrow : NULL, c->type->type, k, t->raw, n, d);
         k = t->raw;
     }
     if (j->mul) {

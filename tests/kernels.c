@@ -336,8 +336,8 @@ static void round_bf16(float *x, size_t n)
     }
 }
 
-/* What attend reads instead of the n rows of x, from which form (pairs or narrow) makes it in
- * place: bytes of it, at the guard page. */
+/* What attend reads instead of the n rows of x, from which form (pairs or narrow) makes it: bytes of it,
+ * at the guard page. */
 static const void *in_form(const struct gkv__attend *a, const float *x, size_t n, size_t width,
                            int keys, int before)
 {
@@ -348,49 +348,62 @@ static const void *in_form(const struct gkv__attend *a, const float *x, size_t n
 
     if (!a->pairs)
         return x;
-    buf = malloc(n * width * sizeof *buf);
-    memcpy(buf, x, n * width * sizeof *buf);
+    buf = malloc(bytes);
     if (keys)
-        a->narrow(buf, n, width);
+        a->narrow(buf, x, GKV__TYPE_F32, n, width);
     else
-        a->pairs(buf, n, width);
+        a->pairs(buf, x, GKV__TYPE_F32, n, width);
     p = guard(bytes, before);
     memcpy(p, buf, bytes);
     free(buf);
     return p;
 }
 
-/* Rounding itself: as src/quant-bf16.c does it; odd ends padded. */
+/* Rounding itself: as src/quant-bf16.c does it, from floats in place and from halves; odd ends padded. */
 static void test_form(const struct gkv__simd *k)
 {
-    const struct gkv__quant *q = gkv__quant_of(GKV__TYPE_BF16);
+    const struct gkv__quant *q = gkv__quant_of(GKV__TYPE_BF16), *f16 = gkv__quant_of(GKV__TYPE_F16);
     int bad = 0;
 
     for (size_t n = 1; n <= 5; n++)
         for (size_t width = 1; width <= 70; width += width < 36 ? 1 : 17)
-            for (int before = 0; before < 2; before++) {
-                const size_t row = (width + 1) / 2 * 2;
-                float *x = floats(n * width, before), *y = floats(n * width, before);
-                uint16_t want;
+            for (int before = 0; before < 2; before++)
+                for (int halves = 0; halves < 2; halves++) {
+                    const enum gkv__type type = halves ? GKV__TYPE_F16 : GKV__TYPE_F32;
+                    const size_t even = (width + 1) / 2 * 2, rows = (n + 1) / 2 * 2;
+                    float *x = floats(n * width, before);
+                    uint16_t *h = guard(n * width * sizeof *h, before), want;
+                    uint16_t *v = guard(rows * width * sizeof *v, before);
+                    uint16_t *key = guard(n * even * sizeof *key, before);
+                    float *y = guard(n * width * sizeof *y, before);
 
-                x[n * width / 2] = NAN;
-                x[n * width / 3] = -INFINITY;
-                memcpy(y, x, n * width * sizeof *y);
-                k->attend.pairs(y, n, width);
-                for (size_t i = 0; i < (n + 1) / 2 * 2; i++)
-                    for (size_t j = 0; j < width; j++) {
-                        q->from_f32(i < n ? &x[i * width + j] : &(float){ 0 }, &want, 1);
-                        bad += want != ((uint16_t *)y)[(i / 2 * width + j) * 2 + i % 2];
+                    x[n * width / 2] = NAN;
+                    x[n * width / 3] = -INFINITY;
+                    if (halves) {
+                        f16->from_f32(x, h, n * width);
+                        f16->to_f32(h, x, n * width);
+                        k->attend.pairs(v, h, type, n, width);
+                        k->attend.narrow(key, h, type, n, width);
+                    } else {
+                        memcpy(y, x, n * width * sizeof *y);
+                        k->attend.pairs(y, y, type, n, width);
+                        memcpy(v, y, rows * width * sizeof *v);
+                        memcpy(y, x, n * width * sizeof *y);
+                        k->attend.narrow(y, y, type, n, width);
+                        memcpy(key, y, n * even * sizeof *key);
                     }
-                memcpy(y, x, n * width * sizeof *y);
-                k->attend.narrow(y, n, width);
-                for (size_t i = 0; i < n; i++)
-                    for (size_t j = 0; j < row; j++) {
-                        q->from_f32(j < width ? &x[i * width + j] : &(float){ 0 }, &want, 1);
-                        bad += want != ((uint16_t *)y)[i * row + j];
-                    }
-                release();
-            }
+                    for (size_t i = 0; i < rows; i++)
+                        for (size_t j = 0; j < width; j++) {
+                            q->from_f32(i < n ? &x[i * width + j] : &(float){ 0 }, &want, 1);
+                            bad += want != v[(i / 2 * width + j) * 2 + i % 2];
+                        }
+                    for (size_t i = 0; i < n; i++)
+                        for (size_t j = 0; j < even; j++) {
+                            q->from_f32(j < width ? &x[i * width + j] : &(float){ 0 }, &want, 1);
+                            bad += want != key[i * even + j];
+                        }
+                    release();
+                }
     ok(!bad, "attend's form: %s", k->level);
 }
 

@@ -69,6 +69,13 @@ INLINE vi bf16_pair(vf lo, vf hi)
     return (vi)(round_bf16(lo) | round_bf16(hi) << 16);
 }
 
+INLINE vh bf16_half(vf x)
+{
+    const vu u = round_bf16(x);
+
+    return (vh){ EACH(u) };
+}
+
 #include "simd/impl/attend_bf16.h"
 
 void fill_wide_table(struct gkv__simd *k)

@@ -5,7 +5,8 @@
  * half comes first:
  *
  *     vf bf16_dp(vf s, vi w, vi x)     s plus both products of each lane
- *     vi bf16_pair(vf lo, vf hi)       rounded to nearest even */
+ *     vi bf16_pair(vf lo, vf hi)       rounded to nearest even
+ *     vh bf16_half(vf x)               the same, one by one */
 
 typedef int32_t one_pair __attribute__((aligned(2), may_alias));
 typedef vi pairs_u __attribute__((aligned(4), may_alias));
@@ -120,41 +121,73 @@ static void FN(attend_bf16)(float *ot, float *m, float *l, const void *q, const 
         values_bf16(1, ot + i * LANES, scale, v + i, d, p, (nk + 1) / 2);
 }
 
-/* ---- inputs into the form, in place: what is written has been read ------------------------ */
+/* ---- inputs into the form; in place, what is written has been read ------------------------- */
 
-INLINE vf first(const float *p, size_t n)       /* n of them, then zeros */
+INLINE vf whole(enum gkv__type type, const void *p)
 {
-    vf v = { 0 };
+    return type == GKV__TYPE_F32 ? load(p) : from_f16(*(const vhu *)p);
+}
 
+/* VW elements from element i of a row on, zeros beyond n.  type is a constant. */
+INLINE vf some_of(enum gkv__type type, const void *row, size_t i, size_t n)
+{
+    const size_t size = type == GKV__TYPE_F32 ? sizeof(float) : sizeof(uint16_t);
+    const char *p = (const char *)row + i * size;
+
+    if (i + VW > n) {
+        float end[VW] = { 0 };
+
+        if (i < n)
+            memcpy(end, p, (n - i) * size);
+        return whole(type, end);
+    }
+    return whole(type, p);
+}
+
+/* The first n elements of v, all where there are more. */
+INLINE void put(void *to, const void *v, size_t n, size_t size)
+{
     if (n >= VW)
-        return load(p);
-    for (size_t i = 0; i < n; i++)
-        v[i] = p[i];
-    return v;
+        memcpy(to, v, VW * size);       /* a constant: one store, where the other is a loop */
+    else
+        memcpy(to, v, n * size);
 }
 
-static void FN(pairs_bf16)(void *x, size_t n, size_t width)
+INLINE void pairs(enum gkv__type type, void *to, const void *from, size_t n, size_t width)
 {
+    const size_t row = width * (type == GKV__TYPE_F32 ? sizeof(float) : sizeof(uint16_t));
+
     for (size_t i = 0; i < n; i += 2)
-        for (size_t j = 0; j < width; j += VW) {
-            const float *row = (const float *)x + i * width + j;
-            const size_t left = width - j < VW ? width - j : VW;
-            vi p = bf16_pair(first(row, left), i + 1 < n ? first(row + width, left) : splat(0));
+        for (size_t x = 0; x < width; x += VW) {
+            const char *lo = (const char *)from + i * row;
+            vi p = bf16_pair(some_of(type, lo, x, width),
+                             i + 1 < n ? some_of(type, lo + row, x, width) : splat(0));
 
-            memcpy((float *)x + i / 2 * width + j, &p, left * sizeof(float));
+            put((float *)to + i / 2 * width + x, &p, width - x, sizeof(float));
         }
 }
 
-static void FN(narrow_bf16)(void *k, size_t nk, size_t d)
+INLINE void narrow(enum gkv__type type, void *to, const void *from, size_t n, size_t width)
 {
-    const size_t row = (d + 1) / 2 * 2;
+    const size_t row = width * (type == GKV__TYPE_F32 ? sizeof(float) : sizeof(uint16_t));
+    const size_t even = (width + 1) / 2 * 2;
 
-    for (size_t i = 0; i < nk; i++)
-        for (size_t x = 0; x < row; x += VW) {
-            const float *from = (const float *)k + i * d + x;
-            vi p = bf16_pair(first(from, d - x), splat(0));
-            vh h = __builtin_convertvector(p, vh);
+    for (size_t i = 0; i < n; i++)
+        for (size_t x = 0; x < even; x += VW) {
+            vh h = bf16_half(some_of(type, (const char *)from + i * row, x, width));
 
-            memcpy((uint16_t *)k + i * row + x, &h, (row - x < VW ? row - x : VW) * sizeof(uint16_t));
+            put((uint16_t *)to + i * even + x, &h, even - x, sizeof(uint16_t));
         }
 }
+
+#define FORM(form)                                                                          \
+    static void FN(form##_bf16)(void *to, const void *from, enum gkv__type type, size_t n,  \
+                                size_t width)                                               \
+    {                                                                                       \
+        if (type == GKV__TYPE_F32)                                                          \
+            form(GKV__TYPE_F32, to, from, n, width);                                        \
+        else                                                                                \
+            form(GKV__TYPE_F16, to, from, n, width);                                        \
+    }
+FORM(pairs)
+FORM(narrow)

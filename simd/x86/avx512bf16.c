@@ -34,6 +34,11 @@ INLINE vi bf16_pair(vf lo, vf hi)
     return (vi)_mm512_permutexvar_epi16(order, (__m512i)_mm512_cvtne2ps_pbh((__m512)hi, (__m512)lo));
 }
 
+INLINE vh bf16_half(vf x)
+{
+    return (vh)_mm512_cvtneps_pbh((__m512)x);
+}
+
 #include "simd/impl/tile.h"
 #include "simd/impl/gemm_bf16.h"
 #include "simd/impl/softmax.h"
