@@ -19,8 +19,7 @@
 enum {
     ROWS = 384,         /* query rows of a work item with head_dim 64: their q and output
                            (2 * 384 * 64 * 4 bytes) stay in the second-level cache.  Twice as many
-                           where keys and values must be brought into a form, which takes a
-                           quarter of the time then                                          */
+                           where keys and values must be brought into a form for each item   */
     ITEMS = 16,         /* when a thread has fewer work items, they are of half as many rows:
                            threads end together, for one or two percent                      */
     KEYS = 128,         /* keys of a block with head_dim 64                                  */
