@@ -123,6 +123,11 @@ static void FN(attend_bf16)(float *ot, float *m, float *l, const void *q, const 
 
 /* ---- inputs into the form; in place, what is written has been read ------------------------- */
 
+INLINE size_t size_of(enum gkv__type type)
+{
+    return type == GKV__TYPE_F32 ? sizeof(float) : sizeof(uint16_t);
+}
+
 INLINE vf whole(enum gkv__type type, const void *p)
 {
     return type == GKV__TYPE_F32 ? load(p) : from_f16(*(const vhu *)p);
@@ -131,7 +136,7 @@ INLINE vf whole(enum gkv__type type, const void *p)
 /* VW elements from element i of a row on, zeros beyond n.  type is a constant. */
 INLINE vf some_of(enum gkv__type type, const void *row, size_t i, size_t n)
 {
-    const size_t size = type == GKV__TYPE_F32 ? sizeof(float) : sizeof(uint16_t);
+    const size_t size = size_of(type);
     const char *p = (const char *)row + i * size;
 
     if (i + VW > n) {
@@ -155,7 +160,7 @@ INLINE void put(void *to, const void *v, size_t n, size_t size)
 
 INLINE void pairs(enum gkv__type type, void *to, const void *from, size_t n, size_t width)
 {
-    const size_t row = width * (type == GKV__TYPE_F32 ? sizeof(float) : sizeof(uint16_t));
+    const size_t row = width * size_of(type);
 
     for (size_t i = 0; i < n; i += 2)
         for (size_t x = 0; x < width; x += VW) {
@@ -169,7 +174,7 @@ INLINE void pairs(enum gkv__type type, void *to, const void *from, size_t n, siz
 
 INLINE void narrow(enum gkv__type type, void *to, const void *from, size_t n, size_t width)
 {
-    const size_t row = width * (type == GKV__TYPE_F32 ? sizeof(float) : sizeof(uint16_t));
+    const size_t row = width * size_of(type);
     const size_t even = (width + 1) / 2 * 2;
 
     for (size_t i = 0; i < n; i++)
