@@ -189,7 +189,7 @@ static void decode(void)
     const size_t bytes = (size_t)KV * D * 2;
     uint8_t *k = gkv__pages(2, bytes), *v = k + bytes;
     volatile double sink = 0;
-    float l[8];
+    float l[8], q[8 * GKV__FEW_ROW(D)];
 
     if (!k)
         return;
@@ -203,9 +203,11 @@ static void decode(void)
                 row[j] = GKV__ATTEND_MIN, l[j] = 0;
             memset(ot, 0, 8 * D * sizeof *ot);
             if (rows[i])
-                for (size_t at = 0; at < bytes; at += PIECE * D * 2)
-                    simd->attend_few[GKV__TYPE_F16](ot, row, l, qt, k + at, v + at, rows[i], PIECE, D,
+                for (size_t at = 0; at < bytes; at += PIECE * D * 2) {
+                    memcpy(q, qt, sizeof q);
+                    simd->attend_few[GKV__TYPE_F16](ot, row, l, q, k + at, v + at, rows[i], PIECE, D,
                                                     NULL);
+                }
             else
                 sink += bench_read(k, 2 * bytes);
             rate[i][r] = 2e-9 * (double)bytes / (cpu_seconds() - start);

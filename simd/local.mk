@@ -7,7 +7,8 @@ simd_libsimd_la_SOURCES = simd/simd.h simd/simd.c simd/ref.c simd/vec_impl.h \
 	simd/impl/tile.h simd/impl/scales.h simd/impl/form_int.h simd/impl/gemm_int.h \
 	simd/impl/gemv_int.h \
 	simd/impl/gemm_bf16.h \
-	simd/impl/softmax.h simd/impl/attend.h simd/impl/attend_few.h simd/impl/attend_bf16.h \
+	simd/impl/pairs.h simd/impl/softmax.h simd/impl/attend.h simd/impl/attend_bf16.h \
+	simd/impl/attend_few.h simd/impl/attend_few_bf16.h \
 	simd/impl/rows.h
 simd_libsimd_la_LIBADD  =
 if ISA_AVX2

@@ -133,28 +133,28 @@ static void few_ref(enum gkv__type type, float *o, float *m, float *l, const flo
         }
 }
 
-static void attend_few_f32_ref(float *o, float *m, float *l, const float *q, const void *k,
+static void attend_few_f32_ref(float *o, float *m, float *l, float *q, const void *k,
                                const void *v, size_t rows, size_t nk, size_t d,
                                const struct gkv__sight *see)
 {
     few_ref(GKV__TYPE_F32, o, m, l, q, k, v, rows, nk, d, see);
 }
 
-static void attend_few_f16_ref(float *o, float *m, float *l, const float *q, const void *k,
+static void attend_few_f16_ref(float *o, float *m, float *l, float *q, const void *k,
                                const void *v, size_t rows, size_t nk, size_t d,
                                const struct gkv__sight *see)
 {
     few_ref(GKV__TYPE_F16, o, m, l, q, k, v, rows, nk, d, see);
 }
 
-static void attend_few_bf16_ref(float *o, float *m, float *l, const float *q, const void *k,
+static void attend_few_bf16_ref(float *o, float *m, float *l, float *q, const void *k,
                                 const void *v, size_t rows, size_t nk, size_t d,
                                 const struct gkv__sight *see)
 {
     few_ref(GKV__TYPE_BF16, o, m, l, q, k, v, rows, nk, d, see);
 }
 
-static void attend_few_q8_0_ref(float *o, float *m, float *l, const float *q, const void *k,
+static void attend_few_q8_0_ref(float *o, float *m, float *l, float *q, const void *k,
                                 const void *v, size_t rows, size_t nk, size_t d,
                                 const struct gkv__sight *see)
 {

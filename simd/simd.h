@@ -121,11 +121,13 @@ struct gkv__attend {
 /* A few rows (decoding: the query heads that share one KV head) against nk keys as they lie in
  * the cache; one function per type of cache.
  *   o[rows][GKV__FEW_ROW(d)] += P V, unnormalised     m[rows], l[rows], GKV__ATTEND_MIN: as above
- *   q[rows][GKV__FEW_ROW(d)]    times log2(e) / sqrt(d), zero beyond d
+ *   q[rows][GKV__FEW_ROW(d)]    times log2(e) / sqrt(d), zero beyond d; undefined afterwards
  *   k, v        nk rows of d elements, packed
- *   see         NULL: all rows see all keys */
+ *   see         NULL: all rows see all keys
+ * Where attend has the form "bf16", four rows and more are multiplied with f16 and bf16 in it too; f16 is
+ * then rounded away from 0 in ties, and what stays below 2^-14 is 0. */
 #define GKV__FEW_ROW(d) (((d) + 15) / 16 * 16)
-typedef void gkv__attend_few_fn(float *o, float *m, float *l, const float *q, const void *k,
+typedef void gkv__attend_few_fn(float *o, float *m, float *l, float *q, const void *k,
                                 const void *v, size_t rows, size_t nk, size_t d,
                                 const struct gkv__sight *see);
 

@@ -26,6 +26,11 @@
 #include "simd/impl/attend_few.h"
 #include "simd/impl/rows.h"
 
+FEW(attend_few_f32, GKV__TYPE_F32)
+FEW(attend_few_f16, GKV__TYPE_F16)
+FEW(attend_few_bf16, GKV__TYPE_BF16)
+FEW(attend_few_q8_0, GKV__TYPE_Q8_0)
+
 static void FN(fill)(struct gkv__simd *k)
 {
     k->unpack[GKV__TYPE_F16] = FN(unpack_f16);

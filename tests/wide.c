@@ -47,10 +47,16 @@ static eight dot32(eight u, eight q)
 
 #define BMR 8
 #define BNV 3
+/* Subnormals count as 0. */
+INLINE vf flushed(vi x)
+{
+    return (vf)(x & ((x & 0x7f800000) != 0));
+}
+
 INLINE vf bf16_dp(vf s, vi w, vi x)
 {
-    s += (vf)(w << 16) * (vf)(x << 16);
-    return s + (vf)(w & (int32_t)0xffff0000) * (vf)(x & (int32_t)0xffff0000);
+    s += flushed(w << 16) * flushed(x << 16);
+    return s + flushed(w & (int32_t)0xffff0000) * flushed(x & (int32_t)0xffff0000);
 }
 
 #include "simd/vec_impl.h"
@@ -64,9 +70,16 @@ INLINE vu round_bf16(vf x)
     return (nan & is_nan) | (rounded & ~is_nan);
 }
 
-INLINE vi bf16_pair(vf lo, vf hi)
+INLINE vi bf16_row(vf lo, vf hi)
 {
-    return (vi)(round_bf16(lo) | round_bf16(hi) << 16);
+    const vu rounded[2] = { round_bf16(lo), round_bf16(hi) };
+    uint16_t row[2 * VW];
+    vi w;
+
+    for (size_t i = 0; i < 2 * VW; i++)
+        row[i] = (uint16_t)rounded[i / VW][i % VW];
+    memcpy(&w, row, sizeof w);
+    return w;
 }
 
 INLINE vh bf16_half(vf x)
@@ -76,7 +89,9 @@ INLINE vh bf16_half(vf x)
     return (vh){ EACH(u) };
 }
 
+#include "simd/impl/pairs.h"
 #include "simd/impl/attend_bf16.h"
+#include "simd/impl/attend_few_bf16.h"
 
 void fill_wide_table(struct gkv__simd *k)
 {
@@ -91,5 +106,7 @@ void fill_wide_bf16_table(struct gkv__simd *k)
     fill_wide_table(k);
     k->attend = (struct gkv__attend){ "bf16", GKV__TYPE_BF16, 3, LANES, pairs_bf16_wide,
                                       narrow_bf16_wide, attend_bf16_wide };
+    k->attend_few[GKV__TYPE_F16] = attend_few_pairs_f16_wide;
+    k->attend_few[GKV__TYPE_BF16] = attend_few_pairs_bf16_wide;
     k->level = "avx512bf16's shapes on avx2";
 }

@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * attend_bf16.h - a tile of queries against a block of keys, products of pairs of bfloat16.
  * The shapes are those of attend.h with pairs for floats: along the head in the scores, along
- * the keys in the values.  The including file defines, a pair being a 32-bit lane whose low
- * half comes first:
- *
- *     vf bf16_dp(vf s, vi w, vi x)     s plus both products of each lane
- *     vi bf16_pair(vf lo, vf hi)       rounded to nearest even
- *     vh bf16_half(vf x)               the same, one by one */
-
-typedef int32_t one_pair __attribute__((aligned(2), may_alias));
-typedef vi pairs_u __attribute__((aligned(4), may_alias));
+ * the keys in the values. */
 
 /* acc[mr][lanes] += sum over n of b[i][lanes] times pair a[r * row + i * step] */
 INLINE void tile_bf16(int mr, vf acc[][4], const one_pair *a, size_t row, size_t step,

@@ -86,22 +86,23 @@ INLINE vf cached_end(enum gkv__type type, const char *p, size_t n)
     return cached(type, buf, 0, 0);
 }
 
-/* What the next step will read, n bytes (a constant) of it; beyond the end it does no harm.  A line
- * that the end only touches is left to the processor. */
+/* To the second-level cache what the next step will read, n bytes (a constant) of it; beyond the end it
+ * does no harm.  A line that the end only touches is left to the processor. */
 INLINE const char *fetch(const char *p, size_t n)
 {
-    __builtin_prefetch(p);
+    __builtin_prefetch(p, 0, 2);
     UNROLL
     for (size_t i = 64; i + 64 <= n; i += 64)
-        __builtin_prefetch(p + i);
+        __builtin_prefetch(p + i, 0, 2);
     return p + n;
 }
 
 /* s[nk][rt] = k[nk, d] q[rt, d]^T:  VW dot products at a time, of rt rows and VW / rt keys.
  * The last key stands in for keys beyond the end; their scores are far below any. */
-INLINE void few_scores(enum gkv__type type, int rt, float *s, const float *q, const void *k,
+INLINE void few_scores(enum gkv__type type, int rt, float *s, const void *queries, const void *k,
                        size_t nk, size_t d, const char *next)
 {
+    const float *q = queries;
     const int kt = VW / rt;
     const size_t dq = GKV__FEW_ROW(d), span = few_span(type);
 
@@ -143,8 +144,6 @@ INLINE void few_scores(enum gkv__type type, int rt, float *s, const float *q, co
             }
         store(s + i * (size_t)rt, vsums(acc));
     }
-    for (size_t i = nk * (size_t)rt; i % VW; i++)
-        s[i] = 3 * GKV__ATTEND_MIN;
 }
 
 /* o[rt][ns * VW] = o * scale[rt] + p[nk, rt]^T v[nk, ...], columns from x on;  n < VW: only so
@@ -207,11 +206,24 @@ INLINE void few_see_some(float *s, int rt, size_t nk, size_t r, size_t key,
             s[i] = 3 * GKV__ATTEND_MIN;
 }
 
-/* rt rows (1, 2 or 4, a divisor of VW, so that a vector of scores always holds the same rows)
- * against the keys of one step; next: the keys of the one after it. */
-INLINE void few(enum gkv__type type, int rt, float *o, float *m, float *l, const float *q,
-                const void *k, const void *v, size_t nk, size_t d, size_t row, size_t key,
-                const struct gkv__sight *see, const void *next)
+/* What differs from one arithmetic to the other.  rt rows are 1, 2 or 4, a divisor of VW, so that a
+ * vector of scores always holds the same rows.
+ *   scores   as few_scores: what follows the last score in its vector is undefined
+ *   weights  p[n], vectors of e^score, into the form that values takes; NULL: floats are
+ *   values   as few_values */
+struct few_form {
+    void (*scores)(enum gkv__type type, int rt, float *s, const void *q, const void *k, size_t nk,
+                   size_t d, const char *next);
+    void (*weights)(enum gkv__type type, int rt, float *p, size_t n);
+    const char *(*values)(enum gkv__type type, int rt, int ns, float *o, const float *scale,
+                          const void *v, const float *p, size_t nk, size_t d, size_t x, size_t n,
+                          const char *next);
+};
+
+/* rt rows against the keys of one step; next: the keys of the one after it. */
+INLINE void few(const struct few_form *form, enum gkv__type type, int rt, float *o, float *m,
+                float *l, const float *q, const void *k, const void *v, size_t nk, size_t d,
+                size_t row, size_t key, const struct gkv__sight *see, const void *next)
 {
     const int ns = VW / rt;
     const size_t n = (nk * (size_t)rt + VW - 1) / VW * VW;
@@ -219,7 +231,9 @@ INLINE void few(enum gkv__type type, int rt, float *o, float *m, float *l, const
     vf max, sum = splat(0);
     size_t x = 0;
 
-    few_scores(type, rt, s, q, k, nk, d, v);
+    form->scores(type, rt, s, q, k, nk, d, v);
+    for (size_t i = nk * (size_t)rt; i < n; i++)
+        s[i] = 3 * GKV__ATTEND_MIN;
     if (see)
         few_see_some(s, rt, nk, row, key, see);
 
@@ -248,22 +262,24 @@ INLINE void few(enum gkv__type type, int rt, float *o, float *m, float *l, const
         for (int i = r; i < VW; i += rt)
             l[r] += lane[i];
     }
+    if (form->weights)
+        form->weights(type, rt, s, n);
 
     for (; x + (size_t)ns * VW <= d; x += (size_t)ns * VW)
-        next = few_values(type, rt, ns, o, scale, v, s, nk, d, x, VW, next);
+        next = form->values(type, rt, ns, o, scale, v, s, nk, d, x, VW, next);
     if (ns > 4)                 /* sums enough, or they would wait for each other */
         for (; x + 4 * VW <= d; x += 4 * VW)
-            next = few_values(type, rt, 4, o, scale, v, s, nk, d, x, VW, next);
+            next = form->values(type, rt, 4, o, scale, v, s, nk, d, x, VW, next);
     for (; x + VW <= d; x += VW)
-        next = few_values(type, rt, 1, o, scale, v, s, nk, d, x, VW, next);
+        next = form->values(type, rt, 1, o, scale, v, s, nk, d, x, VW, next);
     if (x < d)
-        few_values(type, rt, 1, o, scale, v, s, nk, d, x, d - x, next);
+        form->values(type, rt, 1, o, scale, v, s, nk, d, x, d - x, next);
 }
 
-/* Steps are so short that K and V of this one and K of the next fit in the first-level cache:
- * while scores are computed V is fetched, while values are, the next step's K. */
-INLINE void few_rows(enum gkv__type type, float *o, float *m, float *l, const float *q,
-                     const void *k, const void *v, size_t rows, size_t nk, size_t d,
+/* While scores are computed V is fetched, while values are, the next step's K; steps are so short that the
+ * first-level cache holds K and V of this one and K of the next. */
+INLINE void few_rows(const struct few_form *form, enum gkv__type type, float *o, float *m, float *l,
+                     const float *q, const void *k, const void *v, size_t rows, size_t nk, size_t d,
                      const struct gkv__sight *see)
 {
     const size_t dq = GKV__FEW_ROW(d);
@@ -277,22 +293,20 @@ INLINE void few_rows(enum gkv__type type, float *o, float *m, float *l, const fl
         size_t r = 0;
 
         for (; r + 4 <= rows; r += 4)
-            few(type, 4, o + r * dq, m + r, l + r, q + r * dq, k0, v0, n, d, r, i, see, next);
+            few(form, type, 4, o + r * dq, m + r, l + r, q + r * dq, k0, v0, n, d, r, i, see, next);
         for (; r + 2 <= rows; r += 2)
-            few(type, 2, o + r * dq, m + r, l + r, q + r * dq, k0, v0, n, d, r, i, see, next);
+            few(form, type, 2, o + r * dq, m + r, l + r, q + r * dq, k0, v0, n, d, r, i, see, next);
         if (r < rows)
-            few(type, 1, o + r * dq, m + r, l + r, q + r * dq, k0, v0, n, d, r, i, see, next);
+            few(form, type, 1, o + r * dq, m + r, l + r, q + r * dq, k0, v0, n, d, r, i, see, next);
     }
 }
 
+static const struct few_form few_floats = { few_scores, NULL, few_values };
+
 #define FEW(name, type)                                                                     \
-    static void FN(name)(float *o, float *m, float *l, const float *q, const void *k,       \
+    static void FN(name)(float *o, float *m, float *l, float *q, const void *k,             \
                          const void *v, size_t rows, size_t nk, size_t d,                   \
                          const struct gkv__sight *see)                                      \
     {                                                                                       \
-        few_rows(type, o, m, l, q, k, v, rows, nk, d, see);                                 \
+        few_rows(&few_floats, type, o, m, l, q, k, v, rows, nk, d, see);                    \
     }
-FEW(attend_few_f32, GKV__TYPE_F32)
-FEW(attend_few_f16, GKV__TYPE_F16)
-FEW(attend_few_bf16, GKV__TYPE_BF16)
-FEW(attend_few_q8_0, GKV__TYPE_Q8_0)

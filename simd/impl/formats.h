@@ -23,21 +23,6 @@ static void FN(unpack_bf16)(const void *src, float *dst, size_t n)
         dst[i] = from_bf16((vh){ p[i] })[0];
 }
 
-INLINE vf from_i8(const int8_t *q)
-{
-#if VW == 4 && defined(__aarch64__)
-    int32_t four;
-
-    memcpy(&four, q, sizeof four);
-    return vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8((int8x8_t)(int32x2_t){ four }))));
-#else
-    vb t = *(const vbu *)q;
-    vi x = { EACH(t) };
-
-    return __builtin_convertvector(x, vf);
-#endif
-}
-
 INLINE void unpack_group(float *dst, v32 u, const float d[2], const float m[2], int min)
 {
     int8_t q[32];

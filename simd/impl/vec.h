@@ -204,6 +204,21 @@ INLINE vf from_bf16(vh h)
     return (vf)(x << 16);
 }
 
+INLINE vf from_i8(const int8_t *q)
+{
+#if VW == 4 && defined(__aarch64__)
+    int32_t four;
+
+    memcpy(&four, q, sizeof four);
+    return vcvtq_f32_s32(vmovl_s16(vget_low_s16(vmovl_s8((int8x8_t)(int32x2_t){ four }))));
+#else
+    vb t = *(const vbu *)q;
+    vi x = { EACH(t) };
+
+    return __builtin_convertvector(x, vf);
+#endif
+}
+
 INLINE float half(uint16_t h)
 {
 #ifdef __F16C__

@@ -25,13 +25,9 @@ INLINE vf bf16_dp(vf s, vi w, vi x)
     return (vf)_mm512_dpbf16_ps((__m512)s, (__m512bh)w, (__m512bh)x);
 }
 
-/* The conversion leaves lo in the lower half and hi in the upper. */
-INLINE vi bf16_pair(vf lo, vf hi)
+INLINE vi bf16_row(vf lo, vf hi)
 {
-    const __m512i order = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8,
-                                           23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
-
-    return (vi)_mm512_permutexvar_epi16(order, (__m512i)_mm512_cvtne2ps_pbh((__m512)hi, (__m512)lo));
+    return (vi)_mm512_cvtne2ps_pbh((__m512)hi, (__m512)lo);
 }
 
 INLINE vh bf16_half(vf x)
@@ -41,12 +37,17 @@ INLINE vh bf16_half(vf x)
 
 #include "simd/impl/tile.h"
 #include "simd/impl/gemm_bf16.h"
+#include "simd/impl/pairs.h"
 #include "simd/impl/softmax.h"
 #include "simd/impl/attend_bf16.h"
+#include "simd/impl/attend_few.h"
+#include "simd/impl/attend_few_bf16.h"
 
 void gkv__simd_avx512bf16(struct gkv__simd *k)
 {
     k->attend = (struct gkv__attend){ "bf16", GKV__TYPE_BF16, 3, LANES, pairs_bf16_avx512bf16,
                                       narrow_bf16_avx512bf16, attend_bf16_avx512bf16 };
+    k->attend_few[GKV__TYPE_F16] = attend_few_pairs_f16_avx512bf16;
+    k->attend_few[GKV__TYPE_BF16] = attend_few_pairs_bf16_avx512bf16;
     fill_bf16_avx512bf16(k);
 }
