@@ -97,72 +97,57 @@ INLINE const char *fetch(const char *p, size_t n)
     return p + n;
 }
 
-/* s[nk][rt] = k[nk, d] q[rt, d]^T:  VW dot products at a time, of rt rows and VW / rt keys.
- * The last key stands in for keys beyond the end; their scores are far below any. */
-INLINE void few_scores(enum gkv__type type, int rt, float *s, const void *queries, const void *k,
-                       size_t nk, size_t d, const char *next)
+/* VW dot products of rt rows of q[rt][GKV__FEW_ROW(d)] and VW / rt keys: lane c * rt + r is key c's with
+ * row r. */
+INLINE vf few_dots(enum gkv__type type, int rt, const void *queries, const char *const key[VW],
+                   size_t d, const char **next)
 {
     const float *q = queries;
     const int kt = VW / rt;
     const size_t dq = GKV__FEW_ROW(d), span = few_span(type);
+    vf acc[VW];
+    size_t x = 0;
 
-    for (size_t i = 0; i < nk; i += (size_t)kt) {
-        vf acc[VW];
-        const char *key[VW];
-        size_t x = 0;
-
+    UNROLL
+    for (int a = 0; a < VW; a++)
+        acc[a] = splat(0);
+    for (; x + span <= d; x += span) {
+        *next = fetch(*next, few_bytes(type, (size_t)kt * span));
         UNROLL
-        for (int c = 0; c < kt; c++)
-            key[c] = (const char *)k + (i + (size_t)c < nk ? i + (size_t)c : nk - 1) * few_bytes(type, d);
-        UNROLL
-        for (int a = 0; a < VW; a++)
-            acc[a] = splat(0);
-        for (; x + span <= d; x += span) {
-            next = fetch(next, few_bytes(type, (size_t)kt * span));
+        for (size_t h = 0; h < span; h += VW) {
+            vf row[4];
             UNROLL
-            for (size_t h = 0; h < span; h += VW) {
-                vf row[4];
-                UNROLL
-                for (int r = 0; r < rt; r++)
-                    row[r] = load(q + (size_t)r * dq + x + h);
-                UNROLL
-                for (int c = 0; c < kt; c++) {
-                    vf y = cached(type, key[c] + few_bytes(type, x), h, 0);
-                    UNROLL
-                    for (int r = 0; r < rt; r++)
-                        acc[c * rt + r] += y * row[r];
-                }
-            }
-        }
-        if (x < d)
+            for (int r = 0; r < rt; r++)
+                row[r] = load(q + (size_t)r * dq + x + h);
             UNROLL
             for (int c = 0; c < kt; c++) {
-                vf y = cached_end(type, key[c] + few_bytes(type, x), d - x);
+                vf y = cached(type, key[c] + few_bytes(type, x), h, 0);
                 UNROLL
                 for (int r = 0; r < rt; r++)
-                    acc[c * rt + r] += y * load(q + (size_t)r * dq + x);
+                    acc[c * rt + r] += y * row[r];
             }
-        store(s + i * (size_t)rt, vsums(acc));
+        }
     }
+    if (x < d)
+        UNROLL
+        for (int c = 0; c < kt; c++) {
+            vf y = cached_end(type, key[c] + few_bytes(type, x), d - x);
+            UNROLL
+            for (int r = 0; r < rt; r++)
+                acc[c * rt + r] += y * load(q + (size_t)r * dq + x);
+        }
+    return vsums(acc);
 }
 
-/* o[rt][ns * VW] = o * scale[rt] + p[nk, rt]^T v[nk, ...], columns from x on;  n < VW: only so
- * many of the one vector's columns exist in v. */
-INLINE const char *few_values(enum gkv__type type, int rt, int ns, float *o, const float *scale,
-                              const void *v, const float *p, size_t nk, size_t d, size_t x,
-                              size_t n, const char *next)
+/* acc[rt][ns] += p[nk, rt]^T v[nk, ...], ns vectors of columns from x on;  n < VW: only so many of
+ * the one vector's columns exist in v. */
+INLINE const char *few_add(enum gkv__type type, int rt, int ns, vf acc[][16], const void *v,
+                           const float *p, size_t nk, size_t d, size_t x, size_t n, const char *next)
 {
-    const size_t dq = GKV__FEW_ROW(d), stride = few_bytes(type, d);
+    const size_t stride = few_bytes(type, d);
     const size_t skip = type == GKV__TYPE_Q8_0 && ns * VW % 32 ? x % 32 : 0;
     const char *p0 = (const char *)v + few_bytes(type, x);
-    vf acc[4][16];
 
-    o += x;
-    UNROLL
-    for (int r = 0; r < rt; r++)
-        UNROLL
-        for (int j = 0; j < ns; j++)
-            acc[r][j] = load(o + (size_t)r * dq + (size_t)j * VW) * scale[r];
     for (size_t i = 0; i < nk; i++, p0 += stride) {
         vf row[16];
         next = fetch(next, few_bytes(type, (size_t)ns * VW));
@@ -177,6 +162,56 @@ INLINE const char *few_values(enum gkv__type type, int rt, int ns, float *o, con
                 acc[r][j] += row[j] * w;
         }
     }
+    return next;
+}
+
+/* What differs from one arithmetic to the other.  rt rows are 1, 2 or 4, a divisor of VW, so that a
+ * vector of scores always holds the same rows.
+ *   dots     as few_dots
+ *   weights  p[n], whole vectors, into what add takes; NULL: floats are
+ *   add      as few_add */
+struct few_form {
+    vf (*dots)(enum gkv__type type, int rt, const void *q, const char *const key[VW], size_t d,
+               const char **next);
+    void (*weights)(enum gkv__type type, int rt, float *p, size_t n);
+    const char *(*add)(enum gkv__type type, int rt, int ns, vf acc[][16], const void *v,
+                       const float *p, size_t nk, size_t d, size_t x, size_t n, const char *next);
+};
+
+/* s[nk][rt] = k[nk, d] q[rt, d]^T, and what is left of the last vector far below any score; the last key
+ * stands in for keys beyond the end. */
+INLINE void few_scores(const struct few_form *form, enum gkv__type type, int rt, float *s,
+                       const void *q, const void *k, size_t nk, size_t d, const char *next)
+{
+    const int kt = VW / rt;
+
+    for (size_t i = 0; i < nk; i += (size_t)kt) {
+        const char *key[VW];
+
+        UNROLL
+        for (int c = 0; c < kt; c++)
+            key[c] = (const char *)k + (i + (size_t)c < nk ? i + (size_t)c : nk - 1) * few_bytes(type, d);
+        store(s + i * (size_t)rt, form->dots(type, rt, q, key, d, &next));
+    }
+    for (size_t i = nk * (size_t)rt; i % VW; i++)
+        s[i] = 3 * GKV__ATTEND_MIN;
+}
+
+/* o[rt][ns * VW] = o * scale[rt] + p[nk, rt]^T v[nk, ...], columns as in few_add. */
+INLINE const char *few_values(const struct few_form *form, enum gkv__type type, int rt, int ns,
+                              float *o, const float *scale, const void *v, const float *p, size_t nk,
+                              size_t d, size_t x, size_t n, const char *next)
+{
+    const size_t dq = GKV__FEW_ROW(d);
+    vf acc[4][16];
+
+    o += x;
+    UNROLL
+    for (int r = 0; r < rt; r++)
+        UNROLL
+        for (int j = 0; j < ns; j++)
+            acc[r][j] = load(o + (size_t)r * dq + (size_t)j * VW) * scale[r];
+    next = form->add(type, rt, ns, acc, v, p, nk, d, x, n, next);
     UNROLL
     for (int r = 0; r < rt; r++)
         UNROLL
@@ -206,20 +241,6 @@ INLINE void few_see_some(float *s, int rt, size_t nk, size_t r, size_t key,
             s[i] = 3 * GKV__ATTEND_MIN;
 }
 
-/* What differs from one arithmetic to the other.  rt rows are 1, 2 or 4, a divisor of VW, so that a
- * vector of scores always holds the same rows.
- *   scores   as few_scores: what follows the last score in its vector is undefined
- *   weights  p[n], vectors of e^score, into the form that values takes; NULL: floats are
- *   values   as few_values */
-struct few_form {
-    void (*scores)(enum gkv__type type, int rt, float *s, const void *q, const void *k, size_t nk,
-                   size_t d, const char *next);
-    void (*weights)(enum gkv__type type, int rt, float *p, size_t n);
-    const char *(*values)(enum gkv__type type, int rt, int ns, float *o, const float *scale,
-                          const void *v, const float *p, size_t nk, size_t d, size_t x, size_t n,
-                          const char *next);
-};
-
 /* rt rows against the keys of one step; next: the keys of the one after it. */
 INLINE void few(const struct few_form *form, enum gkv__type type, int rt, float *o, float *m,
                 float *l, const float *q, const void *k, const void *v, size_t nk, size_t d,
@@ -231,9 +252,7 @@ INLINE void few(const struct few_form *form, enum gkv__type type, int rt, float 
     vf max, sum = splat(0);
     size_t x = 0;
 
-    form->scores(type, rt, s, q, k, nk, d, v);
-    for (size_t i = nk * (size_t)rt; i < n; i++)
-        s[i] = 3 * GKV__ATTEND_MIN;
+    few_scores(form, type, rt, s, q, k, nk, d, v);
     if (see)
         few_see_some(s, rt, nk, row, key, see);
 
@@ -266,14 +285,14 @@ INLINE void few(const struct few_form *form, enum gkv__type type, int rt, float 
         form->weights(type, rt, s, n);
 
     for (; x + (size_t)ns * VW <= d; x += (size_t)ns * VW)
-        next = form->values(type, rt, ns, o, scale, v, s, nk, d, x, VW, next);
+        next = few_values(form, type, rt, ns, o, scale, v, s, nk, d, x, VW, next);
     if (ns > 4)                 /* sums enough, or they would wait for each other */
         for (; x + 4 * VW <= d; x += 4 * VW)
-            next = form->values(type, rt, 4, o, scale, v, s, nk, d, x, VW, next);
+            next = few_values(form, type, rt, 4, o, scale, v, s, nk, d, x, VW, next);
     for (; x + VW <= d; x += VW)
-        next = form->values(type, rt, 1, o, scale, v, s, nk, d, x, VW, next);
+        next = few_values(form, type, rt, 1, o, scale, v, s, nk, d, x, VW, next);
     if (x < d)
-        form->values(type, rt, 1, o, scale, v, s, nk, d, x, d - x, next);
+        few_values(form, type, rt, 1, o, scale, v, s, nk, d, x, d - x, next);
 }
 
 /* While scores are computed V is fetched, while values are, the next step's K; steps are so short that the
@@ -301,7 +320,7 @@ INLINE void few_rows(const struct few_form *form, enum gkv__type type, float *o,
     }
 }
 
-static const struct few_form few_floats = { few_scores, NULL, few_values };
+static const struct few_form few_floats = { few_dots, NULL, few_add };
 
 #define FEW(name, type)                                                                     \
     static void FN(name)(float *o, float *m, float *l, float *q, const void *k,             \

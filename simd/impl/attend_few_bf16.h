@@ -12,7 +12,7 @@ enum { TWICE = 2 * VW };
 
 /* The five bits of f16's exponent become the low ones of eight, so that the number is 2^-112 of
  * what it was; rounded to nearest, ties away from 0.  f16 below 2^-14 become subnormal, which bf16_dp
- * takes for 0; infinity is 2^16. */
+ * takes for 0; infinity is 2^16, and what is no number is one. */
 INLINE vi as_bf16(enum gkv__type type, twice h)
 {
     return type == GKV__TYPE_F16 ? (vi)(((twice_signed)(h + 4) >> 3) & (int16_t)0x8fff) : (vi)h;
@@ -45,39 +45,32 @@ INLINE void few_narrow(float *q, float scale, size_t rows, size_t d)
         }
 }
 
-INLINE void few_scores_bf16(enum gkv__type type, int rt, float *s, const void *q, const void *k,
-                            size_t nk, size_t d, const char *next)
+INLINE vf few_dots_bf16(enum gkv__type type, int rt, const void *q, const char *const key[VW],
+                        size_t d, const char **next)
 {
     const int kt = VW / rt;
     const size_t dq = GKV__FEW_ROW(d);
+    vf acc[VW];
 
-    for (size_t i = 0; i < nk; i += (size_t)kt) {
-        vf acc[VW];
-        const char *key[VW];
+    UNROLL
+    for (int a = 0; a < VW; a++)
+        acc[a] = splat(0);
+    for (size_t x = 0; x < d; x += TWICE) {
+        vi row[4];
 
+        *next = fetch(*next, (size_t)kt * 2 * TWICE);
         UNROLL
-        for (int c = 0; c < kt; c++)
-            key[c] = (const char *)k + (i + (size_t)c < nk ? i + (size_t)c : nk - 1) * 2 * d;
+        for (int r = 0; r < rt; r++)
+            row[r] = *(const pairs_u *)((const one_pair *)q + (size_t)r * dq + x / 2);
         UNROLL
-        for (int a = 0; a < VW; a++)
-            acc[a] = splat(0);
-        for (size_t x = 0; x < d; x += TWICE) {
-            vi row[4];
-
-            next = fetch(next, (size_t)kt * 2 * TWICE);
+        for (int c = 0; c < kt; c++) {
+            vi y = cached_bf16(type, key[c] + 2 * x, d - x);
             UNROLL
             for (int r = 0; r < rt; r++)
-                row[r] = *(const pairs_u *)((const one_pair *)q + (size_t)r * dq + x / 2);
-            UNROLL
-            for (int c = 0; c < kt; c++) {
-                vi y = cached_bf16(type, key[c] + 2 * x, d - x);
-                UNROLL
-                for (int r = 0; r < rt; r++)
-                    acc[c * rt + r] = bf16_dp(acc[c * rt + r], y, row[r]);
-            }
+                acc[c * rt + r] = bf16_dp(acc[c * rt + r], y, row[r]);
         }
-        store(s + i * (size_t)rt, vsums(acc) * (FEW_BIAS(type) / FEW_QUERY(type)));
     }
+    return vsums(acc) * (FEW_BIAS(type) / FEW_QUERY(type));
 }
 
 /* p[n / rt][rt] become pairs of neighbouring keys', [ceil(n / rt / 2)][rt][2]. */
@@ -91,26 +84,19 @@ INLINE void few_weights_bf16(enum gkv__type type, int rt, float *p, size_t n)
     }
 }
 
-INLINE const char *few_values_bf16(enum gkv__type type, int rt, int ns, float *o, const float *scale,
-                                   const void *v, const float *weights, size_t nk, size_t d,
-                                   size_t x, size_t n, const char *next)
+INLINE const char *few_add_bf16(enum gkv__type type, int rt, int ns, vf acc[][16], const void *v,
+                                const float *weights, size_t nk, size_t d, size_t x, size_t n,
+                                const char *next)
 {
     const one_pair *p = (const one_pair *)(const void *)weights;
-    const size_t dq = GKV__FEW_ROW(d), stride = 2 * d, width = ns > 1 ? TWICE : n;
+    const size_t stride = 2 * d, width = ns > 1 ? TWICE : n;
     const char *p0 = (const char *)v + 2 * x;
-    vf acc[4][16];
 
-    o += x;
-    UNROLL
-    for (int r = 0; r < rt; r++)
-        UNROLL
-        for (int j = 0; j < ns; j++)
-            acc[r][j] = load(o + (size_t)r * dq + (size_t)j * VW) * scale[r];
     for (size_t i = 0; i < nk; i += 2, p0 += 2 * stride) {
         const char *p1 = i + 1 < nk ? p0 + stride : p0;     /* its weight is 0 */
         vi row[16];
 
-        next = fetch(next, (size_t)ns * 4 * VW);
+        next = fetch(next, (size_t)ns * 2 * TWICE);
         UNROLL
         for (int j = 0; j < ns; j += 2) {
             vi a = cached_bf16(type, p0 + 2 * j * VW, width), b = cached_bf16(type, p1 + 2 * j * VW, width);
@@ -127,15 +113,10 @@ INLINE const char *few_values_bf16(enum gkv__type type, int rt, int ns, float *o
                 acc[r][j] = bf16_dp(acc[r][j], row[j], w);
         }
     }
-    UNROLL
-    for (int r = 0; r < rt; r++)
-        UNROLL
-        for (int j = 0; j < ns; j++)
-            store(o + (size_t)r * dq + (size_t)j * VW, acc[r][j]);
     return next;
 }
 
-static const struct few_form few_bf16 = { few_scores_bf16, few_weights_bf16, few_values_bf16 };
+static const struct few_form few_bf16 = { few_dots_bf16, few_weights_bf16, few_add_bf16 };
 
 /* One or two rows take as long in floats, for they hardly multiply. */
 #define FEW_BF16(name, type)                                                                \
