@@ -42,7 +42,7 @@ static void measure(const struct gkv__vocab *v, const char *name, const char *te
     struct rusage     use;
 
     for (int i = 0; i < runs; i++) {
-        struct gkv__tokens t = { NULL, NULL, 0, 0 };
+        struct gkv__tokens t = { 0 };
         gkv_error          err;
         double             start = now(), took;
 

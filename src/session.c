@@ -21,7 +21,14 @@
 
 /* Tokens are made while the text arrives, in pieces of this many bytes: a document that can
  * never fit is refused long before its end. */
-enum { PIECE = 16 << 20 };
+enum { PIECE = 16 << 20, MIN_PIECE = 64 << 10, TOKEN = 16 };    /* TOKEN: bytes, most are shorter */
+
+static size_t piece(uint64_t max_context)
+{
+    if (!max_context || max_context > PIECE / TOKEN)
+        return PIECE;
+    return max_context > MIN_PIECE / TOKEN ? (size_t)max_context * TOKEN : MIN_PIECE;
+}
 
 struct gkv_session {
     gkv_model                  *model;
@@ -42,6 +49,7 @@ struct gkv_session {
 
     struct gkv__exec            exec;
     struct gkv__cache           cache;
+    uint64_t                    resident;       /* bytes, before there was a text            */
     uint64_t                    next;           /* position of the answer's first token      */
     bool                        ready;          /* cache and x are as the answer needs them  */
     struct gkv__device         *device;         /* NULL: second pass and answer on the CPU   */
@@ -227,7 +235,7 @@ gkv_status gkv_session_open(gkv_session **out, gkv_model *model, const gkv_optio
     if (status == GKV_OK)
         status = choose_template(s, &tmpl, err);
     if (status == GKV_OK)
-        status = gkv__prompt_open(&s->prompt, model->vocab, tmpl, PIECE, err);
+        status = gkv__prompt_open(&s->prompt, model->vocab, tmpl, piece(opt->max_context), err);
     if (status == GKV_OK)
         status = open_device(s, err);
     if (status != GKV_OK) {
@@ -237,6 +245,7 @@ gkv_status gkv_session_open(gkv_session **out, gkv_model *model, const gkv_optio
     s->exec.cancel = &s->cancel;
     s->exec.progress = opt->progress;
     s->exec.progress_arg = opt->progress_arg;
+    s->resident = gkv__mem_resident();
     *out = s;
     return GKV_OK;
 }
@@ -291,15 +300,34 @@ static gkv_status check_limits(gkv_session *s, bool more_to_come, gkv_error *err
     }
     status = gkv__plan_make(&s->plan, s->model, gkv__mem_resident(), n, kept, &plan_err);
     if (status == GKV_OK) {
-        /* To tokenize a word of megabytes took more, for a moment, than what is to come. */
-        const uint64_t peak = gkv__mem_peak();
+        /* To make tokens of a word of megabytes can take more than what is to come. */
+        const uint64_t made = s->resident + s->prompt.len + s->prompt.tokens.most;
 
-        if (s->plan.predicted < peak)
-            s->plan.predicted = peak;
+        if (s->plan.predicted < made)
+            s->plan.predicted = made;
         return GKV_OK;
     }
     return gkv__fail(err, status, "%s%s", more_to_come ? "not even the beginning of the document "
                      "fits: " : "", plan_err.text);
+}
+
+/* With so little text, what is refused is what comes after it, by what all of it needs. */
+enum { LITTLE = 1 << 20 };
+
+/* Room for len more bytes of text: what is left of the limit is for their tokens. */
+static gkv_status reserve_text(gkv_session *s, size_t len, gkv_error *err)
+{
+    const uint64_t text = (uint64_t)s->prompt.len + len, held = s->resident + text;
+    const uint64_t limit = s->plan.limit;
+
+    if (!limit)
+        return GKV_OK;
+    if (held >= limit && text > LITTLE)
+        return gkv__fail(err, GKV_LIMIT, "the program and its text need at least %" PRIu64 " bytes of "
+                         "memory, the limit is %" PRIu64 "; raise --memory, or give a shorter document",
+                         held, limit);
+    s->prompt.tokens.limit = gkv__largest(limit > held ? limit - held : 0, LITTLE);
+    return GKV_OK;
 }
 
 gkv_status gkv_feed(gkv_session *s, const char *text, size_t len, gkv_error *err)
@@ -309,10 +337,7 @@ gkv_status gkv_feed(gkv_session *s, const char *text, size_t len, gkv_error *err
 
     if (s->state != FEEDING)
         return gkv__fail(err, GKV_INVALID, "gkv_feed after gkv_ask");
-    if (s->plan.limit && (p->len > s->plan.limit || len > s->plan.limit - p->len))
-        return fail(s, gkv__fail(err, GKV_LIMIT, "the text alone needs at least %" PRIu64 " bytes of "
-                                 "memory, the limit is %" PRIu64 "; raise --memory, or give a shorter "
-                                 "document", (uint64_t)p->len + len, s->plan.limit));
+    GKV__TRY(fail(s, reserve_text(s, len, err)));
     GKV__TRY(fail(s, gkv__prompt_feed(p, text, len, err)));
     if (p->tokenized > before)
         GKV__TRY(fail(s, check_limits(s, true, err)));
@@ -436,6 +461,7 @@ static gkv_status prepare(gkv_session *s, const char *question, size_t len, gkv_
 
     if (s->state != FEEDING)
         return gkv__fail(err, GKV_INVALID, "a session takes one question");
+    GKV__TRY(reserve_text(s, len, err));
     GKV__TRY(gkv__prompt_ask(&s->prompt, question, len, s->opt.begin, err));
     GKV__TRY(check_limits(s, false, err));
     if (trained && s->prompt.tokens.n > trained && !*s->warning &&

@@ -20,6 +20,11 @@ gkv_status gkv__fail(gkv_error *err, gkv_status status, const char *fmt, ...)
             return try_status;                      \
     } while (0)
 
+static inline uint64_t gkv__largest(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 /* *out = a op b; false when the result does not fit. */
 static inline bool gkv__mul(uint64_t a, uint64_t b, uint64_t *out)
 {

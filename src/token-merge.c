@@ -3,10 +3,12 @@
  *
  * Words are mostly short and mostly seen before: a small cache answers for those, plain
  * search for the smallest rank does for other short ones, and a heap keeps long ones in
- * O(n log n).  A long word takes about 20 bytes of memory per byte while it is merged. */
+ * O(n log n).  A long word takes 16 to 24 bytes of memory per byte while it is merged, counted
+ * against the limit of the tokens that it becomes. */
 #include "config.h"
 #include <stdlib.h>
 #include <string.h>
+#include "src/mem.h"
 #include "src/token-merge.h"
 
 #define NONE        GKV__NO_SYMBOL
@@ -262,9 +264,10 @@ struct run {                                    /* one call of encode */
     gkv_error                *err;
     struct cached            *cache;            /* one word per slot, the last one stays */
     size_t                    mask;
-    uint32_t                 *id, *len;         /* for long words */
-    uint64_t                 *heap;
-    size_t                    cap, heap_n, heap_cap;
+    /* Of long words: */
+    uint32_t                 *id, *len;         /* [cap] */
+    uint64_t                 *heap;             /* [2 * cap]: a merge takes one off, puts two on */
+    size_t                    cap, heap_n, heap_most;
 };
 
 /* The caller has reserved as many tokens as the word has bytes. */
@@ -358,46 +361,42 @@ static void sift_down(uint64_t *heap, size_t n, size_t i)
     heap[i] = x;
 }
 
+enum {
+    COUNT_STEP = 8192,          /* entries of the heap that are counted at a time */
+    KEEP = 4096,                /* bytes of a long word whose buffers stay for the next one */
+};
+
+/* Count what the buffers of long words take, beside more tokens. */
+static gkv_status count(struct run *r, size_t more)
+{
+    return gkv__tokens_count(r->out, r->out->n + more, r->cap * 2 * sizeof *r->id +
+                             r->heap_most * sizeof *r->heap, r->err);
+}
+
 /* Queue the merge of the symbols at left and right, if there is one. */
-static inline bool queue(struct run *r, size_t left, size_t right, bool sift)
+static inline gkv_status queue(struct run *r, size_t left, size_t right, bool sift)
 {
     uint32_t rank = merge_of(r->m, r->id[left], r->id[right])->rank;
     uint64_t x = (uint64_t)rank << 32 | left;
     size_t   i = r->heap_n;
 
     if (rank == NONE)
-        return true;
-    if (i == r->heap_cap) {
-        size_t    cap = r->heap_cap / 2 * 3 + 1024;
-        uint64_t *heap = realloc(r->heap, cap * sizeof *heap);
-
-        if (!heap)
-            return false;
-        r->heap = heap;
-        r->heap_cap = cap;
+        return GKV_OK;
+    if (i == r->heap_most) {
+        r->heap_most += COUNT_STEP;
+        GKV__TRY(count(r, 0));
     }
     for (; sift && i > 0 && r->heap[(i - 1) / 4] > x; i = (i - 1) / 4)
         r->heap[i] = r->heap[(i - 1) / 4];
     r->heap[i] = x;
     r->heap_n++;
-    return true;
+    return GKV_OK;
 }
 
 /* id[i] is the symbol that begins at byte i, or NONE; its length stands at its first and
  * last byte, so that both neighbours can be found. */
-static gkv_status merge_long(struct run *r, const uint8_t *p, size_t n)
+static gkv_status merge_all(struct run *r, const uint8_t *p, size_t n)
 {
-    if (n > UINT32_MAX)                         /* it would take 100 GB */
-        return gkv__fail(r->err, GKV_NOMEM, "no memory for a word of %zu bytes", n);
-    if (n > r->cap) {
-        free(r->id);
-        free(r->len);
-        r->id = malloc(n * sizeof *r->id);
-        r->len = malloc(n * sizeof *r->len);
-        r->cap = r->id && r->len ? n : 0;
-        if (r->cap == 0)
-            return no_memory(r->err);
-    }
     for (size_t i = 0, len; i < n; i += len) {
         r->id[i] = first_symbol(r, p + i, p + n, &len);
         for (size_t j = i + 1; j < i + len; j++)
@@ -406,8 +405,7 @@ static gkv_status merge_long(struct run *r, const uint8_t *p, size_t n)
     }
     r->heap_n = 0;
     for (size_t i = 0; i + r->len[i] < n; i += r->len[i])
-        if (!queue(r, i, i + r->len[i], false))
-            return no_memory(r->err);
+        GKV__TRY(queue(r, i, i + r->len[i], false));
     for (size_t i = r->heap_n / 4 + 1; i-- > 0;)
         if (i < r->heap_n)
             sift_down(r->heap, r->heap_n, i);
@@ -429,13 +427,67 @@ static gkv_status merge_long(struct run *r, const uint8_t *p, size_t n)
         r->id[at] = pair->result;
         r->id[next] = NONE;
         r->len[at] = r->len[after - 1] = (uint32_t)(after - at);
-        if ((after < n && !queue(r, at, after, true)) ||
-            (at > 0 && !queue(r, at - r->len[at - 1], at, true)))
-            return no_memory(r->err);
+        if (after < n)
+            GKV__TRY(queue(r, at, after, true));
+        if (at > 0)
+            GKV__TRY(queue(r, at - r->len[at - 1], at, true));
     }
+    return GKV_OK;
+}
+
+/* The symbols of a merged word become tokens; one that is none becomes those of its bytes. */
+static gkv_status put_all(struct run *r, const uint8_t *p, size_t n)
+{
+    size_t more = 0;
+
+    for (size_t i = 0; i < n; i += r->len[i])
+        more += r->id[i] < r->v->n ? 1 : r->len[i];
+    GKV__TRY(count(r, more));
+    GKV__TRY(gkv__tokens_reserve(r->out, more, r->err));
     for (size_t i = 0; i < n; i += r->len[i])
         put(r, p + i, r->id[i], r->len[i]);
     return GKV_OK;
+}
+
+static void free_heap(struct run *r)
+{
+    gkv__pages_free(r->heap, r->cap, 2 * sizeof *r->heap);
+    r->heap = NULL;
+    r->heap_most = 0;
+}
+
+static void free_long(struct run *r)
+{
+    free_heap(r);
+    gkv__pages_free(r->id, r->cap, 2 * sizeof *r->id);
+    r->id = r->len = NULL;
+    r->cap = 0;
+}
+
+static gkv_status merge_long(struct run *r, const uint8_t *p, size_t n)
+{
+    gkv_status status;
+
+    if (n > UINT32_MAX)                         /* it would take 100 GB */
+        return gkv__fail(r->err, GKV_NOMEM, "no memory for a word of %zu bytes", n);
+    if (n > r->cap) {
+        free_long(r);
+        r->cap = n > KEEP ? n : KEEP;
+        GKV__TRY(count(r, 0));
+        r->id = gkv__pages(r->cap, 2 * sizeof *r->id);
+        r->heap = gkv__pages(r->cap, 2 * sizeof *r->heap);
+        if (!r->id || !r->heap)
+            return no_memory(r->err);
+        r->len = r->id + r->cap;
+    }
+    status = merge_all(r, p, n);
+    if (n > KEEP)
+        free_heap(r);
+    if (status == GKV_OK)
+        status = put_all(r, p, n);
+    if (n > KEEP)
+        free_long(r);
+    return status;
 }
 
 static gkv_status merge_word(struct run *r, const uint8_t *p, size_t n)
@@ -446,12 +498,14 @@ static gkv_status merge_word(struct run *r, const uint8_t *p, size_t n)
         uint32_t symbol = gkv__merges_find(m, r->v, p, n);
 
         if (symbol < r->v->n) {
+            GKV__TRY(gkv__tokens_reserve(r->out, 1, r->err));
             put(r, p, symbol, (uint32_t)n);
             return GKV_OK;
         }
     }
     if (n > SHORT_WORD)
         return merge_long(r, p, n);
+    GKV__TRY(gkv__tokens_reserve(r->out, n, r->err));
     merge_short(r, p, n);
     return GKV_OK;
 }
@@ -462,11 +516,11 @@ static gkv_status encode_word(struct run *r, const uint8_t *p, size_t n)
     struct cached      *slot;
     size_t              before = out->n;
 
-    GKV__TRY(gkv__tokens_reserve(out, n, r->err));
     if (n > CACHE_KEY || !r->cache)
         return merge_word(r, p, n);
     slot = &r->cache[hash_bytes(0, p, n) & r->mask];
     if (slot->n_bytes == n && memcmp(slot->key, p, n) == 0) {
+        GKV__TRY(gkv__tokens_reserve(out, slot->n_tokens, r->err));
         for (size_t i = 0; i < slot->n_tokens; i++)
             gkv__tokens_push(out, slot->id[i], slot->len[i]);
         return GKV_OK;
@@ -504,8 +558,6 @@ gkv_status gkv__merges_encode(const struct gkv__merges *m, const struct gkv__voc
         status = encode_word(&r, text, n);
     }
     free(r.cache);
-    free(r.id);
-    free(r.len);
-    free(r.heap);
+    free_long(&r);
     return status;
 }

@@ -285,15 +285,22 @@ static gkv_status encode_first(const struct gkv__vocab *v, const uint8_t *text, 
                                struct gkv__tokens *out, gkv_error *err)
 {
     const struct spm *s = v->state;
-    uint8_t          *copy = malloc(len + 1);
+    const uint64_t    limit = out->limit, most = out->most;
+    uint8_t          *copy;
     size_t            at = out->n;
     gkv_status        status;
 
+    GKV__TRY(gkv__tokens_count(out, at, len + 1, err));
+    copy = malloc(len + 1);
     if (!copy)
         return no_memory(err);
     copy[0] = ' ';
     memcpy(copy + 1, text, len);
+    out->limit -= limit ? len : 0;              /* what is left beside the copy */
+    out->most = 0;
     status = gkv__merges_encode(&s->merges, v, copy, len + 1, word, s, out, err);
+    out->limit = limit;
+    out->most = gkv__largest(most, out->most + len);
     free(copy);
     if (status == GKV_OK)
         out->len[at]--;

@@ -627,16 +627,34 @@ out:
 
 /* ---- tokens -------------------------------------------------------------------------- */
 
+gkv_status gkv__tokens_count(struct gkv__tokens *t, size_t n, uint64_t work, gkv_error *err)
+{
+    uint64_t bytes;
+
+    if (!gkv__mul(n, GKV__TOKEN_BYTES, &bytes) || !gkv__add(bytes, work, &bytes))
+        bytes = UINT64_MAX;
+    if (t->limit && bytes > t->limit)
+        return gkv__fail(err, GKV_LIMIT, "to make tokens of the text takes %" PRIu64 " bytes of memory "
+                         "and more, %" PRIu64 " are left; raise --memory, or give a shorter document",
+                         bytes, t->limit);
+    t->most = gkv__largest(t->most, bytes);
+    return GKV_OK;
+}
+
 gkv_status gkv__tokens_reserve(struct gkv__tokens *t, size_t more, gkv_error *err)
 {
     size_t    cap = t->cap;
     uint32_t *p;
 
-    if (more <= cap - t->n)
-        return GKV_OK;
     if (more > SIZE_MAX / 16 - t->n)
         return gkv__fail(err, GKV_NOMEM, "no memory for %zu tokens", more);
+    if (more <= cap - t->n)
+        return GKV_OK;
+    GKV__TRY(gkv__tokens_count(t, t->n + more, 0, err));
     cap = t->n + more > cap / 2 * 3 ? t->n + more : cap / 2 * 3;
+    if (t->limit && cap > t->limit / GKV__TOKEN_BYTES)
+        cap = t->n + more > t->limit / GKV__TOKEN_BYTES ? t->n + more
+                                                        : (size_t)(t->limit / GKV__TOKEN_BYTES);
     if (cap < 64)
         cap = 64;
     p = realloc(t->id, cap * sizeof *p);
@@ -655,7 +673,7 @@ void gkv__tokens_free(struct gkv__tokens *t)
 {
     free(t->id);
     free(t->len);
-    *t = (struct gkv__tokens){ NULL, NULL, 0, 0 };
+    *t = (struct gkv__tokens){ 0 };
 }
 
 gkv_status gkv__tokenize(const struct gkv__vocab *v, const char *text, size_t len,
@@ -683,6 +701,7 @@ gkv_status gkv__tokenize(const struct gkv__vocab *v, const char *text, size_t le
     free(f.at);
     if (status != GKV_OK)
         out->n = before;
+    out->most = gkv__largest(out->most, out->n * (uint64_t)GKV__TOKEN_BYTES);
     return status;
 }
 

@@ -40,11 +40,19 @@ struct gkv__tokens {            /* grows; gkv__tokens_free when done */
     uint32_t *id;
     uint32_t *len;              /* bytes of the source text that each token stands for       */
     size_t    n, cap;
+    uint64_t  limit;            /* bytes that the tokens, and what it takes to make them, may
+                                   have together; 0: no limit                                */
+    uint64_t  most;             /* the most that they had so far                             */
 };
+enum { GKV__TOKEN_BYTES = 2 * sizeof(uint32_t) };       /* of each token in these arrays     */
+
 void gkv__tokens_free(struct gkv__tokens *t);
 
-/* Make room for more tokens after the n of t. */
+/* Make room for more tokens after the n of t.  GKV_LIMIT above t->limit. */
 gkv_status gkv__tokens_reserve(struct gkv__tokens *t, size_t more, gkv_error *err);
+/* Count n tokens and `work` bytes that are needed beside them: GKV_LIMIT above t->limit, before
+ * anything is allocated. */
+gkv_status gkv__tokens_count(struct gkv__tokens *t, size_t n, uint64_t work, gkv_error *err);
 
 static inline void gkv__tokens_push(struct gkv__tokens *t, uint32_t id, uint32_t len)
 {
@@ -60,7 +68,7 @@ static inline void gkv__tokens_push(struct gkv__tokens *t, uint32_t id, uint32_t
  * The len of all appended tokens sum up to len.  No BOS is added.  The text goes on where out
  * ends, which matters to vocabularies that put a space in front of a text and after each
  * special token: that space has length 0, and a first token may have no other.
- * GKV_NOMEM is the only failure. */
+ * Fails with GKV_NOMEM, or GKV_LIMIT when out->limit does not suffice; then out is as before. */
 gkv_status gkv__tokenize(const struct gkv__vocab *v, const char *text, size_t len,
                          const struct gkv__range *plain, size_t n_plain,
                          struct gkv__tokens *out, gkv_error *err);

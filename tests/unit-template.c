@@ -289,7 +289,7 @@ static bool same_parts(const char *jinja, size_t len, char **w, const struct gkv
 static void check_ids(struct golden *g, char **w, const struct gkv__rendered *out)
 {
     const struct gkv__vocab *v = vocab_of(g->vocab, 8, g->shared, w[6]);
-    struct gkv__tokens       t = { NULL, NULL, 0, 0 };
+    struct gkv__tokens       t = { 0 };
 
     g->ids++;
     if (!v || gkv__tokenize(v, out->text, out->len, NULL, 0, &t, &err) != GKV_OK ||

@@ -91,7 +91,7 @@ static void close_model(struct model *m)
 static struct gkv__tokens tokens(const struct gkv__vocab *v, const char *text, size_t len,
                                  bool plain)
 {
-    struct gkv__tokens t = { NULL, NULL, 0, 0 };
+    struct gkv__tokens t = { 0 };
     struct gkv__range  whole = { 0, len };
 
     if (gkv__tokenize(v, text, len, &whole, plain, &t, NULL) != GKV_OK)
@@ -167,7 +167,7 @@ static bool round_trip(const struct gkv__vocab *v, const char *text, size_t len,
 static bool cuts_agree(const struct gkv__vocab *v, const char *text, size_t len,
                        size_t step, size_t *n_cuts)
 {
-    struct gkv__tokens whole = tokens(v, text, len, true), parts = { NULL, NULL, 0, 0 };
+    struct gkv__tokens whole = tokens(v, text, len, true), parts = { 0 };
     size_t             at = 0, have = step, cut;
     bool               good;
 
@@ -410,7 +410,7 @@ static const char *ids_with(const struct gkv__vocab *v, const char *text,
 {
     static char        s[2][1024];
     static int         which;
-    struct gkv__tokens t = { NULL, NULL, 0, 0 };
+    struct gkv__tokens t = { 0 };
     char              *o = s[which ^= 1];
     size_t             n = 0;
 
@@ -420,6 +420,47 @@ static const char *ids_with(const struct gkv__vocab *v, const char *text,
         n += (size_t)sprintf(o + n, "%" PRIu32 " ", t.id[i]);
     gkv__tokens_free(&t);
     return o;
+}
+
+/* Within `limit` bytes: the status; *most is what was counted. */
+static gkv_status within(const struct gkv__vocab *v, const char *text, size_t len, uint64_t limit,
+                         uint64_t *most)
+{
+    const struct gkv__range whole = { 0, len };
+    struct gkv__tokens      t = { .limit = limit };
+    gkv_status              status = gkv__tokenize(v, text, len, &whole, 1, &t, NULL);
+
+    if (status == GKV_LIMIT && t.n)
+        status = GKV_OK;                        /* it should be as it was before */
+    *most = t.most;
+    gkv__tokens_free(&t);
+    return status;
+}
+
+/* What is counted is what suffices, and no byte less does.  Of a long word: two numbers to a byte, a
+ * possible merge for each pair of neighbours that has one (two of three in "the"), then its tokens. */
+static void check_memory(const struct gkv__vocab *v)
+{
+    enum { N = 60000 };
+    char    *text = malloc(N);
+    uint64_t words, word, most;
+
+    if (!text)
+        must(NULL);
+    for (size_t i = 0; i < N; i++)
+        text[i] = "the "[i % 4];
+    ok(within(v, text, N, 0, &words) == GKV_OK && words >= N / 4 * GKV__TOKEN_BYTES, "mini: memory of "
+       "tokens is counted");
+    ok(within(v, text, N, words + 512, &most) == GKV_OK, "mini: so much suffices");
+    ok(within(v, text, N, N / 4 * GKV__TOKEN_BYTES - 1, &most) == GKV_LIMIT, "mini: less than the tokens "
+       "take does not");
+    for (size_t i = 0; i < N; i++)
+        text[i] = "the"[i % 3];
+    ok(within(v, text, N, 0, &word) == GKV_OK && word >= N * 8 + N / 3 * 2 * 8, "mini: memory to merge a "
+       "long word is counted");
+    ok(within(v, text, N, word, &most) == GKV_OK && most == word, "mini: so much suffices for it");
+    ok(within(v, text, N, word - 1, &most) == GKV_LIMIT && most < word, "mini: one byte less does not");
+    free(text);
 }
 
 static void check_mini(const struct gkv__vocab *v)
@@ -874,6 +915,7 @@ int main(void)
 
     if (open_model(&m, path_in(srcdir, "data/gemkv-mini-q8_0.gguf"), &err) == GKV_OK) {
         check_mini(m.v);
+        check_memory(m.v);
         check_all(m.v, "mini");
     } else {
         ok(err.status == GKV_IO, "mini # SKIP %s", err.text);
