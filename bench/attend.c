@@ -12,9 +12,9 @@
 #include <string.h>
 #include <time.h>
 #include "bench/peak.h"
-#include "src/attend.h"
-#include "src/gemm.h"
-#include "src/thread.h"
+#include "src/engine/attend.h"
+#include "src/engine/gemm.h"
+#include "src/base/thread.h"
 
 enum { RUNS = 5, HEADS = 32, HEADS_KV = 8, ROWS = 512 };
 

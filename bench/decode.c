@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include "bench/peak.h"
 #include "gemkv.h"
-#include "src/thread.h"
+#include "src/base/thread.h"
 
 enum { PIECE = 512 << 10, STEPS = 8, MOST = 1000 };
 

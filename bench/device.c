@@ -13,13 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "src/device.h"
-#include "src/exec.h"
-#include "src/gemm.h"
-#include "src/layer.h"
-#include "src/mem.h"
-#include "src/pass.h"
-#include "src/thread.h"
+#include "src/answer/device.h"
+#include "src/engine/exec.h"
+#include "src/engine/gemm.h"
+#include "src/engine/layer.h"
+#include "src/base/mem.h"
+#include "src/engine/forward.h"
+#include "src/base/thread.h"
 
 enum { N_PROMPT = 150, N_STEPS = 12, ROUNDS = 9, N_TIMED = 128, MAX_K = 8 };
 

@@ -10,8 +10,8 @@
 #include <time.h>
 #include "bench/peak.h"
 #include "simd/simd.h"
-#include "src/gemm.h"
-#include "src/mem.h"
+#include "src/engine/gemm.h"
+#include "src/base/mem.h"
 
 enum { RUNS = 9, M = 1024, N = 1536, K = 512, NC = 96, D = 64, KEYS = 128, TILES = 16, BLOCKS = 8 };
 
@@ -180,7 +180,7 @@ static void formats(void)
 }
 
 /* Decoding: query heads that share a KV head, f16 keys and values that no cache holds, in
- * pieces as src/attend.c cuts them.  The first line reads them and does nothing else. */
+ * pieces as src/engine/attend.c cuts them.  The first line reads them and does nothing else. */
 static void decode(void)
 {
     enum { KV = 1 << 19, PIECE = 512, N_ROWS = 5 };

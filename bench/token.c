@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
-#include "src/token.h"
+#include "src/token/token.h"
 
 #define RUNS      5
 #define LONG_WORD 10000000

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Write src/unicode-data.h: the character classes that pre-tokenizers ask for.
+"""Write src/base/unicode-data.h: the character classes that pre-tokenizers ask for.
 
     python3 -m pip install unicodedata2
-    python3 build-aux/unicode-data.py > src/unicode-data.h
+    python3 build-aux/unicode-data.py > src/base/unicode-data.h
 
 The output depends on the Unicode version of the module alone, and says which one it was.
 unicodedata2 follows Unicode more closely than the unicodedata that comes with Python, which

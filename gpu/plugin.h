@@ -52,7 +52,7 @@ struct gkv_plugin_shape {
 
 struct gkv_plugin_tensor {
     uint32_t    role, layer;
-    uint32_t    type;           /* ggml's number, as in a GGUF file: src/quant.h           */
+    uint32_t    type;           /* ggml's number, as in a GGUF file: src/quant/quant.h           */
     uint32_t    n_out, n_in;    /* a vector has n_out 1                                    */
     const void *data;           /* stays there until close                                 */
     uint64_t    bytes;

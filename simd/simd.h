@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "src/quant.h"
+#include "src/quant/quant.h"
 
 /* Levels: bundles of features that people can say.  Each includes those of its architecture
  * before it. */

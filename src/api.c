@@ -3,10 +3,10 @@
 #include "config.h"
 #include <stdio.h>
 #include "simd/simd.h"
-#include "src/gemm.h"
-#include "src/mem.h"
-#include "src/status.h"
-#include "src/template.h"
+#include "src/engine/gemm.h"
+#include "src/base/mem.h"
+#include "src/base/status.h"
+#include "src/template/template.h"
 
 const char *gkv_version(void)
 {

@@ -6,15 +6,15 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include "src/exec.h"
-#include "src/gemm.h"
-#include "src/kv.h"
-#include "src/layer.h"
-#include "src/mem.h"
-#include "src/pass.h"
+#include "src/engine/exec.h"
+#include "src/engine/gemm.h"
+#include "src/engine/kv.h"
+#include "src/engine/layer.h"
+#include "src/base/mem.h"
+#include "src/engine/forward.h"
 #include "src/plan.h"
-#include "src/sample.h"
-#include "src/thread.h"
+#include "src/answer/sample.h"
+#include "src/base/thread.h"
 
 /* Rows of logits at a time: enough that the output matrix is not unpacked for each; but they
  * are reserved whether log-probabilities are asked for or not, so they must be little beside
@@ -33,17 +33,12 @@ struct gkv_eval {
     const float       *last;            /* the last token's row of logits; NULL: not known   */
 };
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 static uint32_t logit_rows(const gkv_model *m, uint64_t n_ctx, uint64_t chunk)
 {
     uint64_t n = gkv__model_weight_bytes(m) / PART / (m->shape.n_vocab * sizeof(float));
 
-    n = n < MIN_ROWS ? MIN_ROWS : least(n, MAX_ROWS);
-    return (uint32_t)least(n, least(n_ctx, chunk));
+    n = n < MIN_ROWS ? MIN_ROWS : gkv__min(n, MAX_ROWS);
+    return (uint32_t)gkv__min(n, gkv__min(n_ctx, chunk));
 }
 
 gkv_status gkv_eval_open(gkv_eval **out, gkv_model *model, const gkv_options *opt, uint64_t n_ctx,

@@ -6,61 +6,40 @@ pkgconfig_DATA     = src/gemkv.pc
 # symbols that libgemkv.so hides.
 noinst_LTLIBRARIES = src/libcore.la
 src_libcore_la_SOURCES = \
-	src/api.c \
-	src/arch.c src/arch.h \
-	src/arch-llama.c src/arch-qwen2.c src/arch-qwen3.c src/arch-phi3.c \
-	src/arch-gemma2.c src/arch-gemma3.c src/arch-qwen3moe.c \
-	src/attend.c src/attend.h \
-	src/bounded.c src/bounded.h \
-	src/calibrate.c src/calibrate.h \
-	src/context.h \
-	src/describe.c src/describe.h \
-	src/device.c src/device.h gpu/plugin.h \
-	src/eval.c \
-	src/exec.c src/exec.h \
-	src/gemm.c src/gemm.h src/gemm-row.h src/gemm-openblas.c src/gemm-onednn.c \
-	src/gguf.c src/gguf-kv.c src/gguf.h \
-	src/gram.c src/gram.h \
-	src/kv.c src/kv.h \
-	src/layer.c src/layer.h \
-	src/mass.c src/mass.h \
-	src/mem.c src/mem.h \
-	src/model.c src/model.h \
-	src/moe.c src/moe.h \
-	src/quant.c src/quant.h src/quant-scale.c src/quant-scale.h \
-	src/quant-f16.c src/quant-bf16.c \
-	src/quant-q8_0.c src/quant-q4_0.c src/quant-q4_1.c src/quant-q5_0.c src/quant-q5_1.c \
-	src/quant-q2_k.c src/quant-q3_k.c src/quant-q4_k.c src/quant-q5_k.c src/quant-q6_k.c \
-	src/quant-iq4_nl.c src/quant-iq4_xs.c \
-	src/param.c src/param.h \
-	src/pass.h src/second.c \
-	src/plan.c src/plan.h \
-	src/pool.c src/pool.h \
-	src/prompt.c src/prompt.h \
-	src/sample.c src/sample.h \
-	src/rope.c src/rope.h \
-	src/schedule.c src/schedule.h \
-	src/schedule-layer.c src/schedule-chunk.c src/schedule-stream.c \
-	src/refine.c src/refine.h \
-	src/select.c src/select.h \
-	src/select-full.c src/select-gemfilter.c src/select-truncate.c src/select-onerun.c \
-	src/select-snapkv.c src/select-h2o.c src/select-streamingllm.c \
-	src/select-streamingllm-online.c src/select-pyramidinfer.c \
-	src/select-fastkv.c src/select-asl.c src/select-finch.c \
-	src/session.c \
-	src/settings.c src/settings.h \
-	src/spill.c src/spill.h \
-	src/status.c src/status.h \
-	src/sweep.c src/sweep.h \
-	src/template.c src/template.h src/template-call.c src/template-call.h \
-	src/template-parse.c src/template-parse.h src/template-run.c src/template-run.h \
-	src/template-value.c src/template-value.h \
-	src/thread.c src/thread.h \
-	src/token.c src/token.h src/token-kind.h \
-	src/token-bpe.c src/token-spm.c src/token-merge.c src/token-merge.h \
-	src/token-pre.c src/token-pre.h \
-	src/top.c src/top.h \
-	src/unicode.c src/unicode.h src/unicode-data.h
+	gpu/plugin.h \
+	src/base/mem.c src/base/mem.h src/base/param.c src/base/param.h src/base/pool.c src/base/pool.h \
+	src/base/spill.c src/base/spill.h src/base/size.h src/base/status.c src/base/status.h src/base/thread.c \
+	src/base/thread.h src/base/top.c src/base/top.h src/base/unicode-data.h src/base/unicode.c \
+	src/base/unicode.h \
+	src/quant/bf16.c src/quant/f16.c src/quant/iq4_nl.c src/quant/iq4_xs.c src/quant/q2_k.c \
+	src/quant/q3_k.c src/quant/q4_0.c src/quant/q4_1.c src/quant/q4_k.c src/quant/q5_0.c \
+	src/quant/q5_1.c src/quant/q5_k.c src/quant/q6_k.c src/quant/q8_0.c src/quant/quant.c \
+	src/quant/quant.h src/quant/scale.c src/quant/scale.h \
+	src/gguf/gguf.c src/gguf/gguf.h src/gguf/metadata.c \
+	src/token/bpe.c src/token/kind.h src/token/merge.c src/token/merge.h src/token/pre.c \
+	src/token/pre.h src/token/spm.c src/token/token.c src/token/token.h \
+	src/template/call.c src/template/call.h src/template/parse.c src/template/parse.h \
+	src/template/run.c src/template/run.h src/template/template.c src/template/template.h \
+	src/template/value.c src/template/value.h \
+	src/model/arch-gemma2.c src/model/arch-gemma3.c src/model/arch-llama.c src/model/arch-phi3.c \
+	src/model/arch-qwen2.c src/model/arch-qwen3.c src/model/arch-qwen3moe.c src/model/arch.c \
+	src/model/arch.h src/model/describe.c src/model/describe.h src/model/layers.c \
+	src/model/layers.h src/model/model.c src/model/model.h src/model/rope.c src/model/rope.h \
+	src/engine/attend.c src/engine/attend.h src/engine/attention-sums.c src/engine/attention-sums.h \
+	src/engine/exec.c src/engine/exec.h src/engine/forward.c src/engine/forward.h \
+	src/engine/gemm-onednn.c src/engine/gemm-openblas.c src/engine/gemm-row.h src/engine/gemm.c \
+	src/engine/gemm.h src/engine/gram.c src/engine/gram.h src/engine/kv.c src/engine/kv.h \
+	src/engine/layer.c src/engine/layer.h src/engine/moe.c src/engine/moe.h \
+	src/first/bounded.c src/first/bounded.h src/first/refine.c src/first/refine.h \
+	src/first/schedule-chunk.c src/first/schedule-layer.c src/first/schedule-stream.c \
+	src/first/schedule.c src/first/schedule.h \
+	src/select/asl.c src/select/calibrate.c src/select/calibrate.h src/select/context.h \
+	src/select/fastkv.c src/select/finch.c src/select/full.c src/select/gemfilter.c \
+	src/select/h2o.c src/select/onerun.c src/select/pyramidinfer.c src/select/select.c \
+	src/select/select.h src/select/snapkv.c src/select/streamingllm-online.c \
+	src/select/streamingllm.c src/select/sweep.c src/select/sweep.h src/select/truncate.c \
+	src/answer/device.c src/answer/device.h src/answer/sample.c src/answer/sample.h \
+	src/api.c src/eval.c src/plan.c src/plan.h src/prompt.c src/prompt.h src/session.c
 # No FMA contraction, even where $CFLAGS has the instruction: the same bytes on any machine.
 src_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINDIR='"$(pkglibdir)"'
 src_libcore_la_CFLAGS = $(AM_CFLAGS) $(OPENBLAS_CFLAGS) -ffp-contract=off
@@ -76,22 +55,18 @@ EXTRA_DIST += src/libgemkv.map
 
 bin_PROGRAMS   = gemkv
 gemkv_SOURCES  = \
-	src/cli/args.c src/cli/args.h src/cli/bench.h src/cli/bench-methods.c \
-	src/cli/cmd-ask.c src/cli/cmd-bench.c \
-	src/cli/cmd-calibrate.c \
-	src/cli/cmd-eval.c src/cli/cmd-info.c src/cli/cmd-select.c src/cli/cmd-tokenize.c \
-	src/cli/calibrated.c src/cli/calibrated.h \
-	src/cli/cmd.h src/cli/eval.h src/cli/eval-run.c src/cli/eval-show.c \
-	src/cli/eval-kv.c src/cli/eval-niah.c src/cli/eval-perplexity.c src/cli/eval-qa.c \
-	src/cli/eval-ruler.c src/cli/ruler-qa.c src/cli/ruler-qa.h \
-	src/cli/input.c src/cli/input.h src/cli/json.c src/cli/json.h src/cli/main.c \
-	src/cli/material.c src/cli/material.h src/cli/methods.c src/cli/methods.h src/cli/parse.c src/cli/parse.h \
-	src/cli/plot.c src/cli/plot.h \
-	src/cli/progress.c src/cli/progress.h src/cli/report.c src/cli/report.h \
-	src/cli/run.c src/cli/run.h src/cli/say.c src/cli/say.h \
-	src/cli/score.c src/cli/score.h src/cli/stem.c src/cli/stem.h \
-	src/cli/text.c src/cli/text.h \
-	src/cli/utf8.c src/cli/utf8.h src/cli/view.c src/cli/view.h
+	src/cli/args.c src/cli/args.h src/cli/bench-methods.c src/cli/bench.h src/cli/calibrated.c \
+	src/cli/calibrated.h src/cli/cmd-ask.c src/cli/cmd-bench.c src/cli/cmd-calibrate.c \
+	src/cli/cmd-eval.c src/cli/cmd-info.c src/cli/cmd-select.c src/cli/cmd-tokenize.c src/cli/cmd.h \
+	src/cli/input.c src/cli/input.h src/cli/json.c src/cli/json.h src/cli/main.c src/cli/material.c \
+	src/cli/material.h src/cli/methods.c src/cli/methods.h src/cli/parse.c src/cli/parse.h \
+	src/cli/plot.c src/cli/plot.h src/cli/progress.c src/cli/progress.h src/cli/report.c \
+	src/cli/report.h src/cli/run.c src/cli/run.h src/cli/say.c src/cli/say.h src/cli/text.c \
+	src/cli/text.h src/cli/utf8.c src/cli/utf8.h src/cli/view.c src/cli/view.h \
+	src/cli/eval/eval.h src/cli/eval/kv.c src/cli/eval/niah.c src/cli/eval/perplexity.c \
+	src/cli/eval/qa.c src/cli/eval/ruler-qa.c src/cli/eval/ruler-qa.h src/cli/eval/ruler.c \
+	src/cli/eval/run.c src/cli/eval/score.c src/cli/eval/score.h src/cli/eval/show.c \
+	src/cli/eval/stem.c src/cli/eval/stem.h
 gemkv_CPPFLAGS = -I$(srcdir)/include -DPKGDATADIR='"$(pkgdatadir)"'
 gemkv_CFLAGS   = $(AM_CFLAGS) $(ZSTD_CFLAGS) $(ZLIB_CFLAGS)
 gemkv_LDADD    = libgemkv.la $(ZSTD_LIBS) $(ZLIB_LIBS)

@@ -5,17 +5,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "src/device.h"
-#include "src/exec.h"
-#include "src/gemm.h"
-#include "src/kv.h"
-#include "src/mem.h"
-#include "src/pass.h"
+#include "src/answer/device.h"
+#include "src/engine/exec.h"
+#include "src/engine/gemm.h"
+#include "src/engine/kv.h"
+#include "src/base/mem.h"
+#include "src/engine/forward.h"
 #include "src/plan.h"
-#include "src/sample.h"
-#include "src/spill.h"
-#include "src/sweep.h"
-#include "src/thread.h"
+#include "src/answer/sample.h"
+#include "src/base/spill.h"
+#include "src/select/sweep.h"
+#include "src/base/thread.h"
 
 enum {
     MIN_CHUNK = 64,
@@ -24,16 +24,6 @@ enum {
 
 /* The run-time library and the stack of each thread: seen, not computed. */
 enum { SLACK = 128 << 10, STACK = 16 << 10 };
-
-static uint64_t max64(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-static uint64_t min64(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 /* ---- options ---------------------------------------------------------------------------- */
 
@@ -137,7 +127,7 @@ static uint64_t run_bytes(const struct gkv__plan *p, const gkv_model *m, uint64_
     const struct gkv__watch  *watch = p->method->watch;
     const struct gkv__context c = {
         .m = m, .param = p->method_param, .layer = p->layer, .kv = p->kv_second, .n = n, .k = n_kept,
-        .n_tail = gkv__least(p->n_tail ? p->n_tail : 1, n), .keep_first = p->keep_first,
+        .n_tail = gkv__min(p->n_tail ? p->n_tail : 1, n), .keep_first = p->keep_first,
         .keep_last = p->keep_last, .n_new = p->max_tokens,
     };
 
@@ -173,13 +163,13 @@ static uint64_t session_peak(const struct gkv__plan *p, const gkv_model *m, uint
     if (!p->select_only && p->inside && !p->method->restarts)
         first = gkv__plus(first, s->n_vocab * (sizeof(float) + sizeof(struct gkv__candidate)));
     else if (!p->select_only) {
-        second = whole_model(p, m, gkv__plus(n_kept, p->max_tokens), min64(p->chunk, n_kept));
+        second = whole_model(p, m, gkv__plus(n_kept, p->max_tokens), gkv__min(p->chunk, n_kept));
         if (m->output.data != m->embed.data)
             second -= spare;
         second = gkv__plus(second, gkv__times(n_kept, sizeof(uint32_t)));       /* ids */
         second = gkv__plus(second, s->n_vocab * (sizeof(float) + sizeof(struct gkv__candidate)));
     }
-    return gkv__plus(both, max64(first, second));
+    return gkv__plus(both, gkv__max(first, second));
 }
 
 /* n positions, n_logits rows of logits. */
@@ -248,12 +238,12 @@ static bool choose_schedule(struct gkv__plan *p, const gkv_model *m, uint64_t ba
             p->schedule = s;
             p->spill = order[o].spill;
             p->kv_first = gkv__quant_named(p->kv_type ? p->kv_type : s->kv_type);
-            p->chunk = (uint32_t)max64(1, min64(p->max_chunk, n));
+            p->chunk = (uint32_t)gkv__max(1, gkv__min(p->max_chunk, n));
             if (fit(p, m, base, session_peak, n, n_kept)) {
                 explain(p, n, least);
                 return true;
             }
-            least = min64(least, p->predicted);
+            least = gkv__min(least, p->predicted);
         }
     p->predicted = least;
     return false;
@@ -264,7 +254,7 @@ gkv_status gkv__plan_make(struct gkv__plan *p, const gkv_model *m, uint64_t base
 {
     p->two_passes = p->method->needs != GKV__NEEDS_NOTHING && n_kept < n;
     p->inside = p->method->run && (n_kept < n || p->method->own_budget);
-    p->chunk = (uint32_t)max64(1, min64(p->max_chunk, p->inside ? n : n_kept));
+    p->chunk = (uint32_t)gkv__max(1, gkv__min(p->max_chunk, p->inside ? n : n_kept));
     p->schedule = NULL;
     p->spill = false;
     *p->why = 0;
@@ -283,7 +273,7 @@ gkv_status gkv__plan_make(struct gkv__plan *p, const gkv_model *m, uint64_t base
 gkv_status gkv__plan_eval(struct gkv__plan *p, const gkv_model *m, uint64_t base, uint64_t n,
                           uint64_t n_logits, gkv_error *err)
 {
-    p->chunk = (uint32_t)min64(p->max_chunk, n);
+    p->chunk = (uint32_t)gkv__min(p->max_chunk, n);
     if (fit(p, m, base, eval_peak, n, n_logits))
         return GKV_OK;
     return gkv__fail(err, GKV_LIMIT,

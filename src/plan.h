@@ -4,9 +4,9 @@
 #define GKV__PLAN_H
 
 #include "simd/simd.h"
-#include "src/model.h"
-#include "src/schedule.h"
-#include "src/select.h"
+#include "src/model/model.h"
+#include "src/first/schedule.h"
+#include "src/select/select.h"
 
 struct gkv__plan {
     /* Chosen by the caller: */

@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "src/mem.h"
+#include "src/base/mem.h"
 #include "src/prompt.h"
-#include "src/unicode.h"
+#include "src/base/unicode.h"
 
 static bool raw(const struct gkv__prompt *p)
 {

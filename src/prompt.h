@@ -2,15 +2,15 @@
  * prompt.h - the text that the model will see, as tokens; and the way back, from tokens to
  * passages of the documents.
  *
- *     open | document \n\n document ... | ask question close        (src/template.h)
+ *     open | document \n\n document ... | ask question close        (src/template/template.h)
  *
  * The text is held once.  Long ones become tokens while they arrive, in pieces that are cut
  * where that changes nothing. */
 #ifndef GKV__PROMPT_H
 #define GKV__PROMPT_H
 
-#include "src/template.h"
-#include "src/token.h"
+#include "src/template/template.h"
+#include "src/token/token.h"
 
 struct gkv__document { uint64_t start, end; };  /* bytes of the prompt's text */
 

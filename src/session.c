@@ -6,18 +6,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "src/calibrate.h"
-#include "src/device.h"
-#include "src/exec.h"
-#include "src/kv.h"
-#include "src/layer.h"
-#include "src/mem.h"
-#include "src/pass.h"
+#include "src/select/calibrate.h"
+#include "src/answer/device.h"
+#include "src/engine/exec.h"
+#include "src/engine/kv.h"
+#include "src/engine/layer.h"
+#include "src/base/mem.h"
+#include "src/engine/forward.h"
 #include "src/plan.h"
 #include "src/prompt.h"
-#include "src/sample.h"
-#include "src/thread.h"
-#include "src/unicode.h"
+#include "src/answer/sample.h"
+#include "src/base/thread.h"
+#include "src/base/unicode.h"
 
 /* Tokens are made while the text arrives, in pieces of this many bytes: a document that can
  * never fit is refused long before its end. */
@@ -326,7 +326,7 @@ static gkv_status reserve_text(gkv_session *s, size_t len, gkv_error *err)
         return gkv__fail(err, GKV_LIMIT, "the program and its text need at least %" PRIu64 " bytes of "
                          "memory, the limit is %" PRIu64 "; raise --memory, or give a shorter document",
                          held, limit);
-    s->prompt.tokens.limit = gkv__largest(limit > held ? limit - held : 0, LITTLE);
+    s->prompt.tokens.limit = gkv__max(limit > held ? limit - held : 0, LITTLE);
     return GKV_OK;
 }
 

@@ -3,7 +3,7 @@
 #ifndef GGUF_WALK_H
 #define GGUF_WALK_H
 
-#include "src/gguf.h"
+#include "src/gguf/gguf.h"
 
 static void gguf_walk(const struct gkv__gguf *g)
 {

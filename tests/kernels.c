@@ -359,7 +359,7 @@ static const void *in_form(const struct gkv__attend *a, const float *x, size_t n
     return p;
 }
 
-/* Rounding itself: as src/quant-bf16.c does it, from floats in place and from halves; odd ends padded. */
+/* Rounding itself: as src/quant/bf16.c does it, from floats in place and from halves; odd ends padded. */
 static void test_form(const struct gkv__simd *k)
 {
     const struct gkv__quant *q = gkv__quant_of(GKV__TYPE_BF16), *f16 = gkv__quant_of(GKV__TYPE_F16);

@@ -74,7 +74,7 @@ tests_unit_refine_test_LDADD   = src/libcore.la
 TESTS += tests/unit-score.test
 check_PROGRAMS += tests/unit-score.test
 tests_unit_score_test_SOURCES = tests/unit-score.c tests/file.h tests/tap.h src/cli/parse.c \
-	src/cli/say.c src/cli/score.c src/cli/stem.c src/cli/text.c src/cli/utf8.c
+	src/cli/say.c src/cli/eval/score.c src/cli/eval/stem.c src/cli/text.c src/cli/utf8.c
 tests_unit_score_test_LDADD   = src/libcore.la
 EXTRA_DIST += build-aux/score-vectors.py tests/files/score.jsonl
 
@@ -120,8 +120,8 @@ gpu_null_gemkv_null_la_SOURCES = gpu/null/null.c gpu/plugin.h
 gpu_null_gemkv_null_la_LIBADD  = src/libcore.la
 gpu_null_gemkv_null_la_LDFLAGS = -module -avoid-version -rpath /nowhere
 
-TESTS += tests/cli.sh tests/man.sh tests/map.sh tests/baseline.sh
-EXTRA_DIST += tests/cli.sh tests/man.sh tests/map.sh tests/baseline.sh tests/cli tests/files/README
+TESTS += tests/cli.sh tests/man.sh tests/map.sh tests/baseline.sh tests/rooms.sh
+EXTRA_DIST += tests/cli.sh tests/man.sh tests/map.sh tests/baseline.sh tests/rooms.sh tests/cli tests/files/README
 
 # Replays files through the reader; with -DGKV_LIBFUZZER -fsanitize=fuzzer, the fuzzer itself.
 tests_fuzz_gguf_SOURCES = tests/fuzz/gguf.c tests/gguf-walk.h

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "src/gguf.h"
-#include "src/quant.h"
+#include "src/gguf/gguf.h"
+#include "src/quant/quant.h"
 
 struct kv {
     char     key[96];

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "src/model.h"
+#include "src/model/model.h"
 #include "tests/tap.h"
 
 static char dir[256], path[300];

@@ -2,15 +2,15 @@
  * unit-attend.c - attention through a cache, against double precision on what the cache holds:
  * every level, few rows and many, keys in one piece and in several, at the beginning and deep
  * in the text, with and without window and cap; and the same bytes from one thread and from three.
- * Likewise what keys get of it (mass.h), from sums that attention leaves and without. */
+ * Likewise what keys get of it (attention-sums.h), from sums that attention leaves and without. */
 #include "config.h"
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "src/attend.h"
-#include "src/gemm.h"
-#include "src/mass.h"
+#include "src/engine/attend.h"
+#include "src/engine/gemm.h"
+#include "src/engine/attention-sums.h"
 #include "tests/kernels.h"
 #include "tests/tap.h"
 

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "src/calibrate.h"
-#include "src/gemm.h"
+#include "src/select/calibrate.h"
+#include "src/engine/gemm.h"
 #include "simd/simd.h"
 #include "tests/file.h"
 #include "tests/tap.h"

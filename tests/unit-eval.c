@@ -6,9 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "src/gemm.h"
-#include "src/layer.h"
-#include "src/pass.h"
+#include "src/engine/gemm.h"
+#include "src/engine/layer.h"
+#include "src/engine/forward.h"
 #include "tests/tap.h"
 
 enum { N = 300, N_VOCAB = 256 };

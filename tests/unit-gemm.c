@@ -11,10 +11,10 @@
 #ifdef _OPENMP
 #include <omp.h>
 #endif
-#include "src/gemm-row.h"
-#include "src/kv.h"
-#include "src/layer.h"
-#include "src/pass.h"
+#include "src/engine/gemm-row.h"
+#include "src/engine/kv.h"
+#include "src/engine/layer.h"
+#include "src/engine/forward.h"
 #include "tests/tap.h"
 
 enum { K = 768, MAX_ROWS = 1100, MAX_OUT = 300, N_VOCAB = 256, N = 300, HAD = 8 };

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "src/quant.h"
+#include "src/quant/quant.h"
 #include "tests/gguf-walk.h"
 #include "tests/tap.h"
 

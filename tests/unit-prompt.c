@@ -4,7 +4,7 @@
 #include "config.h"
 #include <stdlib.h>
 #include <string.h>
-#include "src/model.h"
+#include "src/model/model.h"
 #include "src/prompt.h"
 #include "tests/file.h"
 #include "tests/tap.h"

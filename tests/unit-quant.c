@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "src/quant.h"
+#include "src/quant/quant.h"
 #include "tests/file.h"
 #include "tests/tap.h"
 

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "src/gemm.h"
-#include "src/refine.h"
+#include "src/engine/gemm.h"
+#include "src/first/refine.h"
 #include "simd/simd.h"
 #include "tests/tap.h"
 

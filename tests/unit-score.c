@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "src/cli/parse.h"
-#include "src/cli/score.h"
-#include "src/cli/stem.h"
+#include "src/cli/eval/score.h"
+#include "src/cli/eval/stem.h"
 #include "tests/file.h"
 #include "tests/tap.h"
 

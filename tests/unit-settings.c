@@ -4,8 +4,8 @@
 #include "config.h"
 #include <stdlib.h>
 #include <string.h>
-#include "src/arch.h"
-#include "src/settings.h"
+#include "src/model/arch.h"
+#include "src/model/layers.h"
 #include "tests/tap.h"
 
 static gkv_error err;

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "src/template-run.h"
-#include "src/template.h"
+#include "src/template/run.h"
+#include "src/template/template.h"
 #include "tests/file.h"
 #include "tests/tap.h"
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "src/token-pre.h"
-#include "src/token.h"
-#include "src/unicode.h"
+#include "src/token/pre.h"
+#include "src/token/token.h"
+#include "src/base/unicode.h"
 #include "tests/tap.h"
 
 #define PATH_BYTES 4096

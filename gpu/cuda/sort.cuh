@@ -30,7 +30,7 @@ __global__ void sort_blocks(const __grid_constant__ sorting s)
 }
 
 /* The twelve bytes of scales and minima of q4_k and q5_k to four words, each with scale, scale,
- * minimum, minimum of two groups: quant-scale.h says how they are packed. */
+ * minimum, minimum of two groups: src/quant/scale.h says how they are packed. */
 __device__ inline void sort_scales_k(const uint8_t *p, uint8_t *to)
 {
     for (int i = 0; i < 8; i++) {

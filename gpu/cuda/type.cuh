@@ -12,7 +12,7 @@
 #include <cuda_fp16.h>
 #include <stdint.h>
 extern "C" {
-#include "src/quant.h"
+#include "src/quant/quant.h"
 }
 
 enum { MAX_PLANES = 4, PLANE_ALIGN = 256 };
@@ -381,7 +381,7 @@ template <int T> __device__ inline void unpack_unit(const uint32_t *v, uint32_t 
                 u.a[j] = low_half(v[5]) * (float)(s & 15);
                 u.b[j] = -high_half(v[5]) * (float)(s >> 4);
             }
-        } else {                                /* quant-q3_k.c has the scales */
+        } else {                                /* src/quant/q3_k.c has the scales */
             const uint32_t low = c ? v[9] : v[8];
             const float d = half_of_word(v[11], block);
 

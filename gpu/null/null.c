@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 #include "gpu/plugin.h"
-#include "src/quant.h"
+#include "src/quant/quant.h"
 
 struct null {
     struct gkv_plugin_shape   s;

@@ -173,7 +173,7 @@ INLINE v32 bytes_q3_k(const void *row, size_t i, float d[2], float m[2])
            (left(right(load32(b->h), s) & 1, 2));
 }
 
-/* Eight scales and minima out of twelve bytes (src/quant-scale.h), four at a time. */
+/* Eight scales and minima out of twelve bytes (src/quant/scale.h), four at a time. */
 INLINE void scales_k(const uint8_t p[12], size_t s, float dl, float ml, float d[2], float m[2])
 {
     const uint32_t a = word(p), b = word(p + 4), c = word(p + 8);

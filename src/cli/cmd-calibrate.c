@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "src/cli/calibrated.h"
-#include "src/cli/eval.h"
+#include "src/cli/eval/eval.h"
 #include "src/cli/json.h"
 #include "src/cli/material.h"
 #include "src/cli/plot.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "src/cli/args.h"
-#include "src/cli/eval.h"
+#include "src/cli/eval/eval.h"
 #include "src/cli/say.h"
 
 /* A task is a command whose name begins with this one's. */

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * top.h - partial selection. */
+#ifndef GKV__TOP_H
+#define GKV__TOP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Indices of the k largest of score[n] into out[k], ascending; k <= n.  Equal scores: the
+ * smaller index first; NaN counts as the smallest.  O(n), no memory. */
+void gkv__top(const float *score, size_t n, size_t k, uint32_t *out);
+
+/* The first and the last tokens get the highest of all scores. */
+void gkv__force(float *score, size_t n, size_t keep_first, size_t keep_last);
+
+#endif

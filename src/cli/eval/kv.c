@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * kv.c - retrieval without meaning, of the kinds that InfiniteBench has: the value of one
+ * key among many, a pass key or a number in a text that says nothing, a number of a list */
+#include "config.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "src/cli/eval/eval.h"
+#include "src/cli/material.h"
+#include "src/cli/say.h"
+
+enum { DEPTHS = 1, KINDS, LENGTHS, SAMPLES, MAX_LIST = 64, MAX_ANSWER = 64 };
+
+static const struct opt opts[] = {
+    { KINDS, 0, "kinds", "KIND[,KIND]...", "kv",
+      "of kv, passkey, number and math.find" },
+    { LENGTHS, 0, "lengths", "N[,N]...", "2048,4096,8192",
+      "lengths of the prompt, in tokens of the model" },
+    { DEPTHS, 0, "depths", "P[,P]...", "0,25,50,75,100",
+      "where the answer lies, in percent of the text; math.find has no such place" },
+    { SAMPLES, 0, "samples", "N", "1", "rows for each kind, length and depth" },
+    OPT_EVAL
+};
+
+struct kind;
+
+struct spec {                           /* of a row                                       */
+    const struct kind *kind;
+    uint64_t           length, sample;
+    double             depth;           /* -1: none                                       */
+};
+
+struct kv {
+    uint64_t        length[MAX_LIST], depth[MAX_LIST], samples;
+    size_t          n_length, n_depth;
+    struct spec    *spec;
+    size_t          n;
+    struct haystack stock;
+    /* of the row that is made */
+    const struct spec *now;
+    const char     *id;
+    uint64_t        seed;
+    char           *hidden;             /* a sentence, or "key": "value"                  */
+};
+
+struct kind {
+    const char *name;
+    void      (*ask)(struct kv *k, struct rng *r, struct row *row);
+    eval_build *build;
+    size_t      least;
+    bool        deep;                   /* the answer lies somewhere                      */
+};
+
+/* Each row has its own, whatever others there are; no. of several. */
+static struct rng stream(const struct kv *k, uint64_t no)
+{
+    return rng_of(k->seed, k->id, no);
+}
+
+/* ---- a JSON object of UUIDs ---------------------------------------------------------- */
+static void ask_kv(struct kv *k, struct rng *r, struct row *row)
+{
+    char *key = rng_uuid(r), *value = rng_uuid(r);
+
+    k->hidden = format("\"%s\": \"%s\"", key, value);
+    row->question = format("What is the value of the key \"%s\" in this JSON object?", key);
+    row_answer(row, value);
+    free(key);
+}
+
+static void build_kv(void *arg, size_t units, struct row *row)
+{
+    const struct kv *k = arg;
+    struct rng       r = stream(k, 1);
+    struct text      t = { NULL, 0, 0 };
+    const size_t     at = (size_t)lround(k->now->depth / 100 * (double)units);
+
+    text_puts(&t, "{");
+    for (size_t i = 0; i <= units; i++) {
+        if (i == at) {
+            text_printf(&t, "%s%s", i ? ",\n " : "", k->hidden);
+        } else {
+            char *key = rng_uuid(&r), *value = rng_uuid(&r);
+
+            text_printf(&t, "%s\"%s\": \"%s\"", i ? ",\n " : "", key, value);
+            free(key);
+            free(value);
+        }
+    }
+    text_puts(&t, "}");
+    row->context = t.p;
+}
+
+/* ---- one sentence among the stock ones ----------------------------------------------- */
+static void ask_passkey(struct kv *k, struct rng *r, struct row *row)
+{
+    char *number = rng_digits(r, 5);
+
+    k->hidden = format("The pass key is %s. Remember it. %s is the pass key.", number, number);
+    row->question = format("What is the pass key?");
+    row_answer(row, number);
+}
+
+/* Runs of equal digits, which are hard to copy. */
+static void ask_number(struct kv *k, struct rng *r, struct row *row)
+{
+    char *number = rng_digits(r, 10);
+
+    for (int i = 1; i < 10; i++)
+        if (rng_below(r, 2))
+            number[i] = number[i - 1];
+    k->hidden = format("The sequence of digits is %s. Remember it. %s is the sequence of "
+                       "digits.", number, number);
+    row->question = format("What is the sequence of digits?");
+    row_answer(row, number);
+}
+
+static void build_sentences(void *arg, size_t units, struct row *row)
+{
+    const struct kv *k = arg;
+    struct text      t = { NULL, 0, 0 };
+
+    text_puts(&t, "Something important is hidden in a lot of text that means nothing. Find it "
+              "and remember it: it will be asked for.\n\n");
+    haystack_build(&k->stock, units,
+                   &(struct insert){ haystack_at(&k->stock, units, k->now->depth), k->hidden }, 1,
+                   &t);
+    row->context = t.p;
+}
+
+/* ---- numbers of a list --------------------------------------------------------------- */
+static const struct { const char *name; int from_below, from_above; } wanted[] = {
+    { "largest", -1, 0 }, { "smallest", 0, -1 }, { "second largest", -1, 1 },
+    { "second smallest", 1, -1 }, { "median", -1, -1 }
+};
+
+enum { N_WANTED = sizeof wanted / sizeof *wanted, LARGEST_NUMBER = 1000000 };
+
+static void ask_math(struct kv *k, struct rng *r, struct row *row)
+{
+    (void)r;
+    row->question = format("What is the %s number in this list? Answer with the number alone.",
+                           wanted[k->now->sample % N_WANTED].name);
+    row_answer(row, format("%s", ""));
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* An odd count of numbers that differ, so that each question has one answer. */
+static void build_math(void *arg, size_t units, struct row *row)
+{
+    const struct kv *k = arg;
+    const size_t     n = 2 * units + 1, q = k->now->sample % N_WANTED;
+    struct rng       r = stream(k, 1);
+    struct text      t = { NULL, 0, 0 };
+    uint64_t        *v = grow(NULL, n, sizeof *v), *sorted = grow(NULL, n, sizeof *v);
+    size_t           i;
+
+    for (i = 0; i < n; i++) {
+        /* Each from its own part of the range, then shuffled. */
+        const uint64_t part = LARGEST_NUMBER / n;
+
+        v[i] = sorted[i] = i * part + rng_below(&r, part);
+    }
+    for (i = n; i > 1; i--) {
+        size_t   j = (size_t)rng_below(&r, i);
+        uint64_t swap = v[i - 1];
+
+        v[i - 1] = v[j];
+        v[j] = swap;
+    }
+    for (i = 0; i < n; i++)
+        text_printf(&t, "%s%" PRIu64, i ? ", " : "[", v[i]);
+    text_puts(&t, "]");
+    qsort(sorted, n, sizeof *sorted, by_value);
+    i = wanted[q].from_below >= 0 ? (size_t)wanted[q].from_below
+      : wanted[q].from_above >= 0 ? n - 1 - (size_t)wanted[q].from_above : n / 2;
+    free(row->answers.ref[0]);
+    row->answers.ref[0] = format("%" PRIu64, sorted[i]);
+    row->context = t.p;
+    free(v);
+    free(sorted);
+}
+
+static const struct kind kinds[] = {
+    { "kv", ask_kv, build_kv, 1, true },
+    { "passkey", ask_passkey, build_sentences, 1, true },
+    { "number", ask_number, build_sentences, 1, true },
+    { "math.find", ask_math, build_math, 2, false }
+};
+
+enum { N_KINDS = sizeof kinds / sizeof *kinds };
+
+/* ---- rows ---------------------------------------------------------------------------- */
+static void add(struct kv *k, const struct kind *kind, uint64_t length, double depth)
+{
+    for (uint64_t i = 0; i < k->samples; i++) {
+        k->spec = grow(k->spec, k->n + 1, sizeof *k->spec);
+        k->spec[k->n++] = (struct spec){ kind, length, i, depth };
+    }
+}
+
+static void add_kind(struct kv *k, const struct kind *kind)
+{
+    for (size_t i = 0; i < k->n_length; i++) {
+        if (!kind->deep)
+            add(k, kind, k->length[i], -1);
+        for (size_t j = 0; kind->deep && j < k->n_depth; j++)
+            add(k, kind, k->length[i], (double)k->depth[j]);
+    }
+}
+
+static void add_kinds(struct kv *k, const struct cmd *cmd, const char *list)
+{
+    for (const char *s = list; *s; s += *s == ',') {
+        const size_t n = strcspn(s, ",");
+        size_t       i = 0;
+
+        while (i < N_KINDS && (strlen(kinds[i].name) != n || memcmp(kinds[i].name, s, n)))
+            i++;
+        if (i == N_KINDS)
+            usage(cmd, "option '--kinds': no kind '%.*s'; there are kv, passkey, number and "
+                  "math.find", (int)n, s);
+        add_kind(k, &kinds[i]);
+        s += n;
+    }
+}
+
+static int make(struct eval *e, void *arg, size_t i, struct row *row)
+{
+    struct kv  *k = arg;
+    const struct spec *s = k->now = &k->spec[i];
+    struct rng  r;
+    int         code;
+
+    row->group = s->kind->name;
+    row->depth = s->depth;
+    row->metric = CONTAINS;
+    row->max_tokens = MAX_ANSWER;
+    row->id = s->depth < 0
+            ? format("%s-%" PRIu64 "-%" PRIu64 "-%" PRIu64, row->group, s->length, s->sample,
+                     e->seed)
+            : format("%s-%" PRIu64 "-%.0f-%" PRIu64 "-%" PRIu64, row->group, s->length, s->depth,
+                     s->sample, e->seed);
+    k->seed = e->seed;
+    k->id = row->id;
+    k->hidden = NULL;
+    r = stream(k, 0);
+    s->kind->ask(k, &r, row);
+    code = eval_fit(e, s->length, s->kind->least,
+                    s->kind->deep ? (size_t)s->length : LARGEST_NUMBER / 4, s->kind->build, k,
+                    row);
+    free(k->hidden);
+    return code;
+}
+
+static double weight(const void *arg, size_t i)
+{
+    const struct kv *k = arg;
+
+    return (double)k->spec[i].length;
+}
+
+static int run(const struct cmd *self, int argc, char **argv)
+{
+    struct args a = { self, argc, argv, NULL, NULL };
+    struct kv   k = { .length = { 2048, 4096, 8192 }, .n_length = 3,
+                      .depth = { 0, 25, 50, 75, 100 }, .n_depth = 5, .samples = 1 };
+    const char *list = "kv";
+    struct eval e;
+    int         code;
+
+    eval_init(&e, self);
+    for (int id; (id = args_next(&a));)
+        switch (id) {
+        case DEPTHS:  k.n_depth = args_uints(&a, 0, 100, k.depth, MAX_LIST); break;
+        case KINDS:   list = a.value; break;
+        case LENGTHS: k.n_length = args_uints(&a, 16, UINT32_MAX, k.length, MAX_LIST); break;
+        case SAMPLES: k.samples = args_uint(&a, 1, 10000); break;
+        default:      eval_option(&e, &a, id);
+        }
+    add_kinds(&k, self, list);
+    e.shown[0] = EM;
+    e.n_shown = 1;
+    haystack_of(&k.stock, stock_sentences, " ");
+    code = eval_open(&e, argc);
+    if (!code)
+        code = eval_run(&e, k.n, make, weight, &k);
+    eval_close(&e);
+    haystack_free(&k.stock);
+    free(k.spec);
+    return code;
+}
+
+const struct cmd eval_kv = {
+    "eval kv", "Keys and values, pass keys, numbers", "[options]", opts, run, NULL, NULL
+};

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * perplexity.c - how well a model predicts a text, as llama-perplexity measures it
+ *
+ * The tokens of the text, after the one that begins a text if the model has one, are cut into
+ * windows that do not overlap; what is left at the end is not used.  Each window is read by
+ * itself, with the token that begins a text in place of its first.  Of its second half all
+ * but the first token count.  The perplexity is the exponential of the mean of their negative
+ * log-probabilities; its error is the standard error of that mean, times the perplexity. */
+#include "config.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <gemkv.h>
+#include "src/cli/args.h"
+#include "src/cli/eval/eval.h"
+#include "src/cli/input.h"
+#include "src/cli/json.h"
+#include "src/cli/progress.h"
+#include "src/cli/run.h"
+#include "src/cli/say.h"
+
+enum { CHUNK = 1, CONTEXT, CPU, FILE_, GEMM, JSON, KV_TYPE, MEMORY, MODEL, QUIET, THREADS, TTY };
+
+static const struct opt opts[] = {
+    { MODEL, 'm', "model", "FILE", "$GEMKV_MODEL, else the bundled model", "GGUF model" },
+    { FILE_, 'f', "file", "FILE", "standard input, unless it is a terminal",
+      "the text, - is standard input" },
+    { CONTEXT, 'c', "context", "N", "512", "tokens in a window" },
+    { CHUNK, 0, "chunk", "N", "1024", "tokens computed at a time" },
+    { MEMORY, 0, "memory", "SIZE", "80 % of what is available",
+      "refuse what would need more memory, such as 512M or 1.5G" },
+    { THREADS, 't', "threads", "N", "one per physical core", "threads" },
+    { CPU, 0, "cpu", "LEVEL", "$GEMKV_CPU, else the best",
+      "cap the instruction sets used" },
+    { GEMM, 0, "gemm", "own|exact|openblas|onednn", "own", "who multiplies matrices" },
+    { KV_TYPE, 0, "kv-type", "f32|f16|bf16|q8_0", "f16", "type of cached keys and values" },
+    { JSON, 0, "json", NULL, NULL, "write one JSON object to standard output" },
+    { QUIET, 'q', "quiet", NULL, NULL, "only the result, and errors" },
+    { TTY, 0, "tty", NULL, NULL, NULL },
+    OPT_COMMON
+};
+
+struct sum {
+    uint64_t n;
+    double   nll, nll2;                         /* of negative log-probabilities, squared */
+};
+
+struct perplexity {
+    const char  *model_arg, *file, *cpu;
+    char        *path;
+    bool         json, quiet, tty;
+    size_t       context;
+    gkv_options  opt;
+    gkv_model   *model;
+    gkv_eval    *eval;
+    uint32_t    *id;                            /* [n_id]                                 */
+    size_t       n_id, n_window, window;
+    bool         bos;                           /* windows begin with *id                 */
+    size_t       part;                          /* tokens of the window that are done     */
+    double      *score;                         /* perplexity of each window              */
+    float       *logprob;
+    struct sum   sum;
+};
+
+static void parse(struct perplexity *p, const struct cmd *cmd, int argc, char **argv)
+{
+    struct args  a = { cmd, argc, argv, NULL, NULL };
+    gkv_options *o = &p->opt;
+
+    for (int id; (id = args_next(&a));)
+        switch (id) {
+        case CHUNK:   o->chunk = (uint32_t)args_uint(&a, 16, 65536); break;
+        case CONTEXT: p->context = (size_t)args_uint(&a, 8, INT32_MAX); break;
+        case CPU:     p->cpu = a.value; break;
+        case FILE_:
+            if (p->file)
+                usage(cmd, "one file only");
+            p->file = a.value;
+            break;
+        case GEMM:    o->gemm = args_choice(&a); break;
+        case JSON:    p->json = true; break;
+        case KV_TYPE: o->kv_type = args_choice(&a); break;
+        case MEMORY:  o->memory_limit = args_size(&a); break;
+        case MODEL:   p->model_arg = a.value; break;
+        case QUIET:   p->quiet = true; break;
+        case THREADS: o->threads = (uint32_t)args_uint(&a, 1, 4096); break;
+        case TTY:     p->tty = true; break;
+        }
+    if (optind < argc)
+        usage(cmd, "no operands; the text is given with -f");
+    if (!p->file && isatty(STDIN_FILENO))
+        usage(cmd, "no text; give it with -f FILE, or on standard input");
+    if (!p->file)
+        p->file = "-";
+}
+
+/* ---- text ---------------------------------------------------------------------------- */
+/* Tokens of the text as plain text, after the token that begins a text: an empty text with
+ * its special tokens is just that one, or nothing. */
+static int read_text(struct perplexity *p)
+{
+    char      *text = NULL;
+    size_t     len, n_first = 0, n = 0;
+    uint32_t  *first = NULL, *rest = NULL;
+    gkv_error  err = { 0 };
+    gkv_status status;
+    int        code = input_slurp(p->file, &text, &len);
+
+    if (!code) {
+        status = gkv_tokenize(p->model, "", 0, GKV_TOKENS_SPECIAL, &first, &n_first, &err);
+        if (!status)
+            status = gkv_tokenize(p->model, text, len, 0, &rest, &n, &err);
+        if (status)
+            code = fail_library(status, &err, NULL);
+    }
+    free(text);
+    if (!code) {
+        p->n_id = n_first + n;
+        p->bos = n_first > 0;
+        p->n_window = p->n_id / p->context;
+        p->id = grow(first, p->n_id, sizeof *first);
+        first = NULL;
+        if (n)
+            memcpy(p->id + n_first, rest, n * sizeof *rest);
+        if (!p->n_window)
+            code = fail(EXIT_DOCUMENT, "%s: %zu tokens are less than one window of %zu; give "
+                        "a longer text, or a smaller --context", input_name(p->file), p->n_id,
+                        p->context);
+    }
+    free(first);
+    free(rest);
+    return code;
+}
+
+/* ---- measuring ----------------------------------------------------------------------- */
+static void within(void *arg, const gkv_progress *g)
+{
+    const struct perplexity *p = arg;
+    const double done = (double)p->window * (double)p->context + (double)p->part
+                      + g->fraction * (double)g->tokens;
+    const uint64_t all = (uint64_t)p->n_window * p->context;
+
+    progress_update(NULL, &(gkv_progress){ "perplexity", done / (double)all, all });
+}
+
+static void add(struct sum *s, const float *logprob, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        double v = -(double)logprob[i];
+
+        s->nll += v;
+        s->nll2 += v * v;
+    }
+    s->n += n;
+}
+
+static double perplexity(const struct sum *s)
+{
+    return exp(s->nll / (double)s->n);
+}
+
+static double error(const struct sum *s)
+{
+    const double mean = s->nll / (double)s->n, var = s->nll2 / (double)s->n - mean * mean;
+
+    return var > 0 ? sqrt(var / (double)(s->n - 1)) * exp(mean) : 0;
+}
+
+/* The first part of a window, then the part that counts. */
+static gkv_status read_window(struct perplexity *p, gkv_error *err)
+{
+    const size_t first = p->context / 2 + 1, rest = p->context - first;
+    uint32_t    *id = p->id + p->window * p->context, own = *id;
+    struct sum   s = { 0, 0, 0 };
+    gkv_status   status = gkv_eval_truncate(p->eval, 0, err);
+
+    if (p->bos)
+        *id = *p->id;
+    p->part = 0;
+    if (!status)
+        status = gkv_eval_tokens(p->eval, id, first, NULL, err);
+    p->part = first;
+    if (!status)
+        status = gkv_eval_tokens(p->eval, id + first, rest, p->logprob, err);
+    *id = own;
+    if (status)
+        return status;
+    add(&s, p->logprob, rest);
+    add(&p->sum, p->logprob, rest);
+    p->score[p->window] = perplexity(&s);
+    progress_note("%.4f so far", perplexity(&p->sum));
+    return GKV_OK;
+}
+
+static gkv_status read_windows(struct perplexity *p, gkv_error *err)
+{
+    gkv_status status;
+
+    /* No more at a time than are given at a time. */
+    if (!p->opt.chunk || p->opt.chunk > p->context / 2 + 1) {
+        size_t most = p->opt.chunk ? p->opt.chunk : 1024, half = p->context / 2 + 1;
+
+        p->opt.chunk = (uint32_t)(half < 16 ? 16 : half < most ? half : most);
+    }
+    p->opt.progress = within;
+    p->opt.progress_arg = p;
+    p->score = grow(NULL, p->n_window, sizeof *p->score);
+    p->logprob = grow(NULL, p->context, sizeof *p->logprob);
+    status = gkv_eval_open(&p->eval, p->model, &p->opt, p->context, err);
+    if (status)
+        return status;
+    progress_watch_eval(p->eval);
+    for (p->window = 0; p->window < p->n_window && !status; p->window++)
+        status = read_window(p, err);
+    progress_erase();
+    return status;
+}
+
+/* ---- results ------------------------------------------------------------------------- */
+static void write_json(const struct perplexity *p)
+{
+    gkv_eval_info info;
+
+    gkv_eval_describe(p->eval, &info);
+    json_open('{');
+    json_named_string("task", "perplexity");
+    json_named_string("method", "full");
+    json_named_string("model", p->path);
+    json_named_string("cpu", info.cpu);
+    json_named_string("gemm", info.gemm);
+    json_named_string("kv_type", info.kv_type);
+    json_key("rows");
+    json_open('[');
+    for (size_t i = 0; i < p->n_window; i++) {
+        json_open('{');
+        json_named_uint("length", p->context);
+        json_named_real("score", p->score[i]);
+        json_close();
+    }
+    json_close();
+    json_named_real("mean", perplexity(&p->sum));
+    json_named_real("error", error(&p->sum));
+    json_key("tokens");
+    json_open('{');
+    json_named_uint("document", p->n_id - p->bos);
+    json_named_uint("scored", p->sum.n);
+    json_close();
+    json_key("memory");
+    json_open('{');
+    json_named_uint("predicted", info.memory_predicted);
+    json_named_uint("peak", info.memory_peak);
+    json_close();
+    json_close();
+}
+
+static int run(const struct cmd *self, int argc, char **argv)
+{
+    struct perplexity p = { .context = 512 };
+    gkv_error         err = { 0 };
+    gkv_status        status;
+    int               code = 0;
+
+    gkv_options_init(&p.opt);
+    parse(&p, self, argc, argv);
+    if (p.quiet)
+        say_quiet();
+    run_cap_cpu(p.cpu);
+    p.path = run_model_path(self, p.model_arg);
+    status = gkv_model_open(&p.model, p.path, 0, &err);
+    if (status) {
+        code = run_failed(status, &err);
+        goto out;
+    }
+    progress_start(!p.quiet && !p.json && (p.tty || isatty(STDERR_FILENO)));
+    code = read_text(&p);
+    if (code)
+        goto out;
+    status = read_windows(&p, &err);
+    if (status)
+        code = run_failed(status, &err);
+    else if (p.json)
+        write_json(&p);
+    else
+        out_printf("perplexity %.4f +/- %.4f (%" PRIu64 " tokens in %zu windows of %zu)\n",
+                   perplexity(&p.sum), error(&p.sum), p.sum.n, p.n_window, p.context);
+    out_flush();
+out:
+    progress_watch_eval(NULL);
+    gkv_eval_close(p.eval);
+    gkv_model_close(p.model);
+    free(p.id);
+    free(p.score);
+    free(p.logprob);
+    free(p.path);
+    return code;
+}
+
+const struct cmd eval_perplexity = {
+    "eval perplexity", "How well the model predicts a text", "[options] [-f FILE]", opts, run,
+    NULL, NULL
+};

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * qa.c - questions about long documents from a file of JSON lines: "context", "question"
+ * and "answers" each, with an "id" or without */
+#include "config.h"
+#include <stdlib.h>
+#include <string.h>
+#include "src/cli/eval/eval.h"
+#include "src/cli/input.h"
+#include "src/cli/parse.h"
+#include "src/cli/say.h"
+#include "src/cli/text.h"
+
+enum { DATA = 1, LIMIT, MAX_ANSWER = 64 };
+
+static const struct opt opts[] = {
+    { DATA, 0, "data", "FILE", NULL,
+      "the rows: JSON lines with \"context\", \"question\" and \"answers\"" },
+    { LIMIT, 0, "limit", "N", "all of them", "take the first N rows" },
+    OPT_EVAL
+};
+
+struct line {
+    size_t start, len, number;
+};
+
+struct qa {
+    const char  *path;
+    uint64_t     limit;
+    char        *text;
+    struct line *line;                  /* those that are not blank                       */
+    size_t       n;
+    char       **task;                  /* names of groups, each once                     */
+    size_t       n_task;
+};
+
+static bool blank(const char *s, size_t n)
+{
+    while (n && strchr(" \t\r", *s))
+        s++, n--;
+    return !n;
+}
+
+static int read_lines(struct qa *q)
+{
+    size_t len, number = 0;
+    int    code = input_slurp(q->path, &q->text, &len);
+
+    if (code)
+        return code;
+    for (size_t at = 0, k; at < len && q->n < q->limit; at += k + 1) {
+        const char *end = memchr(q->text + at, '\n', len - at);
+
+        k = end ? (size_t)(end - q->text) - at : len - at;
+        number++;
+        if (blank(q->text + at, k))
+            continue;
+        if (!(q->n & (q->n - 1)))
+            q->line = grow(q->line, 2 * q->n + 1, sizeof *q->line);
+        q->line[q->n++] = (struct line){ at, k, number };
+    }
+    return q->n ? 0 : fail(EXIT_DOCUMENT, "%s: there are no rows in it", input_name(q->path));
+}
+
+/* A string member without NUL bytes, which no text has. */
+static char *text_of(const struct value *row, const char *key)
+{
+    const struct value *v = parse_member(row, key);
+
+    return v && v->type == PARSE_STRING && strlen(v->text) == v->len ? format("%s", v->text)
+                                                                      : NULL;
+}
+
+static void add_answers(struct row *row, const struct value *v)
+{
+    if (v && v->type == PARSE_STRING)
+        row_answer(row, format("%s", v->text));
+    for (const struct value *i = v && v->type == PARSE_ARRAY ? v->first : NULL; i; i = i->next)
+        if (i->type == PARSE_STRING)
+            row_answer(row, format("%s", i->text));
+}
+
+static const char *group(struct qa *q, const char *name)
+{
+    for (size_t i = 0; name && i < q->n_task; i++)
+        if (!strcmp(q->task[i], name))
+            return q->task[i];
+    if (!name)
+        return NULL;
+    q->task = grow(q->task, q->n_task + 1, sizeof *q->task);
+    q->task[q->n_task] = format("%s", name);
+    return q->task[q->n_task++];
+}
+
+static enum metric metric_of(const char *name)
+{
+    for (int i = 0; name && i < N_METRICS; i++)
+        if (!strcmp(metric_name[i], name))
+            return (enum metric)i;
+    return F1;
+}
+
+/* What is wrong with the row, or NULL. */
+static const char *fill(struct qa *q, const struct value *v, size_t number, struct row *row)
+{
+    const double max = parse_number(v, "max_tokens", MAX_ANSWER);
+    const double depth = parse_number(v, "depth", -1);
+    const char  *id = parse_string(v, "id");
+
+    if (v->type != PARSE_OBJECT)
+        return "not an object";
+    row->id = id ? format("%s", id) : format("line-%zu", number);
+    row->context = text_of(v, "context");
+    row->question = text_of(v, "question");
+    row->begin = text_of(v, "begin");
+    row->group = group(q, parse_string(v, "task"));
+    row->metric = metric_of(parse_string(v, "metric"));
+    row->max_tokens = max >= 1 && max <= INT32_MAX ? (uint32_t)max : MAX_ANSWER;
+    row->depth = depth >= 0 && depth <= 100 ? depth : -1;
+    add_answers(row, parse_member(v, "answers"));
+    return !row->context ? "no text \"context\"" : !row->question ? "no text \"question\""
+         : !row->answers.n ? "no \"answers\"" : NULL;
+}
+
+static int make(struct eval *e, void *arg, size_t i, struct row *row)
+{
+    struct qa         *q = arg;
+    const struct line *l = &q->line[i];
+    struct text        copy = { NULL, 0, 0 };
+    struct value      *v;
+    const char        *why;
+    size_t             at;
+
+    text_add(&copy, q->text + l->start, l->len);
+    v = parse_json(copy.p, copy.n, &why, &at);
+    if (v)
+        why = fill(q, v, l->number, row);
+    for (size_t j = 0; j < i && !why; j++)
+        if (e->row[j].id && !strcmp(e->row[j].id, row->id))
+            why = "its id is another row's";
+    parse_free(v);
+    text_free(&copy);
+    row->where = format("%s:%zu", input_name(q->path), l->number);
+    if (!why)
+        return 0;
+    warn("%s: %s; left out", row->where, why);
+    row_free(row);
+    return EXIT_FAILED;
+}
+
+static double weight(const void *arg, size_t i)
+{
+    const struct qa *q = arg;
+
+    return (double)q->line[i].len / 4;          /* bytes of a token, about                */
+}
+
+static int run(const struct cmd *self, int argc, char **argv)
+{
+    struct args a = { self, argc, argv, NULL, NULL };
+    struct qa   q = { .limit = UINT64_MAX };
+    struct eval e;
+    int         code;
+
+    eval_init(&e, self);
+    for (int id; (id = args_next(&a));)
+        switch (id) {
+        case DATA:  q.path = a.value; break;
+        case LIMIT: q.limit = args_uint(&a, 1, UINT32_MAX); break;
+        default:    eval_option(&e, &a, id);
+        }
+    if (!q.path)
+        usage(self, "no rows; give a file with --data");
+    e.rounded = true;
+    e.shown[0] = EM;
+    e.shown[1] = CONTAINS;
+    e.shown[2] = ROUGE_L;
+    e.n_shown = 3;
+    code = eval_open(&e, argc);
+    if (!code)
+        code = read_lines(&q);
+    if (!code)
+        code = eval_run(&e, q.n, make, weight, &q);
+    eval_close(&e);
+    for (size_t i = 0; i < q.n_task; i++)
+        free(q.task[i]);
+    free(q.task);
+    free(q.line);
+    free(q.text);
+    return code;
+}
+
+const struct cmd eval_qa = {
+    "eval qa", "Questions about long documents, from a file", "--data FILE [options]", opts, run,
+    NULL, NULL
+};

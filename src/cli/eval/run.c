@@ -1,0 +1,725 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * run.c - every method is asked for every row: see eval.h
+ *
+ * --out has one object per answer.  Its "run" is a number made from everything that the answer
+ * depends on: an answer to something else is never taken for this one. */
+#include "config.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+#include "src/cli/calibrated.h"
+#include "src/cli/eval/eval.h"
+#include "src/cli/json.h"
+#include "src/cli/parse.h"
+#include "src/cli/progress.h"
+#include "src/cli/run.h"
+#include "src/cli/say.h"
+#include "src/cli/text.h"
+#include "src/cli/utf8.h"
+
+/* ---- options ------------------------------------------------------------------------- */
+void eval_init(struct eval *e, const struct cmd *cmd)
+{
+    *e = (struct eval){ .cmd = cmd, .task = strchr(cmd->name, ' ') + 1 };
+    gkv_options_init(&e->opt);
+}
+
+void eval_option(struct eval *e, const struct args *a, int id)
+{
+    gkv_options *o = &e->opt;
+
+    switch (id) {
+    case EVAL_CHUNK:      o->chunk = (uint32_t)args_uint(a, 16, 65536); break;
+    case EVAL_CONTEXT:    o->max_context = args_uint(a, 1, UINT32_MAX); break;
+    case EVAL_CPU:        e->cpu = a->value; break;
+    case EVAL_CSV:        e->csv = true; break;
+    case EVAL_DEVICE:     o->device = a->value; break;
+    case EVAL_GEMM:       o->gemm = args_choice(a); break;
+    case EVAL_GPU_MEMORY: o->gpu_memory = args_size(a); break;
+    case EVAL_JSON:       e->json = true; break;
+    case EVAL_KEEP:       run_parse_keep(a, o); break;
+    case EVAL_KEEP_FIRST: o->keep_first = (uint32_t)args_uint(a, 0, UINT32_MAX - 1); break;
+    case EVAL_KEEP_LAST:
+        o->keep_last = strcmp(a->value, "prompt")
+                     ? (uint32_t)args_uint(a, 0, UINT32_MAX - 1) : GKV_KEEP_PROMPT;
+        break;
+    case EVAL_KV_TYPE:    o->kv_type = args_choice(a); break;
+    case EVAL_LAYER:      o->layer = (int32_t)args_uint(a, 0, INT32_MAX); break;
+    case EVAL_MAX_TOKENS:
+        o->max_tokens = (uint32_t)args_uint(a, 1, INT32_MAX);
+        e->max_tokens_given = true;
+        break;
+    case EVAL_MEMORY:     o->memory_limit = args_size(a); break;
+    case EVAL_METHOD:     methods_add(&e->methods, a->value); break;
+    case EVAL_METRIC:     e->metric = args_choice(a); break;
+    case EVAL_MODEL:      e->model_arg = a->value; break;
+    case EVAL_OUT:        e->out_path = a->value; break;
+    case EVAL_PLOT:       e->plot_path = a->value; break;
+    case EVAL_QUIET:      e->quiet = true; break;
+    case EVAL_ROWS:       e->rows_path = a->value; break;
+    case EVAL_SCHEDULE:   o->schedule = a->value; break;
+    case EVAL_SEED:       e->seed = args_uint(a, 0, UINT64_MAX); break;
+    case EVAL_TEMPLATE:   o->chat_template = a->value; break;
+    case EVAL_THREADS:    o->threads = (uint32_t)args_uint(a, 1, 4096); break;
+    case EVAL_TTY:        e->tty = true; break;
+    }
+}
+
+static void within(void *arg, const gkv_progress *g)
+{
+    const struct eval *e = arg;
+    double done = e->work_done;
+
+    /* What comes before the answer takes most of the time, most of it the first of these. */
+    if (!strcmp(g->stage, "first pass") || !strcmp(g->stage, "prefill"))
+        done += e->work_now * 0.9 * g->fraction;
+    else if (!strcmp(g->stage, "passages"))
+        done += e->work_now * 0.9;
+    else if (!strcmp(g->stage, "second pass"))
+        done += e->work_now * (0.9 + 0.05 * g->fraction);
+    progress_update(NULL, &(gkv_progress){ e->task, done / e->work_all, (uint64_t)e->work_all });
+}
+
+int eval_open(struct eval *e, int argc)
+{
+    gkv_error  err = { 0 };
+    gkv_status status;
+
+    if (optind < argc)
+        usage(e->cmd, "no operands; options say what is measured");
+    if (e->json && e->csv)
+        usage(e->cmd, "--json and --csv: one of them");
+    if (!e->methods.n)
+        methods_add(&e->methods, "gemfilter");
+    if (e->quiet)
+        say_quiet();
+    run_cap_cpu(e->cpu);
+    e->path = run_model_path(e->cmd, e->model_arg);
+    status = calibrated_open(&e->model, e->path, &err);
+    if (!status) {
+        e->fingerprint = gkv_model_fingerprint(e->model);
+        status = methods_check(&e->methods, e->cmd, e->model, &e->opt, &err);
+    }
+    if (status)
+        return run_failed(status, &err);
+    progress_start(!e->quiet && (e->tty || isatty(STDERR_FILENO)));
+    e->opt.progress = within;
+    e->opt.progress_arg = e;
+    return 0;
+}
+
+void eval_close(struct eval *e)
+{
+    progress_erase();
+    for (size_t i = 0; i < e->n_row; i++)
+        row_free(&e->row[i]);
+    if (e->out)
+        fclose(e->out);
+    methods_free(&e->methods);
+    free(e->row);
+    free(e->result);
+    gkv_model_close(e->model);
+    free(e->path);
+}
+
+/* ---- rows ---------------------------------------------------------------------------- */
+void row_free(struct row *r)
+{
+    for (size_t i = 0; i < r->answers.n; i++)
+        free(r->answers.ref[i]);
+    free(r->answers.ref);
+    r->answers = (struct refs){ NULL, 0 };
+    free(r->id);
+    free(r->context);
+    free(r->question);
+    free(r->begin);
+    free(r->where);
+    r->id = r->context = r->question = r->begin = r->where = NULL;
+}
+
+void row_answer(struct row *r, char *answer)
+{
+    r->answers.ref = grow(r->answers.ref, r->answers.n + 1, sizeof *r->answers.ref);
+    r->answers.ref[r->answers.n++] = answer;
+}
+
+/* ---- one question -------------------------------------------------------------------- */
+typedef gkv_status ask_fn(gkv_session *s, const char *question, size_t len, gkv_error *err);
+
+static gkv_status open_row(gkv_session **s, struct eval *e, const gkv_options *opt,
+                           const struct row *row, ask_fn *ask, gkv_error *err)
+{
+    gkv_status status = gkv_session_open(s, e->model, opt, err);
+
+    if (status)
+        return status;
+    progress_watch(*s);
+    status = gkv_feed(*s, row->context, strlen(row->context), err);
+    if (!status)
+        status = ask(*s, row->question, strlen(row->question), err);
+    return status;
+}
+
+static int row_failed(const struct row *row, const char *method, gkv_status status,
+                      const gkv_error *err)
+{
+    progress_erase();
+    if (status == GKV_CANCELLED)
+        return EXIT_FAILED;
+    warn("%s%s%s%s%s: %s; left out", row->where ? row->where : "", row->where ? ": " : "",
+         row->id, method ? ", " : "", method ? method : "",
+         err->text[0] ? err->text : gkv_status_name(status));
+    return status == GKV_LIMIT ? EXIT_TOO_BIG : EXIT_FAILED;
+}
+
+int eval_count(struct eval *e, const struct row *row, uint64_t *n)
+{
+    gkv_session *s = NULL;
+    gkv_options  opt = e->opt;
+    gkv_error    err = { 0 };
+    gkv_stats    stats;
+    gkv_status   status;
+
+    opt.method = "truncate";                    /* which computes nothing                 */
+    opt.schedule = NULL;
+    opt.keep_percent = 100;
+    opt.begin = row->begin;
+    opt.max_context = 0;
+    opt.progress = NULL;
+    status = open_row(&s, e, &opt, row, gkv_select, &err);
+    if (!status) {
+        gkv_session_stats(s, &stats);
+        *n = stats.tokens_prompt;
+    }
+    progress_watch(NULL);
+    gkv_session_close(s);
+    return status ? row_failed(row, NULL, status, &err) : 0;
+}
+
+static void rebuild(eval_build *build, void *arg, size_t units, struct row *row)
+{
+    free(row->context);
+    row->context = NULL;
+    build(arg, units, row);
+}
+
+/* Between what fits and what does not, by the tokens of a unit as far as they are known; every
+ * third time in the middle, should those mislead. */
+int eval_fit(struct eval *e, uint64_t length, size_t least, size_t max, eval_build *build,
+             void *arg, struct row *row)
+{
+    size_t   low = least, high = max + 1, units = least, built;
+    uint64_t n = 0, n_low = 0, n_high = 0;
+    int      code;
+
+    for (int round = 0;; round++) {
+        rebuild(build, arg, units, row);
+        built = units;
+        code = eval_count(e, row, &n);
+        if (code)
+            return code;
+        if (n > length && units == least) {
+            warn("%s: %" PRIu64 " tokens are not enough, the shortest prompt has %" PRIu64
+                 "; left out", row->id, length, n);
+            return EXIT_FAILED;
+        }
+        if (n <= length) {
+            low = units;
+            n_low = n;
+        } else {
+            high = units;
+            n_high = n;
+        }
+        if (high - low < 2)
+            break;
+        if (n_high && round % 3 == 2)
+            units = low + (high - low) / 2;
+        else if (n_high)
+            units = low + (size_t)((double)(high - low) * (double)(length - n_low)
+                                   / (double)(n_high - n_low));
+        else if (low == least)
+            units = low + (high - low < 64 ? high - low : 64) / 2;
+        else                                    /* a little more than seems to fit        */
+            units = low + 2 + (size_t)((double)(low - least + 1) * 1.02
+                                       * (double)(length - n_low) / (double)n_low);
+        units = units <= low ? low + 1 : units >= high ? high - 1 : units;
+    }
+    if (built != low)
+        rebuild(build, arg, low, row);
+    row->length = length;
+    return 0;
+}
+
+/* What is scored is what --out will say: text, whatever the model made of its bytes. */
+static void clean(struct text *t)
+{
+    struct text out = { NULL, 0, 0 };
+    uint32_t    c;
+
+    text_add(&out, "", 0);
+    for (size_t i = 0, k; i < t->n; i += k) {
+        k = utf8_next(t->p + i, t->n - i, &c);
+        if (c && c != UTF8_BAD)
+            text_add(&out, t->p + i, k);
+        else
+            text_puts(&out, "\xef\xbf\xbd");
+    }
+    text_free(t);
+    *t = out;
+}
+
+/* The answer of a method to a row: its text, and in *r all but the scores. */
+static gkv_status answer_row(struct eval *e, const struct row *row, size_t method,
+                             struct result *r, struct text *answer, gkv_error *err)
+{
+    gkv_session *s = NULL;
+    gkv_options  opt = e->opt;
+    gkv_stats    stats;
+    gkv_status   status = methods_fresh(&e->model, e->path, err);
+    const char  *piece;
+    size_t       len;
+
+    opt.method = e->methods.spec[method];
+    opt.begin = row->begin;
+    if (row->max_tokens && !e->max_tokens_given)
+        opt.max_tokens = row->max_tokens;
+    if (!status)
+        status = open_row(&s, e, &opt, row, gkv_ask, err);
+    while (!status) {
+        status = gkv_next(s, &piece, &len, err);
+        if (!status)
+            text_add(answer, piece, len);
+    }
+    clean(answer);
+    if (status == GKV_END) {
+        gkv_session_stats(s, &stats);
+        *r = (struct result){ .ttft = stats.ttft - stats.load, .decode = stats.decode,
+                              .n_prompt = stats.tokens_prompt, .n_kept = stats.tokens_kept,
+                              .n_answer = stats.tokens_answer, .peak = stats.memory_peak };
+        status = GKV_OK;
+    }
+    progress_watch(NULL);
+    gkv_session_close(s);
+    return status;
+}
+
+/* ---- --out --------------------------------------------------------------------------- */
+static uint64_t mix(uint64_t h, const void *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ ((const unsigned char *)p)[i]) * 0x100000001b3u;
+    return h;
+}
+
+static uint64_t mix_string(uint64_t h, const char *s)
+{
+    return s ? mix(h, s, strlen(s) + 1) : mix(h, "\xff", 1);
+}
+
+static uint64_t mix_uint(uint64_t h, uint64_t u)
+{
+    for (int i = 0; i < 8; i++, u >>= 8)
+        h = mix(h, &(unsigned char){ (unsigned char)u }, 1);
+    return h;
+}
+
+/* What a method's answer to the row depends on, but for the method. */
+static uint64_t run_number(const struct eval *e, const struct row *row)
+{
+    const gkv_options *o = &e->opt;
+    gkv_model_info     m;
+    uint64_t           h = mix_uint(0xcbf29ce484222325u, e->fingerprint);
+
+    gkv_model_describe(e->model, &m);
+    h = mix_uint(h, o->layer < 0 ? m.filter_layer : (uint64_t)o->layer);
+    h = mix_uint(h, o->layer < 0 ? m.tsp_layer : (uint64_t)o->layer);
+    h = mix_uint(h, o->keep_percent > 0 ? (uint64_t)((double)o->keep_percent * 1e6) : o->keep);
+    h = mix_uint(h, o->keep_percent > 0);
+    h = mix_uint(h, o->keep_first);
+    h = mix_uint(h, o->keep_last);
+    h = mix_uint(h, row->max_tokens && !e->max_tokens_given ? row->max_tokens : o->max_tokens);
+    h = mix_string(h, o->schedule);
+    h = mix_string(h, o->kv_type);
+    h = mix_string(h, o->gemm);
+    h = mix_string(h, o->device);
+    h = mix_string(h, o->chat_template);
+    h = mix_string(h, row->context);
+    h = mix_string(h, row->question);
+    return mix_string(h, row->begin);
+}
+
+static void write_answers(const struct row *row)
+{
+    json_key("answers");
+    json_open('[');
+    for (size_t i = 0; i < row->answers.n; i++)
+        json_string(row->answers.ref[i]);
+    json_close();
+}
+
+static int write_out(struct eval *e, const struct row *row, size_t method,
+                     const struct result *r, const char *answer, uint64_t run)
+{
+    struct text line = { NULL, 0, 0 };
+    char        hex[20];
+    bool        written;
+
+    snprintf(hex, sizeof hex, "%016" PRIx64, run);
+    json_into(&line);
+    json_open('{');
+    json_named_string("id", row->id);
+    json_named_string("method", e->methods.spec[method]);
+    json_named_string("answer", answer);
+    write_answers(row);
+    json_named_string("metric", metric_name[row->metric]);
+    json_named_real("score", r->score[row->metric]);
+    if (row->group)
+        json_named_string("task", row->group);
+    json_named_uint("length", row->length ? row->length : r->n_prompt);
+    if (row->depth >= 0)
+        json_named_real("depth", row->depth);
+    json_cost(r);
+    json_key("memory");
+    json_open('{');
+    json_named_uint("peak", r->peak);
+    json_close();
+    json_named_string("run", hex);
+    json_close();
+    json_into(NULL);
+    written = fwrite(line.p, 1, line.n, e->out) == line.n && !fflush(e->out);
+    text_free(&line);
+    return written ? 0 : fail(EXIT_FAILED, "%s: %s", e->out_path, strerror(errno));
+}
+
+/* Lines of --out as they were found, one per answer; the file's own text holds the strings. */
+struct found {
+    const char   *id, *method, *run;
+    const char   *answer;
+    struct value *v;
+};
+
+struct kept {
+    char         *text;
+    struct found *line;
+    size_t        n;
+};
+
+static int by_id_method(const void *a, const void *b)
+{
+    const struct found *x = a, *y = b;
+    int                 c = strcmp(x->id, y->id);
+
+    return c ? c : strcmp(x->method, y->method);
+}
+
+static void kept_free(struct kept *k)
+{
+    for (size_t i = 0; i < k->n; i++)
+        parse_free(k->line[i].v);
+    free(k->line);
+    free(k->text);
+}
+
+static char *read_all(int fd, size_t *n)
+{
+    struct text t = { NULL, 0, 0 };
+    char        piece[65536];
+    ssize_t     k;
+
+    text_add(&t, "", 0);
+    while ((k = read(fd, piece, sizeof piece)) > 0)
+        text_add(&t, piece, (size_t)k);
+    *n = t.n;
+    if (k == 0)
+        return t.p;
+    text_free(&t);
+    return NULL;
+}
+
+/* One line, whose newline has become a NUL. */
+static int find_line(char *line, size_t len, struct found *f)
+{
+    const char *why;
+    size_t      at;
+
+    f->v = parse_json(line, len, &why, &at);
+    f->id = parse_string(f->v, "id");
+    f->method = parse_string(f->v, "method");
+    f->run = parse_string(f->v, "run");
+    f->answer = parse_string(f->v, "answer");
+    if (f->id && f->method && f->run && f->answer)
+        return 0;
+    parse_free(f->v);
+    f->v = NULL;
+    return -1;
+}
+
+/* What a run before left in --out.  A last line that was not written to its end goes. */
+static int read_out(struct eval *e, struct kept *k)
+{
+    size_t n, number = 0;
+    off_t  whole = 0;
+    int    fd;
+
+    e->out = fopen(e->out_path, "a+e");
+    fd = e->out ? fileno(e->out) : -1;
+    if (fd < 0)
+        return fail(EXIT_FAILED, "%s: %s", e->out_path, strerror(errno));
+    if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+        return fail(EXIT_FAILED, "%s: another gemkv writes to it; give another --out",
+                    e->out_path);
+    k->text = read_all(fd, &n);
+    if (!k->text)
+        return fail(EXIT_FAILED, "%s: %s", e->out_path, strerror(errno));
+    for (char *line = k->text, *end; (size_t)(line - k->text) < n; line = end + 1) {
+        struct found f;
+
+        number++;
+        end = memchr(line, '\n', n - (size_t)(line - k->text));
+        if (!end)
+            break;
+        *end = 0;
+        if (find_line(line, (size_t)(end - line), &f))
+            return fail(EXIT_FAILED, "%s:%zu: not an answer that gemkv eval wrote; give "
+                        "another --out", e->out_path, number);
+        k->line = grow(k->line, k->n + 1, sizeof *k->line);
+        k->line[k->n++] = f;
+        whole = end + 1 - k->text;
+    }
+    if ((size_t)whole < n) {
+        if (ftruncate(fd, whole))
+            return fail(EXIT_FAILED, "%s: %s", e->out_path, strerror(errno));
+        say("%s:%zu: the line has no end; it is dropped, and asked again", e->out_path, number);
+    }
+    if (k->n)
+        qsort(k->line, k->n, sizeof *k->line, by_id_method);
+    return 0;
+}
+
+static const struct found *find(const struct kept *k, const char *id, const char *method)
+{
+    const struct found key = { .id = id, .method = method };
+
+    return k->n ? bsearch(&key, k->line, k->n, sizeof key, by_id_method) : NULL;
+}
+
+/* The result in line f: -1 when its answer is one to something else. */
+static int take(const struct found *f, const struct row *row, uint64_t run, struct result *r)
+{
+    const struct value *tokens = parse_member(f->v, "tokens");
+    const struct value *seconds = parse_member(f->v, "seconds");
+    char hex[20];
+
+    snprintf(hex, sizeof hex, "%016" PRIx64, run);
+    if (strcmp(hex, f->run))
+        return -1;
+    *r = (struct result){
+        .done = true, .kept = true,
+        .ttft = parse_number(seconds, "ttft", 0), .decode = parse_number(seconds, "decode", 0),
+        .n_prompt = (uint64_t)parse_number(tokens, "prompt", 0),
+        .n_kept = (uint64_t)parse_number(tokens, "kept", 0),
+        .n_answer = (uint64_t)parse_number(tokens, "answer", 0),
+        .peak = (uint64_t)parse_number(parse_member(f->v, "memory"), "peak", 0),
+    };
+    score_answer(f->answer, &row->answers, r->score);
+    return 0;
+}
+
+/* ---- all of them --------------------------------------------------------------------- */
+static enum metric metric_of(const struct eval *e, const struct row *row)
+{
+    enum metric m = 0;
+
+    if (!e->metric)
+        return row->metric;
+    while (strcmp(metric_name[m], e->metric))
+        m++;
+    return m;
+}
+
+static void note(const struct eval *e, size_t i)
+{
+    if (e->n_asked)
+        progress_note("%zu of %zu, %.1f %%", i + 1, e->n_row, 100 * e->sum / (double)e->n_asked);
+    else
+        progress_note("%zu of %zu", i + 1, e->n_row);
+}
+
+/* Methods one after the other.  Not 0 only when nothing can go on. */
+static int ask_row(struct eval *e, const struct kept *k, struct row *row, struct result *r,
+                   double weight)
+{
+    const uint64_t run = run_number(e, row);
+
+    for (size_t j = 0; j < e->methods.n; j++, r++) {
+        const struct found *f = find(k, row->id, e->methods.spec[j]);
+        struct text         answer = { NULL, 0, 0 };
+        gkv_error           err = { 0 };
+        gkv_status          status;
+        int                 code = 0;
+
+        if (f && take(f, row, run, r))
+            return fail(EXIT_USAGE, "%s: its answer to %s by %s was made with other options, "
+                        "or another model or text; give another --out", e->out_path, row->id,
+                        e->methods.spec[j]);
+        if (f) {
+            e->work_all -= weight;
+            continue;
+        }
+        e->work_now = weight;
+        status = answer_row(e, row, j, r, &answer, &err);
+        if (status) {
+            code = row_failed(row, e->methods.spec[j], status, &err);
+            e->code = code;
+            code = progress_cancelled() || !e->model ? code : 0;
+        } else {
+            r->done = true;
+            score_answer(answer.p, &row->answers, r->score);
+            e->sum += r->score[row->metric];
+            e->n_asked++;
+            if (e->out)
+                code = write_out(e, row, j, r, answer.p, run);
+        }
+        e->work_done += weight;
+        text_free(&answer);
+        if (code)
+            return code;
+    }
+    return 0;
+}
+
+static int ask_all(struct eval *e, const struct kept *k, eval_make *make,
+                   double (*weight)(const void *arg, size_t i), void *arg)
+{
+    for (size_t i = 0; i < e->n_row; i++)
+        e->work_all += weight(arg, i) * (double)e->methods.n;
+    for (size_t i = 0; i < e->n_row; i++) {
+        struct row    *row = &e->row[i];
+        struct result *r = &e->result[i * e->methods.n];
+        int            code;
+
+        *row = (struct row){ .depth = -1 };
+        note(e, i);
+        code = make(e, arg, i, row);
+        row->metric = metric_of(e, row);
+        if (code) {
+            e->code = code;
+            e->work_done += weight(arg, i) * (double)e->methods.n;
+        } else {
+            code = ask_row(e, k, row, r, weight(arg, i));
+            if (code)
+                return code;
+        }
+        if (progress_cancelled())
+            return EXIT_FAILED;
+        if (!row->length)
+            row->length = r->n_prompt;
+        free(row->context);                     /* the largest part, and not needed again */
+        row->context = NULL;
+    }
+    return 0;
+}
+
+/* ---- --rows -------------------------------------------------------------------------- */
+static int write_row(FILE *f, const struct row *row)
+{
+    struct text line = { NULL, 0, 0 };
+    bool        written;
+
+    json_into(&line);
+    json_open('{');
+    json_named_string("id", row->id);
+    if (row->group)
+        json_named_string("task", row->group);
+    json_named_string("context", row->context);
+    json_named_string("question", row->question);
+    if (row->begin)
+        json_named_string("begin", row->begin);
+    write_answers(row);
+    if (row->length)
+        json_named_uint("length", row->length);
+    if (row->depth >= 0)
+        json_named_real("depth", row->depth);
+    json_named_string("metric", metric_name[row->metric]);
+    json_named_uint("max_tokens", row->max_tokens);
+    json_close();
+    json_into(NULL);
+    written = fwrite(line.p, 1, line.n, f) == line.n;
+    text_free(&line);
+    return written ? 0 : -1;
+}
+
+static int write_rows(struct eval *e, eval_make *make, void *arg)
+{
+    FILE *f = fopen(e->rows_path, "we");
+    int   failed = !f;
+
+    for (size_t i = 0; i < e->n_row && !failed && !progress_cancelled(); i++) {
+        struct row *row = &e->row[i];
+        int         code;
+
+        *row = (struct row){ .depth = -1 };
+        code = make(e, arg, i, row);
+        row->metric = metric_of(e, row);
+        if (code)
+            e->code = code;
+        else
+            failed = write_row(f, row);
+        free(row->context);
+        row->context = NULL;
+    }
+    if (f && fclose(f))
+        failed = 1;
+    if (progress_cancelled())
+        return fail(EXIT_FAILED, "cancelled while writing %s", e->rows_path);
+    return failed ? fail(EXIT_FAILED, "%s: %s", e->rows_path, strerror(errno)) : e->code;
+}
+
+/* ---- all of them, and what came out --------------------------------------------------- */
+static size_t n_done(const struct eval *e)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < e->n_row * e->methods.n; i++)
+        n += e->result[i].done;
+    return n;
+}
+
+int eval_run(struct eval *e, size_t n, eval_make *make,
+             double (*weight)(const void *arg, size_t i), void *arg)
+{
+    struct kept k = { NULL, NULL, 0 };
+    int         code = e->out_path && !e->rows_path ? read_out(e, &k) : 0;
+
+    e->n_row = n;
+    e->row = grow(NULL, n, sizeof *e->row);
+    e->result = grow(NULL, n * e->methods.n, sizeof *e->result);
+    memset(e->row, 0, n * sizeof *e->row);
+    memset(e->result, 0, n * e->methods.n * sizeof *e->result);
+    if (e->rows_path)
+        return write_rows(e, make, arg);
+    if (!code)
+        code = ask_all(e, &k, make, weight, arg);
+    kept_free(&k);
+    progress_erase();
+    if (progress_cancelled()) {
+        /* People see what there is; nobody takes it for the whole. */
+        if (!e->json && !e->csv && n_done(e))
+            show_results(e);
+        return fail(EXIT_FAILED, "cancelled, %zu of %zu answers%s", n_done(e), n * e->methods.n,
+                    e->out_path ? "; the same command goes on from there" : "");
+    }
+    if (code)
+        return code;
+    if (!n_done(e))
+        return e->code ? e->code : fail(EXIT_DOCUMENT, "there are no rows");
+    show_results(e);
+    code = e->plot_path ? show_plot(e) : 0;
+    return code ? code : e->code;
+}

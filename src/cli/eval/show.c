@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * show.c - what came out: table and grids for people, JSON, CSV, SVG */
+#include "config.h"
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "src/cli/eval/eval.h"
+#include "src/cli/json.h"
+#include "src/cli/plot.h"
+#include "src/cli/say.h"
+#include "src/cli/view.h"
+
+/* ---- sums ---------------------------------------------------------------------------- */
+struct mean {
+    double   score, metric[N_METRICS];
+    double   ttft, per_token;           /* seconds                                        */
+    uint64_t peak;
+    size_t   n;
+};
+
+static const struct result *at(const struct eval *e, size_t row, size_t method)
+{
+    return &e->result[row * e->methods.n + method];
+}
+
+static bool answered(const struct eval *e, size_t row)
+{
+    for (size_t i = 0; i < e->methods.n; i++)
+        if (at(e, row, i)->done)
+            return true;
+    return false;
+}
+
+/* Of the rows that method answered and, unless it is SIZE_MAX, that other one too. */
+static struct mean mean_of(const struct eval *e, size_t method, size_t other)
+{
+    struct mean m = { .n = 0 };
+    double      decode = 0;
+    uint64_t    tokens = 0;
+
+    for (size_t i = 0; i < e->n_row; i++) {
+        const struct result *r = at(e, i, method);
+
+        if (!r->done || (other != SIZE_MAX && !at(e, i, other)->done))
+            continue;
+        m.n++;
+        m.score += r->score[e->row[i].metric];
+        for (int j = 0; j < N_METRICS; j++)
+            m.metric[j] += r->score[j];
+        m.ttft += r->ttft;
+        decode += r->decode;
+        tokens += r->n_answer;
+        m.peak = r->peak > m.peak ? r->peak : m.peak;
+    }
+    if (m.n) {
+        m.score /= (double)m.n;
+        for (int j = 0; j < N_METRICS; j++)
+            m.metric[j] /= (double)m.n;
+        m.ttft /= (double)m.n;
+    }
+    m.per_token = tokens ? decode / (double)tokens : 0;
+    return m;
+}
+
+/* What score is, when it is the same for all rows; else -1. */
+static int common_metric(const struct eval *e)
+{
+    int metric = -1;
+
+    for (size_t i = 0; i < e->n_row; i++) {
+        if (!answered(e, i))
+            continue;
+        if (metric >= 0 && metric != (int)e->row[i].metric)
+            return -1;
+        metric = (int)e->row[i].metric;
+    }
+    return metric;
+}
+
+/* ---- grids --------------------------------------------------------------------------- */
+static uint64_t length_of(const struct eval *e, size_t i)
+{
+    uint64_t n = 1;
+
+    if (!e->rounded)
+        return e->row[i].length;
+    while (n < e->row[i].length)
+        n *= 2;
+    return n;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static size_t distinct(double *v, size_t n)
+{
+    size_t k = 0;
+
+    qsort(v, n, sizeof *v, by_number);
+    for (size_t i = 0; i < n; i++)
+        if (!k || v[i] > v[k - 1])
+            v[k++] = v[i];
+    return k;
+}
+
+static size_t index_of(const double *v, size_t n, double x)
+{
+    size_t i = 0;
+
+    while (i + 1 < n && v[i] < x)
+        i++;
+    return i;
+}
+
+/* The groups in the order in which they come, or one without a name. */
+static size_t groups(const struct eval *e, const char **group)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < e->n_row; i++) {
+        size_t j = 0;
+
+        if (!answered(e, i))
+            continue;
+        while (j < n && group[j] != e->row[i].group)
+            j++;
+        if (j == n)
+            group[n++] = e->row[i].group;
+    }
+    return n;
+}
+
+struct axes {
+    double      *length, *depth;
+    const char **group;
+    size_t       n_length, n_depth, n_group;
+};
+
+static struct axes axes_of(const struct eval *e)
+{
+    struct axes a = { grow(NULL, e->n_row, sizeof(double)), grow(NULL, e->n_row, sizeof(double)),
+                      grow(NULL, e->n_row, sizeof(char *)), 0, 0, 0 };
+
+    for (size_t i = 0; i < e->n_row; i++)
+        if (answered(e, i)) {
+            a.length[a.n_length++] = (double)length_of(e, i);
+            a.depth[a.n_depth++] = e->row[i].depth;
+        }
+    a.n_length = distinct(a.length, a.n_length);
+    a.n_depth = distinct(a.depth, a.n_depth);
+    a.n_group = groups(e, a.group);
+    return a;
+}
+
+static void axes_free(struct axes *a)
+{
+    free(a->length);
+    free(a->depth);
+    free(a->group);
+}
+
+/* Depths are the lines when there are several, else groups. */
+static struct grid grid_of(const struct eval *e, const struct axes *a, size_t method)
+{
+    const bool  deep = a->n_group == 1 && a->n_depth > 1;
+    const struct mean m = mean_of(e, method, SIZE_MAX);
+    struct grid g = {
+        .title = format("%s: mean %.1f %%", e->methods.spec[method], 100 * m.score),
+        .x = e->rounded ? "tokens, up to" : "tokens",
+        .y = deep ? "depth" : "",
+        .n_column = a->n_length, .n_line = deep ? a->n_depth : a->n_group,
+    };
+    const size_t n = g.n_line * g.n_column;
+    size_t      *count = grow(NULL, n, sizeof *count);
+
+    g.value = grow(NULL, n, sizeof *g.value);
+    memset(g.value, 0, n * sizeof *g.value);
+    memset(count, 0, n * sizeof *count);
+    for (size_t i = 0; i < e->n_row; i++) {
+        const struct row *row = &e->row[i];
+        size_t line = 0, cell;
+
+        if (!at(e, i, method)->done)
+            continue;
+        if (deep)
+            line = index_of(a->depth, a->n_depth, row->depth);
+        else
+            while (a->group[line] != row->group)
+                line++;
+        cell = line * g.n_column + index_of(a->length, a->n_length, (double)length_of(e, i));
+        g.value[cell] += at(e, i, method)->score[row->metric];
+        count[cell]++;
+    }
+    for (size_t i = 0; i < n; i++)
+        g.value[i] = count[i] ? g.value[i] / (double)count[i] : NAN;
+    free(count);
+    g.column = grow(NULL, g.n_column, sizeof *g.column);
+    for (size_t i = 0; i < g.n_column; i++)
+        g.column[i] = format("%.0f", a->length[i]);
+    g.line = grow(NULL, g.n_line, sizeof *g.line);
+    for (size_t i = 0; i < g.n_line; i++)
+        g.line[i] = deep ? format("%g %%", a->depth[i])
+                         : format("%s", a->group[i] ? a->group[i] : "all");
+    return g;
+}
+
+static void grid_free(struct grid *g)
+{
+    for (size_t i = 0; i < g->n_column; i++)
+        free(g->column[i]);
+    for (size_t i = 0; i < g->n_line; i++)
+        free(g->line[i]);
+    free(g->column);
+    free(g->line);
+    free(g->value);
+    free(g->title);
+}
+
+int show_plot(const struct eval *e)
+{
+    struct axes  a = axes_of(e);
+    struct grid *g = grow(NULL, e->methods.n, sizeof *g);
+    int          code;
+
+    for (size_t i = 0; i < e->methods.n; i++)
+        g[i] = grid_of(e, &a, i);
+    code = plot_grids_svg(e->plot_path, g, e->methods.n);
+    for (size_t i = 0; i < e->methods.n; i++)
+        grid_free(&g[i]);
+    free(g);
+    axes_free(&a);
+    return code;
+}
+
+/* ---- for people ---------------------------------------------------------------------- */
+static void ratio(double v, double full_v, bool compare)
+{
+    if (compare && full_v > 0)
+        out_printf(" %8.2f", v / full_v);
+    else if (compare)
+        out_printf(" %8s", "-");
+}
+
+static void head(const struct eval *e, int width, bool compare)
+{
+    const int   metric = common_metric(e);
+    const char *of = compare ? "  of full" : "";
+
+    out_printf("%-*s %8s%s", width, e->task, metric < 0 ? "score" : metric_name[metric], of);
+    for (size_t i = 0; i < e->n_shown; i++)
+        out_printf(" %8s", metric_name[e->shown[i]]);
+    out_printf(" %11s%s %11s%s %10s%s %6s\n", "first token", of, "per token", of, "memory", of,
+               "rows");
+}
+
+/* Ratios are of the rows that both have answered. */
+static void table(const struct eval *e)
+{
+    const size_t of = methods_full(&e->methods);
+    const bool   compare = of != SIZE_MAX && e->methods.n > 1;
+    int          width = 9;
+
+    for (size_t i = 0; i < e->methods.n; i++)
+        if ((int)strlen(e->methods.spec[i]) > width)
+            width = (int)strlen(e->methods.spec[i]);
+    head(e, width, compare);
+    for (size_t i = 0; i < e->methods.n; i++) {
+        const struct mean m = mean_of(e, i, SIZE_MAX);
+        const struct mean both = mean_of(e, i, compare ? of : SIZE_MAX);
+        const struct mean f = compare ? mean_of(e, of, i) : m;
+        char             *peak = view_bytes(m.peak);
+
+        out_printf("%-*s %6.1f %%", width, e->methods.spec[i], 100 * m.score);
+        ratio(both.score, f.score, compare);
+        for (size_t j = 0; j < e->n_shown; j++)
+            out_printf(" %6.1f %%", 100 * m.metric[e->shown[j]]);
+        out_printf(" %9.2f s", m.ttft);
+        ratio(both.ttft, f.ttft, compare);
+        out_printf(" %8.1f ms", 1000 * m.per_token);
+        ratio(both.per_token, f.per_token, compare);
+        out_printf(" %10s", peak);
+        ratio((double)both.peak, (double)f.peak, compare);
+        out_printf(" %6zu\n", m.n);
+        free(peak);
+    }
+}
+
+static void show_people(const struct eval *e)
+{
+    struct axes a = axes_of(e);
+
+    table(e);
+    if (a.n_group > 1 || a.n_depth > 1 || a.n_length > 1)
+        for (size_t i = 0; i < e->methods.n; i++) {
+            struct grid g = grid_of(e, &a, i);
+
+            out_char('\n');
+            plot_grid(&g);
+            grid_free(&g);
+        }
+    axes_free(&a);
+}
+
+void json_cost(const struct result *r)
+{
+    json_key("tokens");
+    json_open('{');
+    json_named_uint("prompt", r->n_prompt);
+    json_named_uint("kept", r->n_kept);
+    json_named_uint("answer", r->n_answer);
+    json_close();
+    json_key("seconds");
+    json_open('{');
+    json_named_real("ttft", r->ttft);
+    json_named_real("decode", r->decode);
+    json_close();
+}
+
+/* ---- JSON and CSV -------------------------------------------------------------------- */
+static void json_row(const struct row *row, const struct result *r)
+{
+    json_open('{');
+    json_named_string("id", row->id);
+    if (row->group)
+        json_named_string("task", row->group);
+    json_named_uint("length", row->length);
+    if (row->depth >= 0)
+        json_named_real("depth", row->depth);
+    json_named_real("score", r->score[row->metric]);
+    json_named_string("metric", metric_name[row->metric]);
+    for (int i = 0; i < N_METRICS; i++)
+        json_named_real(metric_name[i], r->score[i]);
+    json_cost(r);
+    json_named_uint("memory", r->peak);
+    json_close();
+}
+
+static void json_method(const struct eval *e, size_t method)
+{
+    const struct mean m = mean_of(e, method, SIZE_MAX);
+
+    json_open('{');
+    json_named_string("task", e->task);
+    json_named_string("method", e->methods.spec[method]);
+    json_named_string("model", e->path);
+    json_named_string("cpu", gkv_cpu());
+    json_key("rows");
+    json_open('[');
+    for (size_t i = 0; i < e->n_row; i++)
+        if (at(e, i, method)->done)
+            json_row(&e->row[i], at(e, i, method));
+    json_close();
+    json_named_real("mean", m.score);
+    json_key("means");
+    json_open('{');
+    for (int i = 0; i < N_METRICS; i++)
+        json_named_real(metric_name[i], m.metric[i]);
+    json_close();
+    json_key("seconds");
+    json_open('{');
+    json_named_real("ttft", m.ttft);
+    json_named_real("per_token", m.per_token);
+    json_close();
+    json_key("memory");
+    json_open('{');
+    json_named_uint("peak", m.peak);
+    json_close();
+    json_close();
+}
+
+static void show_json(const struct eval *e)
+{
+    if (e->methods.n > 1)
+        json_open('[');
+    for (size_t i = 0; i < e->methods.n; i++)
+        json_method(e, i);
+    if (e->methods.n > 1)
+        json_close();
+}
+
+/* RFC 4180 */
+static void csv_text(const char *s)
+{
+    if (!s[strcspn(s, ",\"\r\n")]) {
+        out_printf("%s,", s);
+        return;
+    }
+    out_char('"');
+    for (; *s; s++) {
+        if (*s == '"')
+            out_char('"');
+        out_char(*s);
+    }
+    out_printf("\",");
+}
+
+static void show_csv(const struct eval *e)
+{
+    out_printf("task,method,id,group,length,depth,metric,score");
+    for (int i = 0; i < N_METRICS; i++)
+        out_printf(",%s", metric_name[i]);
+    out_printf(",prompt,kept,answer,ttft,decode,memory\n");
+    for (size_t k = 0; k < e->n_row * e->methods.n; k++) {
+        const struct row    *row = &e->row[k / e->methods.n];
+        const struct result *r = &e->result[k];
+
+        if (!r->done)
+            continue;
+        csv_text(e->task);
+        csv_text(e->methods.spec[k % e->methods.n]);
+        csv_text(row->id);
+        csv_text(row->group ? row->group : "");
+        out_printf("%" PRIu64 ",", row->length);
+        if (row->depth >= 0)
+            out_printf("%g", row->depth);
+        out_printf(",%s,%.6g", metric_name[row->metric], r->score[row->metric]);
+        for (int i = 0; i < N_METRICS; i++)
+            out_printf(",%.6g", r->score[i]);
+        out_printf(",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.6g,%.6g,%" PRIu64 "\n", r->n_prompt,
+                   r->n_kept, r->n_answer, r->ttft, r->decode, r->peak);
+    }
+}
+
+void show_results(const struct eval *e)
+{
+    if (e->json)
+        show_json(e);
+    else if (e->csv)
+        show_csv(e);
+    else
+        show_people(e);
+    out_flush();
+}

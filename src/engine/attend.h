@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * attend.h - causal attention over a KV cache, in tiles; the n x n matrix never exists. */
+#ifndef GKV__ATTEND_H
+#define GKV__ATTEND_H
+
+#include "src/engine/exec.h"
+#include "src/engine/kv.h"
+
+/* out[n][n_head * head_dim] = softmax(q k^T / sqrt(head_dim) + causal) v  for the n queries
+ * q[n][n_head * head_dim] in slots pos .. pos + n - 1, whose keys and values are in layer
+ * il of the cache already.  Query head h reads KV head h / (n_head / n_head_kv) of the cache.
+ * window: a query sees its own slot and the window - 1 before it; 0: all. */
+void gkv__attend(struct gkv__exec *e, const struct gkv__cache *c, uint32_t il, float *out,
+                 const float *q, size_t n, uint64_t pos, uint32_t window);
+
+/* What scores are multiplied by: log2(e) / sqrt(head_dim), for exponentials are in base 2; and
+ * their cap in that base, 0: none. */
+float gkv__attend_scale(const struct gkv__shape *s);
+float gkv__attend_cap(const struct gkv__shape *s);
+
+/* n rows of d elements of a cache in a form of simd->attend (NULL: floats), in buf. */
+void gkv__to_form(const struct gkv__simd *simd, gkv__form_fn *form, enum gkv__type type, const void *rows,
+                  float *buf, size_t n, size_t d);
+
+uint64_t gkv__attend_scratch(const struct gkv__simd *simd, const struct gkv__shape *s);
+uint64_t gkv__attend_partials(const struct gkv__shape *s);      /* bytes of exec.partial     */
+
+#endif

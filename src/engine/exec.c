@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * exec.c - see exec.h */
+#include "config.h"
+#include <inttypes.h>
+#include "src/engine/attend.h"
+#include "src/engine/exec.h"
+#include "src/engine/gemm.h"
+#include "src/engine/attention-sums.h"
+#include "src/base/mem.h"
+#include "src/engine/moe.h"
+
+enum { ALIGN = 64 };
+
+static uint64_t round_up(uint64_t n, uint64_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+static uint64_t scratch_bytes(const struct gkv__simd *simd, const struct gkv__gemm *gemm,
+                              const struct gkv__shape *s)
+{
+    return round_up(gkv__max(gkv__mass_scratch(simd, s), gkv__max(gkv__gemm_scratch(gemm, simd, s),
+                                                          gkv__attend_scratch(simd, s))), 4096);
+}
+
+/* Floats per row of each buffer, in the order of the struct. */
+static size_t widths(const struct gkv__shape *s, uint64_t w[9])
+{
+    const uint64_t q = (uint64_t)s->n_head * s->head_dim, kv = (uint64_t)s->n_head_kv * s->head_dim;
+    const uint64_t fe = gkv__gemm_form(s->n_embd), fq = gkv__gemm_form(q), ff = gkv__gemm_form(s->n_ff);
+    const uint64_t all[9] = { s->n_embd, q, gkv__max(q, fe), kv, kv, gkv__max(s->n_ff, gkv__max(fe, fq)),
+                              gkv__max(s->n_ff, ff), gkv__experts_floats(s), s->n_rot };
+
+    for (size_t i = 0; i < 9; i++)
+        w[i] = all[i];
+    return 9;
+}
+
+/* All but scratch. */
+static uint64_t buffer_bytes(const struct gkv__shape *s, uint32_t chunk)
+{
+    uint64_t w[9], sum = round_up(gkv__attend_partials(s), ALIGN);
+
+    for (size_t i = 0, n = widths(s, w); i < n; i++)
+        sum += round_up(w[i] * chunk * sizeof(float), ALIGN);
+    return sum;
+}
+
+uint64_t gkv__exec_bytes(const struct gkv__simd *simd, const struct gkv__gemm *gemm,
+                         const struct gkv__shape *s, unsigned n_threads, uint32_t chunk)
+{
+    return n_threads * scratch_bytes(simd, gemm, s) + buffer_bytes(s, chunk);
+}
+
+gkv_status gkv__exec_open(struct gkv__exec *e, const struct gkv__simd *simd,
+                          const struct gkv__gemm *gemm, const struct gkv__shape *s,
+                          unsigned n_threads, uint32_t chunk, gkv_error *err)
+{
+    uint64_t w[9];
+    float **const to[9] = { &e->h, &e->q, &e->att, &e->k, &e->v, &e->gate, &e->up,
+                             &e->expert, &e->turn };
+    uint8_t *p;
+
+    e->simd = simd;
+    e->gemm = gemm;
+    e->shape = s;
+    e->n_threads = n_threads;
+    e->chunk = chunk;
+    e->scratch_bytes = scratch_bytes(simd, gemm, s);
+    e->bytes = n_threads * e->scratch_bytes + buffer_bytes(s, chunk);
+    e->scratch = p = gkv__pages(e->bytes, 1);
+    if (!p)
+        return gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes of work space",
+                         e->bytes);
+    e->library = gkv__gemm_open(gemm, n_threads);
+    p += n_threads * e->scratch_bytes;
+    e->partial = (float *)(void *)p;
+    p += round_up(gkv__attend_partials(s), ALIGN);
+    for (size_t i = 0, n = widths(s, w); i < n; i++) {
+        *to[i] = (float *)(void *)p;
+        p += round_up(w[i] * chunk * sizeof(float), ALIGN);
+    }
+    return GKV_OK;
+}
+
+void gkv__exec_close(struct gkv__exec *e)
+{
+    if (!e->scratch)
+        return;
+    gkv__gemm_close(e->gemm, e->library);
+    gkv__pages_free(e->scratch, e->bytes, 1);
+    e->scratch = NULL;
+}
+
+void gkv__stage(struct gkv__exec *e, const char *stage, uint64_t tokens, double total)
+{
+    e->stage = stage;
+    e->stage_tokens = tokens;
+    e->done = 0;
+    e->total = total;
+    e->shown = 0;
+    gkv__progress(e, 0);
+}
+
+void gkv__progress(struct gkv__exec *e, double work)
+{
+    double now;
+    gkv_progress p;
+
+    e->done += work;
+    if (!e->progress)
+        return;
+    now = gkv__seconds();
+    if (now - e->shown < 0.1 && e->done < e->total)
+        return;
+    e->shown = now;
+    p = (gkv_progress){ e->stage, e->total > 0 ? e->done / e->total : 1, e->stage_tokens };
+    e->progress(e->progress_arg, &p);
+}
+
+double gkv__layer_work(const struct gkv__shape *s, uint64_t pos, uint64_t n)
+{
+    const double q = (double)s->n_head * s->head_dim, kv = (double)s->n_head_kv * s->head_dim;
+    const double ff = 3.0 * s->n_ff * (s->n_expert ? s->n_used : 1);
+    const double linear = (double)s->n_embd * (2 * q + 2 * kv + ff);
+
+    return (double)n * (linear + 2 * q * ((double)pos + (double)(n + 1) / 2));
+}

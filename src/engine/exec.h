@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * exec.h - what a computation runs with: kernels, threads, scratch, and the buffers for one
+ * block of rows.  Everything is allocated once, in sizes that gkv__exec_bytes predicts. */
+#ifndef GKV__EXEC_H
+#define GKV__EXEC_H
+
+#include <stdatomic.h>
+#include "simd/simd.h"
+#include "src/model/model.h"
+
+struct gkv__gemm;
+
+struct gkv__exec {
+    const struct gkv__simd  *simd;
+    const struct gkv__gemm  *gemm;              /* who multiplies                            */
+    void                    *library;           /* of that one, or NULL                      */
+    const struct gkv__shape *shape;
+    unsigned                 n_threads;
+    uint32_t                 chunk;             /* rows at a time                            */
+    uint64_t                 span;              /* positions of this pass, its answer's too: what
+                                                   decides between angles (rope.h)           */
+    uint64_t                 scratch_bytes;     /* of each thread                            */
+    uint8_t                 *scratch;           /* [n_threads][scratch_bytes]                */
+    uint64_t                 bytes;             /* from scratch on, all the buffers          */
+    float                   *partial;           /* attention's, when it cuts the keys        */
+    float                   *sums;              /* [chunk][n_head][2]: unless it is NULL, attention
+                                                   leaves here the maximum and the sum of each row's
+                                                   softmax, in base 2.  Not the exec's own   */
+    /* One block of rows, [chunk][...]: */
+    float *h;                                   /* n_embd: normalised input                  */
+    float *q, *att;                             /* n_head * head_dim                         */
+    float *k, *v;                               /* n_head_kv * head_dim                      */
+    float *gate, *up;                           /* n_ff                                      */
+    float *expert;                              /* moe.c has it cut                          */
+    /* att, gate and up have room for the form (gemm.h) of what is multiplied while they are
+     * idle, so that it needs none of its own. */
+    float *turn;                                /* n_rot: cos, sin of each pair              */
+
+    atomic_bool *cancel;                        /* set from outside: stop soon               */
+    /* Progress of the present stage, in units of multiply-adds. */
+    void      (*progress)(void *arg, const gkv_progress *p);
+    void       *progress_arg;
+    const char *stage;
+    uint64_t    stage_tokens;
+    double      done, total, shown;             /* shown: time of the last call              */
+};
+
+uint64_t   gkv__exec_bytes(const struct gkv__simd *simd, const struct gkv__gemm *gemm,
+                           const struct gkv__shape *s, unsigned n_threads, uint32_t chunk);
+gkv_status gkv__exec_open(struct gkv__exec *e, const struct gkv__simd *simd,
+                          const struct gkv__gemm *gemm, const struct gkv__shape *s,
+                          unsigned n_threads, uint32_t chunk, gkv_error *err);
+void       gkv__exec_close(struct gkv__exec *e);
+
+static inline void *gkv__scratch(const struct gkv__exec *e, unsigned thread)
+{
+    return e->scratch + thread * e->scratch_bytes;
+}
+
+static inline bool gkv__cancelled(const struct gkv__exec *e)
+{
+    return e->cancel && atomic_load_explicit(e->cancel, memory_order_relaxed);
+}
+
+void gkv__stage(struct gkv__exec *e, const char *stage, uint64_t tokens, double total);
+void gkv__progress(struct gkv__exec *e, double work);
+
+/* Multiply-adds of n tokens at positions pos .. in one layer: projections, causal attention. */
+double gkv__layer_work(const struct gkv__shape *s, uint64_t pos, uint64_t n);
+
+#endif

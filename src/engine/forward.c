@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * forward.c - see forward.h.  Also the only pass of method full, every step of decoding, and
+ * all of eval.c. */
+#include "config.h"
+#include <inttypes.h>
+#include <string.h>
+#include "src/engine/layer.h"
+#include "src/base/mem.h"
+#include "src/engine/forward.h"
+
+gkv_status gkv__block(struct gkv__exec *e, const gkv_model *m, const uint32_t *id, size_t n,
+                      uint64_t pos, struct gkv__cache *c, float *x, gkv_error *err)
+{
+    const struct gkv__shape *s = &m->shape;
+
+    gkv__embed(e, m, id, x, n);
+    for (uint32_t il = 0; il < s->n_layer; il++) {
+        gkv__layer(e, m, il, x, n, pos, c, il);
+        if (n > 1)              /* a step of decoding is no stage of its own */
+            gkv__progress(e, gkv__layer_work(s, pos - c->layer[il].away, n));
+        if (gkv__cancelled(e))
+            return gkv__fail(err, GKV_CANCELLED, "cancelled at token %" PRIu64, pos);
+    }
+    return GKV_OK;
+}
+
+gkv_status gkv__forward(struct gkv__exec *e, const gkv_model *m, const uint32_t *id, size_t n,
+                        uint64_t pos, struct gkv__cache *c, float *x, gkv_error *err)
+{
+    const size_t d = m->shape.n_embd, rows = n < e->chunk ? n : e->chunk;
+    float *block = n == 1 ? x : gkv__pages(rows, d * sizeof *block);
+    gkv_status status = GKV_OK;
+
+    if (!block)
+        return gkv__fail(err, GKV_NOMEM, "the system refused %zu bytes", rows * d * sizeof *block);
+    for (size_t at = 0; at < n && status == GKV_OK; at += rows) {
+        size_t nc = n - at < rows ? n - at : rows;
+
+        status = gkv__block(e, m, id + at, nc, pos + at, c, block, err);
+        if (at + nc == n && block != x)
+            memcpy(x, block + (nc - 1) * d, d * sizeof *x);
+    }
+    if (block != x)
+        gkv__pages_free(block, rows, d * sizeof *block);
+    return status;
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * gemm.c - see gemm.h.
+ *
+ * A work item is some 48 outputs by MC rows.  It walks K in steps whose weights, packed, lie in the second-
+ * level cache; each step packs its weights, then runs over its rows.  A weight is thus unpacked once
+ * per MC rows, which costs a few percent of the arithmetic, and no unpacked copy of the model
+ * ever exists.  Steps are long because each adds to all outputs, whose rows lie so far apart that
+ * the second-level cache holds few of them. */
+#include "config.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include "src/engine/gemm-row.h"
+#include "src/base/thread.h"
+
+enum {
+    COLS = 48,          /* outputs per work item, or as many more as a level's nr wants: few
+                           enough that a panel of bf16 holds K = 2048 whole                  */
+    MC = 1024,          /* rows per work item                                                */
+    SOME = 96,          /* rows between which the next weights are fetched: a multiple of all
+                           tiles' rows                                                       */
+    LINE = 64,
+    PACKED = 256 << 10, /* bytes of packed weights at most                                   */
+    BLOCK = 256,        /* steps of K are multiples of it, and it of every format's block    */
+    FEW = 6,            /* below this many rows, dot products: the weights are read anyway   */
+    PAIRS = 16,         /* two outputs each: threads take some of these, ...                 */
+    MOST = 16,          /* ... so many at most: they are in a cache for the next row         */
+    FORM_MAX = 72,      /* bytes of 32 activations in the largest form: i16 for one row      */
+};
+
+static size_t items(size_t n, size_t each)
+{
+    return (n + each - 1) / each;
+}
+
+static size_t cols_of(size_t nr)
+{
+    return items(COLS, nr) * nr;
+}
+
+/* Of K, when each unit of it takes so many bytes of an output. */
+static size_t step_of(size_t cols, size_t bytes, size_t unit)
+{
+    size_t k = PACKED * unit / (cols * bytes) / BLOCK * BLOCK;
+
+    return k ? k : BLOCK;
+}
+
+/* ---- who multiplies --------------------------------------------------------------------- */
+
+static void begin_own(struct gkv__job *j)
+{
+    const struct gkv__product *mul = &j->e->simd->product[j->w->format->type];
+
+    if (!mul->form || j->w->n_in % mul->unit)
+        return;
+    j->mul = mul;
+    j->prepare = j->few ? mul->prepare_one : mul->prepare;
+    j->x_bytes = j->few ? items(gkv__one_bytes(mul, j->w->n_in), LINE) * LINE
+                        : j->w->n_in / mul->unit * mul->x_bytes;
+    j->nc = cols_of(mul->nr);
+    j->step = step_of(j->nc, mul->w_bytes, mul->unit);
+}
+
+/* Of what this thread packs next, the part-th of so many parts comes to the second-level cache: while it
+ * multiplies memory has nothing else to do, and packing would wait for every line. */
+static void fetch(const struct gkv__job *j, const struct gkv__item *it, size_t part, size_t parts)
+{
+    const struct gkv__mat *w = j->w;
+    const size_t k0 = it->k0 + it->k < w->n_in ? it->k0 + it->k : 0;
+    const size_t col = k0 ? it->col : it->col + j->nc < w->n_out ? it->col + j->nc : 0;
+    const size_t n = gkv__min(j->nc, w->n_out - col);
+    const size_t bytes = gkv__min(j->step, w->n_in - k0) / w->format->block * w->format->bytes;
+
+    for (size_t o = n * part / parts; o < n * (part + 1) / parts; o++) {
+        const uint8_t *row = gkv__weights(w, col + o, k0);
+
+        for (size_t i = 0; i < bytes; i += LINE)
+            __builtin_prefetch(row + i, 0, 2);
+    }
+}
+
+static bool multiply_own(const struct gkv__job *j, const struct gkv__item *it, void *scratch,
+                         unsigned thread)
+{
+    const struct gkv__simd *simd = j->e->simd;
+    const struct gkv__mat *w = j->w;
+    const struct gkv__product *mul = j->mul;
+    const size_t bytes = gkv__mat_row_bytes(w), n = it->n, k = it->k;
+    const int add = j->add || it->k0;
+    float *y = j->y + it->row * w->n_out + it->col;
+
+    (void)thread;
+    if (mul) {
+        const uint8_t *x = (const uint8_t *)j->x->form + it->row * j->x_bytes;
+        const size_t units = k / mul->unit;
+        uint8_t *panel = scratch;
+
+        for (size_t i = 0; i < n; i += mul->nr, panel += mul->nr * units * mul->w_bytes)
+            mul->pack(panel, gkv__weights(w, it->col + i, it->k0), bytes, gkv__min(mul->nr, n - i), k);
+        x += it->k0 / mul->unit * mul->x_bytes;
+        for (size_t r = 0, parts = items(it->m, SOME), p = 0; r < it->m; r += SOME, p++) {
+            fetch(j, it, p, parts);
+            mul->gemm(y + r * w->n_out, w->n_out, x + r * j->x_bytes, j->x_bytes, scratch,
+                      gkv__min(SOME, it->m - r), n, k, add);
+        }
+    } else {
+        const size_t nr = simd->nr;
+        float *rows = scratch, *panels = rows + nr * k;
+
+        for (size_t i = 0; i < n; i += nr) {
+            for (size_t r = 0; r < gkv__min(nr, n - i); r++)
+                simd->unpack[w->format->type](gkv__weights(w, it->col + i + r, it->k0), rows + r * k, k);
+            simd->pack(panels + i * k, rows, k, gkv__min(nr, n - i), k);
+        }
+        simd->gemm(y, w->n_out, j->x->x + it->row * w->n_in + it->k0, w->n_in, panels, it->m, n, k, add);
+    }
+    return true;
+}
+
+static void about_own(char *to, size_t size)
+{
+    snprintf(to, size, "integer formats in integers, activations rounded to 8 or 16 bits");
+}
+
+static void about_exact(char *to, size_t size)
+{
+    snprintf(to, size, "f32");
+}
+
+static const struct gkv__gemm own = {
+    .name = "own", .multiply = multiply_own, .begin = begin_own, .about = about_own
+};
+static const struct gkv__gemm exact = {
+    .name = "exact", .multiply = multiply_own, .about = about_exact
+};
+static const struct gkv__gemm *const gemms[] = {
+    &own, &exact,
+    &gkv__gemm_openblas,
+    &gkv__gemm_onednn,
+};
+enum { N_GEMMS = sizeof gemms / sizeof *gemms };
+
+/* The i-th of this build. */
+static const struct gkv__gemm *built(size_t i)
+{
+    for (size_t g = 0; g < N_GEMMS; g++)
+        if (gemms[g]->multiply && !i--)
+            return gemms[g];
+    return NULL;
+}
+
+const char *gkv__gemm_at(size_t i)
+{
+    return built(i) ? built(i)->name : NULL;
+}
+
+const struct gkv__gemm *gkv__gemm_named(const char *name)
+{
+    for (size_t i = 0; built(i); i++)
+        if (!strcmp(name, built(i)->name))
+            return built(i);
+    return NULL;
+}
+
+bool gkv__gemm_left_out(const char *name)
+{
+    for (size_t i = 0; i < N_GEMMS; i++)
+        if (!strcmp(name, gemms[i]->name))
+            return !gemms[i]->multiply;
+    return false;
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static char lines[N_GEMMS][160];
+
+static void describe(void)
+{
+    for (size_t i = 0; built(i); i++) {
+        int n = snprintf(lines[i], sizeof *lines, "%s: ", built(i)->name);
+        built(i)->about(lines[i] + n, sizeof *lines - (size_t)n);
+    }
+}
+
+const char *gkv__gemm_describe(size_t i)
+{
+    pthread_once(&once, describe);
+    return built(i) ? lines[i] : NULL;
+}
+
+void *gkv__gemm_open(const struct gkv__gemm *g, unsigned n_threads)
+{
+    return g->open ? g->open(n_threads) : NULL;
+}
+
+void gkv__gemm_close(const struct gkv__gemm *g, void *library)
+{
+    if (g->close)
+        g->close(library);
+}
+
+/* ---- memory ----------------------------------------------------------------------------- */
+
+uint64_t gkv__gemm_resident(const struct gkv__gemm *g)
+{
+    return g->resident;
+}
+
+/* Ours too whoever multiplies: we do what he cannot. */
+uint64_t gkv__gemm_scratch(const struct gkv__gemm *g, const struct gkv__simd *simd,
+                           const struct gkv__shape *s)
+{
+    const uint64_t theirs = g->scratch ? g->scratch(s) : 0;
+    const size_t cols = cols_of(simd->nr);
+    uint64_t most = sizeof(float) * (cols + simd->nr) * step_of(cols, sizeof(float), 1);
+
+    for (size_t t = 0; t < GKV__N_TYPES; t++) {
+        const struct gkv__product *mul = &simd->product[t];
+        if (mul->form) {
+            const size_t n = cols_of(mul->nr);
+            const uint64_t bytes = (uint64_t)n * mul->w_bytes / mul->unit *
+                                   step_of(n, mul->w_bytes, mul->unit);
+
+            most = bytes > most ? bytes : most;
+        }
+    }
+    return theirs > most ? theirs : most;
+}
+
+size_t gkv__gemm_form(size_t n_in)
+{
+    return items(items(n_in, 32) * FORM_MAX, LINE) * LINE / sizeof(float);
+}
+
+/* ---- work items ------------------------------------------------------------------------- */
+
+/* What was left undone, in items that we have scratch for. */
+static void instead(const struct gkv__job *j, const struct gkv__item *whole, void *scratch,
+                    unsigned thread)
+{
+    const size_t cols = cols_of(j->e->simd->nr), step = step_of(cols, sizeof(float), 1);
+    struct gkv__item it = *whole;
+
+    for (size_t i = 0; i < whole->n; i += cols)
+        for (size_t k = 0; k < whole->k; k += step) {
+            it.col = whole->col + i;
+            it.n = gkv__min(cols, whole->n - i);
+            it.k0 = whole->k0 + k;
+            it.k = gkv__min(step, whole->k - k);
+            multiply_own(j, &it, scratch, thread);
+        }
+}
+
+static void block_item(const struct gkv__job *j, size_t i, unsigned thread)
+{
+    const size_t n_cols = items(j->w->n_out, j->nc);
+    struct gkv__item it = { .col = i % n_cols * j->nc, .row = i / n_cols * j->mc };
+
+    if (gkv__cancelled(j->e))
+        return;
+    it.n = gkv__min(j->nc, j->w->n_out - it.col);
+    it.m = gkv__min(j->mc, j->x->n - it.row);
+    for (; it.k0 < j->w->n_in; it.k0 += it.k) {
+        it.k = gkv__min(j->step, j->w->n_in - it.k0);
+        if (!j->e->gemm->multiply(j, &it, gkv__scratch(j->e, thread), thread))
+            instead(j, &it, gkv__scratch(j->e, thread), thread);
+    }
+}
+
+static void block_items(void *arg, size_t from, size_t to, unsigned thread)
+{
+    for (size_t i = from; i < to; i++)
+        block_item(arg, i, thread);
+}
+
+static void few_items(void *arg, size_t from, size_t to, unsigned thread)
+{
+    const struct gkv__job *j = arg;
+    const struct gkv__mat *w = j->w;
+    const struct gkv__simd *simd = j->e->simd;
+    const enum gkv__type type = w->format->type;
+    const size_t most = gkv__band_most(w->n_out);
+    const struct gkv__band b = { w->data, gkv__mat_row_bytes(w), w->n_out, from * PAIRS,
+                                 gkv__min(to * PAIRS, most) };
+
+    (void)thread;
+    for (size_t r = 0; r < j->x->n; r++) {
+        const float *x = j->x->x + r * w->n_in;
+        float *y = j->y + r * w->n_out;
+
+        if (j->mul)
+            j->mul->gemv(y, &b, (const uint8_t *)j->x->form + r * j->x_bytes, w->n_in, j->add);
+        else if (simd->dots[type])
+            simd->dots[type](y, &b, x, w->n_in, j->add);
+        else
+            for (size_t half = 0; half < 2; half++)
+                for (size_t o = b.from + half * most; o < gkv__min(b.to + half * most, w->n_out); o++) {
+                    const float sum = simd->dot[type](gkv__weights(w, o, 0), x, w->n_in);
+
+                    y[o] = j->add ? y[o] + sum : sum;
+                }
+    }
+}
+
+enum { PREPARE = 16 };          /* rows per work item */
+
+static void prepare_item(void *arg, size_t i, unsigned thread)
+{
+    const struct gkv__job *j = arg;
+
+    (void)thread;
+    for (size_t r = i * PREPARE; r < gkv__min((i + 1) * PREPARE, j->x->n); r++)
+        j->prepare((uint8_t *)j->x->form + r * j->x_bytes, j->x->x + r * j->w->n_in, j->w->n_in);
+}
+
+void gkv__gemm(struct gkv__exec *e, float *y, struct gkv__rows *x, const struct gkv__mat *w,
+               bool add)
+{
+    const struct gkv__gemm *g = e->gemm;
+    const size_t cols = g->nc ? g->nc : cols_of(e->simd->nr);
+    struct gkv__job j = {
+        .e = e, .y = y, .x = x, .w = w, .add = add, .few = x->n < FEW,
+        .nc = cols, .mc = g->mc ? g->mc : MC,
+        .step = g->step ? g->step : step_of(cols, sizeof(float), 1),
+    };
+
+    if (g->begin)
+        g->begin(&j);
+    if (j.prepare && x->have != j.prepare) {
+        gkv__for(e->n_threads, items(x->n, PREPARE), prepare_item, &j);
+        x->have = j.prepare;
+    }
+    if (j.few) {
+        gkv__for_parts(e->n_threads, items(gkv__band_most(w->n_out), PAIRS), MOST, few_items, &j);
+    } else {
+        if (j.step < w->n_in)           /* steps of one size, or nearly */
+            j.step = items(items(w->n_in, items(w->n_in, j.step)), BLOCK) * BLOCK;
+        gkv__for_parts(e->n_threads, items(w->n_out, j.nc) * items(x->n, j.mc), 1,
+                       block_items, &j);
+    }
+    if (g->end)
+        g->end(&j);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * kv.c - see kv.h */
+#include "config.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "src/engine/kv.h"
+#include "src/base/mem.h"
+
+static uint64_t row_bytes(const struct gkv__quant *type, uint32_t head_dim)
+{
+    return (uint64_t)(head_dim / type->block) * type->bytes;
+}
+
+uint64_t gkv__cache_bytes(const struct gkv__quant *type, uint32_t n_layer, uint32_t n_head_kv,
+                          uint32_t head_dim, uint64_t n_max)
+{
+    uint64_t per = 2 * row_bytes(type, head_dim) * n_head_kv * n_layer, all;
+
+    return gkv__mul(per, n_max, &all) ? all : UINT64_MAX;
+}
+
+static uint64_t layer_bytes(const struct gkv__cache *c, uint64_t n_max)
+{
+    return gkv__cache_bytes(c->type, 1, c->n_head_kv, c->head_dim, n_max);
+}
+
+uint64_t gkv__cache_size(const struct gkv__cache *c)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t il = 0; c->layer && il < c->n_layer; il++)
+        sum += layer_bytes(c, c->layer[il].n_max);
+    return sum;
+}
+
+gkv_status gkv__cache_room(struct gkv__cache *c, uint32_t il, uint64_t n_max, gkv_error *err)
+{
+    struct gkv__cache_layer *l = &c->layer[il];
+    const uint64_t bytes = layer_bytes(c, n_max);
+
+    l->k = gkv__pages(bytes, 1);
+    if (!l->k)
+        return gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes for the KV cache",
+                         bytes);
+    l->v = l->k + bytes / 2;
+    l->n_max = n_max;
+    return GKV_OK;
+}
+
+gkv_status gkv__cache_open(struct gkv__cache *c, const struct gkv__quant *type, uint32_t n_layer,
+                           uint32_t n_head_kv, uint32_t head_dim, uint64_t n_max, gkv_error *err)
+{
+    gkv_status status = GKV_OK;
+
+    *c = (struct gkv__cache){ type, n_layer, n_head_kv, head_dim, calloc(n_layer, sizeof *c->layer),
+                              .repeat = 1 };
+    if (!c->layer)
+        return gkv__fail(err, GKV_NOMEM, "out of memory");
+    for (uint32_t il = 0; n_max && il < n_layer && status == GKV_OK; il++)
+        status = gkv__cache_room(c, il, n_max, err);
+    if (status != GKV_OK)
+        gkv__cache_close(c);
+    return status;
+}
+
+void gkv__cache_drop(struct gkv__cache *c, uint32_t il)
+{
+    gkv__pages_free(c->layer[il].k, layer_bytes(c, c->layer[il].n_max), 1);
+    c->layer[il] = (struct gkv__cache_layer){ 0 };
+}
+
+void gkv__cache_close(struct gkv__cache *c)
+{
+    for (uint32_t il = 0; c->layer && il < c->n_layer; il++)
+        gkv__cache_drop(c, il);
+    free(c->layer);
+    gkv__pages_free(c->own, c->own_bytes, 1);
+    c->layer = NULL;
+    c->own = NULL;
+}
+
+static uint64_t offset(const struct gkv__cache *c, uint32_t il, uint32_t ih, uint64_t slot)
+{
+    return (ih * c->layer[il].n_max + slot) * row_bytes(c->type, c->head_dim);
+}
+
+uint8_t *gkv__cache_k(const struct gkv__cache *c, uint32_t il, uint32_t ih, uint64_t slot)
+{
+    return c->layer[il].k + offset(c, il, ih, slot);
+}
+
+uint8_t *gkv__cache_v(const struct gkv__cache *c, uint32_t il, uint32_t ih, uint64_t slot)
+{
+    return c->layer[il].v + offset(c, il, ih, slot);
+}
+
+void gkv__cache_put(struct gkv__cache *c, uint32_t il, uint64_t slot, const float *k,
+                    const float *v, size_t n)
+{
+    const size_t d = c->head_dim, row = (size_t)(c->n_head_kv / c->repeat) * d;
+
+    for (uint32_t ih = 0; ih < c->n_head_kv; ih++)
+        for (size_t i = 0; i < n; i++) {
+            const size_t at = i * row + ih / c->repeat * d;
+
+            c->type->from_f32(k + at, gkv__cache_k(c, il, ih, slot + i), d);
+            c->type->from_f32(v + at, gkv__cache_v(c, il, ih, slot + i), d);
+        }
+}
+
+void gkv__cache_take(struct gkv__cache *dst, uint32_t dl, const struct gkv__cache *src, uint32_t sl,
+                     uint32_t ih, const uint32_t *at, size_t n)
+{
+    const size_t bytes = row_bytes(src->type, src->head_dim);
+    const uint32_t from = src->repeat < dst->repeat ? ih / dst->repeat : ih;
+
+    if (!at) {
+        memcpy(gkv__cache_k(dst, dl, ih, 0), gkv__cache_k(src, sl, from, 0), n * bytes);
+        memcpy(gkv__cache_v(dst, dl, ih, 0), gkv__cache_v(src, sl, from, 0), n * bytes);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        memcpy(gkv__cache_k(dst, dl, ih, i), gkv__cache_k(src, sl, from, at[i]), bytes);
+        memcpy(gkv__cache_v(dst, dl, ih, i), gkv__cache_v(src, sl, from, at[i]), bytes);
+    }
+}
+
+void gkv__cache_move(struct gkv__cache *c, uint32_t il, uint32_t ih, uint64_t to, uint64_t from, uint64_t n)
+{
+    const size_t bytes = (size_t)(row_bytes(c->type, c->head_dim) * n);
+
+    memmove(gkv__cache_k(c, il, ih, to), gkv__cache_k(c, il, ih, from), bytes);
+    memmove(gkv__cache_v(c, il, ih, to), gkv__cache_v(c, il, ih, from), bytes);
+}

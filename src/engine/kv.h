@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * kv.h - the KV cache: keys (already rotated) and values of tokens in some layers, in one tensor
+ * type, per layer and KV head contiguous:  [KV head][slot][head_dim].
+ *
+ * Slots are not positions: a layer may hold some tokens of the prompt only, and other ones for
+ * each KV head.  Their keys have the rotation of their positions, and what is written next goes
+ * behind them. */
+#ifndef GKV__KV_H
+#define GKV__KV_H
+
+#include "src/quant/quant.h"
+#include "src/base/status.h"
+
+struct gkv__exec;
+
+struct gkv__cache {
+    const struct gkv__quant *type;
+    uint32_t n_layer, n_head_kv, head_dim;
+    struct gkv__cache_layer {
+        uint64_t n_max;             /* slots of each head                                    */
+        uint64_t away;              /* the token at position p is in slot p - away           */
+        uint8_t *k, *v;
+    } *layer;
+    uint32_t repeat;                /* each KV head of the model is there so often, side by side:
+                                       1, but where query heads do not share what is kept    */
+    /* For a method that goes on acting while the answer is written: */
+    uint64_t window;                /* a row attends to so many of the last slots; 0: to all */
+    /* Unless NULL, called by layer.c after n rows, in slots slot .., have attended in layer il: e->q has
+     * their rotated queries, e->att what attention gave them, sums its maxima and sums (exec.h), and
+     * window is the one that it had. */
+    void   (*attended)(struct gkv__cache *c, struct gkv__exec *e, uint32_t il, size_t n, uint64_t slot,
+                       uint32_t window);
+    float   *sums;                  /* [rows][n_head][2]                                     */
+    void    *own;                   /* the method's, gkv__pages of own_bytes; freed with it  */
+    uint64_t own_bytes;
+};
+
+uint64_t   gkv__cache_bytes(const struct gkv__quant *type, uint32_t n_layer, uint32_t n_head_kv,
+                            uint32_t head_dim, uint64_t n_max);
+uint64_t   gkv__cache_size(const struct gkv__cache *c);         /* bytes of all layers       */
+/* n_max = 0: each layer gets its room later. */
+gkv_status gkv__cache_open(struct gkv__cache *c, const struct gkv__quant *type, uint32_t n_layer,
+                           uint32_t n_head_kv, uint32_t head_dim, uint64_t n_max, gkv_error *err);
+gkv_status gkv__cache_room(struct gkv__cache *c, uint32_t il, uint64_t n_max, gkv_error *err);
+void       gkv__cache_drop(struct gkv__cache *c, uint32_t il);
+void       gkv__cache_close(struct gkv__cache *c);
+
+/* Where a slot of (layer, head) lives; consecutive slots follow. */
+uint8_t *gkv__cache_k(const struct gkv__cache *c, uint32_t il, uint32_t ih, uint64_t slot);
+uint8_t *gkv__cache_v(const struct gkv__cache *c, uint32_t il, uint32_t ih, uint64_t slot);
+
+/* Store k, v [n][n_head_kv / repeat * head_dim] in slots slot .. slot + n - 1. */
+void gkv__cache_put(struct gkv__cache *c, uint32_t il, uint64_t slot, const float *k,
+                    const float *v, size_t n);
+/* Copy slots at[n] of layer sl of src, which has the same type, to slots 0 .. of (layer dl, head ih); at
+ * NULL: the first n.  Where dst repeats heads, the one of src is that of the model. */
+void gkv__cache_take(struct gkv__cache *dst, uint32_t dl, const struct gkv__cache *src, uint32_t sl,
+                     uint32_t ih, const uint32_t *at, size_t n);
+/* Move slots from .. from + n - 1 of (layer, head) to slots to .. */
+void gkv__cache_move(struct gkv__cache *c, uint32_t il, uint32_t ih, uint64_t to, uint64_t from, uint64_t n);
+
+#endif

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * layer.c - one transformer layer, from top to bottom:
+ *
+ *     x += Wo attend(rope(Wq norm(x)), rope(Wk norm(x)), Wv norm(x))
+ *     x += Wdown (silu(Wgate norm(x)) * Wup norm(x))
+ *
+ * and what some models add to that, where model.h says that it is there: biases and norms of
+ * queries and keys, norms of what is added to x, a window, another activation, caps, experts. */
+#include "config.h"
+#include <math.h>
+#include "src/engine/attend.h"
+#include "src/engine/gemm.h"
+#include "src/engine/layer.h"
+#include "src/engine/moe.h"
+#include "src/base/thread.h"
+
+enum {
+    ROWS = 64,                  /* per work item of everything that is not a product         */
+    LOGITS = 16384,
+};
+
+struct rows {                   /* what the row-wise steps below need */
+    struct gkv__exec *e;
+    const gkv_model  *m;
+    const float      *in, *w, *bias;
+    float            *out;
+    const uint32_t   *id;
+    const struct gkv__rope *rope;
+    size_t            n, n_head;
+    uint64_t          pos;
+};
+
+static size_t end_of(const struct rows *r, size_t i)
+{
+    return (i + 1) * ROWS < r->n ? (i + 1) * ROWS : r->n;
+}
+
+static size_t items(size_t n)
+{
+    return (n + ROWS - 1) / ROWS;
+}
+
+/* ---- steps ------------------------------------------------------------------------------ */
+
+static void embed_item(void *arg, size_t i, unsigned thread)
+{
+    const struct rows *r = arg;
+    const struct gkv__mat *w = &r->m->embed;
+    const float scale = r->m->shape.embed_scale;
+
+    (void)thread;
+    for (size_t t = i * ROWS; t < end_of(r, i); t++) {
+        float *x = r->out + t * w->n_in;
+
+        r->e->simd->unpack[w->format->type](w->data + r->id[t] * gkv__mat_row_bytes(w), x, w->n_in);
+        for (size_t j = 0; scale > 0 && j < w->n_in; j++)
+            x[j] *= scale;
+    }
+}
+
+static void norm_item(void *arg, size_t i, unsigned thread)
+{
+    const struct rows *r = arg;
+    const size_t d = r->m->shape.n_embd;
+
+    (void)thread;
+    for (size_t t = i * ROWS; t < end_of(r, i); t++)
+        r->e->simd->rmsnorm(r->out + t * d, r->in + t * d, r->w, d, r->m->shape.eps);
+}
+
+/* out += norm(in), which is lost. */
+static void add_normed_item(void *arg, size_t i, unsigned thread)
+{
+    const struct rows *r = arg;
+    const size_t d = r->m->shape.n_embd;
+
+    (void)thread;
+    for (size_t t = i * ROWS; t < end_of(r, i); t++) {
+        float *y = r->e->h + t * d;
+
+        r->e->simd->rmsnorm(y, y, r->w, d, r->m->shape.eps);
+        for (size_t j = 0; j < d; j++)
+            r->out[t * d + j] += y[j];
+    }
+}
+
+static void glu_item(void *arg, size_t i, unsigned thread)
+{
+    const struct rows *r = arg;
+    const struct gkv__simd *simd = r->e->simd;
+    const size_t f = r->m->shape.n_ff;
+    gkv__glu_fn *glu = r->m->shape.glu == GKV__GLU_GELU ? simd->geglu : simd->swiglu;
+
+    (void)thread;
+    for (size_t t = i * ROWS; t < end_of(r, i); t++)
+        glu(r->out + t * f, r->in + t * f, f);
+}
+
+/* turn[n][n_rot]: cosine and sine of every pair at positions pos ...  Angles reach a million
+ * radians, where a float is off by 0.06: so in double, one sine and cosine per 64 positions
+ * and then a rotation by one position at a time, which loses 1e-14.  The steps start at
+ * multiples of 64 whatever pos is, so a position's angle does not depend on the chunk. */
+static void turn_item(void *arg, size_t i, unsigned thread)
+{
+    const struct rows *r = arg;
+    const size_t half = r->m->shape.n_rot / 2;
+    const uint64_t start = (r->pos / ROWS + i) * ROWS;
+
+    (void)thread;
+    for (size_t x = 0; x < half; x++) {
+        const double f = r->rope->freq[x], dc = cos(f), ds = sin(f);
+        double c = cos((double)start * f), s = sin((double)start * f);
+
+        for (uint64_t p = start; p < start + ROWS && p < r->pos + r->n; p++) {
+            double t = c * dc - s * ds;
+
+            if (p >= r->pos) {
+                float *out = r->out + ((p - r->pos) * half + x) * 2;
+                out[0] = (float)(c * r->rope->scale);
+                out[1] = (float)(s * r->rope->scale);
+            }
+            s = s * dc + c * ds;
+            c = t;
+        }
+    }
+}
+
+static void turn_one(const struct gkv__rope *rope, size_t half, uint64_t pos, float *out)
+{
+    const uint64_t start = pos / ROWS * ROWS;
+
+    for (size_t x = 0; x < half; x++) {
+        const double f = rope->freq[x], dc = cos(f), ds = sin(f);
+        double c = cos((double)start * f), s = sin((double)start * f);
+
+        for (uint64_t p = start; p < pos; p++) {
+            double t = c * dc - s * ds;
+
+            s = s * dc + c * ds;
+            c = t;
+        }
+        out[2 * x] = (float)(c * rope->scale);
+        out[2 * x + 1] = (float)(s * rope->scale);
+    }
+}
+
+/* The same for positions that are not in a row: by the same steps, so to the same bits. */
+static void turn_at_item(void *arg, size_t i, unsigned thread)
+{
+    const struct rows *r = arg;
+    const size_t half = r->m->shape.n_rot / 2;
+
+    (void)thread;
+    for (size_t t = i * ROWS; t < end_of(r, i); t++)
+        turn_one(r->rope, half, r->id[t], r->out + t * 2 * half);
+}
+
+void gkv__rotate(const struct gkv__shape *s, float *p, const float *turn, bool back)
+{
+    const size_t half = s->n_rot / 2;
+    const size_t step = s->pairs == GKV__ROPE_ADJACENT ? 2 : 1;     /* from pair to pair      */
+    const size_t apart = s->pairs == GKV__ROPE_ADJACENT ? 1 : half; /* within a pair          */
+
+    for (size_t x = 0; x < half; x++, turn += 2, p += step) {
+        float a = p[0], b = p[apart], c = turn[0], sine = turn[1];
+
+        if (back) {             /* they may be scaled: the inverse, not the transpose */
+            const float inv = 1 / (c * c + sine * sine);
+            c *= inv;
+            sine *= -inv;
+        }
+        p[0] = a * c - b * sine;
+        p[apart] = b * c + a * sine;
+    }
+}
+
+/* Heads from the product to what attends: bias, norm w, angles `in`, each if it is there. */
+static void heads_item(void *arg, size_t i, unsigned thread)
+{
+    const struct rows *r = arg;
+    const struct gkv__shape *s = &r->m->shape;
+    const size_t d = s->head_dim, width = r->n_head * d;
+
+    (void)thread;
+    for (size_t t = i * ROWS; t < end_of(r, i); t++) {
+        float *y = r->out + t * width;
+
+        for (size_t j = 0; r->bias && j < width; j++)
+            y[j] += r->bias[j];
+        for (size_t h = 0; h < r->n_head; h++, y += d) {
+            if (r->w)
+                r->e->simd->rmsnorm(y, y, r->w, d, s->eps);
+            if (r->in)
+                gkv__rotate(s, y, r->in + t * s->n_rot, false);
+        }
+    }
+}
+
+static void norm(struct gkv__exec *e, const gkv_model *m, float *out, const float *x,
+                 const float *w, size_t n)
+{
+    struct rows r = { .e = e, .m = m, .in = x, .w = w, .out = out, .n = n };
+
+    gkv__for(e->n_threads, items(n), norm_item, &r);
+}
+
+void gkv__turn(struct gkv__exec *e, const gkv_model *m, uint32_t il, size_t n, uint64_t pos)
+{
+    struct rows r = { .e = e, .m = m, .out = e->turn, .n = n, .pos = pos,
+                      .rope = gkv__model_rope(m, il, e->span) };
+
+    gkv__for(e->n_threads, (size_t)((pos + n - 1) / ROWS - pos / ROWS + 1), turn_item, &r);
+}
+
+static void turn_at(struct gkv__exec *e, const gkv_model *m, uint32_t il, size_t n,
+                    const uint32_t *at)
+{
+    struct rows r = { .e = e, .m = m, .out = e->turn, .id = at, .n = n,
+                      .rope = gkv__model_rope(m, il, e->span) };
+
+    gkv__for(e->n_threads, items(n), turn_at_item, &r);
+}
+
+/* y[n][n_head * head_dim], by the angles turn[n][n_rot]. */
+static void heads(struct gkv__exec *e, const gkv_model *m, float *y, size_t n, size_t n_head,
+                  const float *bias, const float *w, const float *turn)
+{
+    struct rows r = { .e = e, .m = m, .in = turn, .w = w, .bias = bias, .out = y, .n = n,
+                      .n_head = n_head };
+
+    gkv__for(e->n_threads, items(n), heads_item, &r);
+}
+
+void gkv__glu(struct gkv__exec *e, const gkv_model *m, float *gate, const float *up, size_t n)
+{
+    struct rows r = { .e = e, .m = m, .in = up, .out = gate, .n = n };
+
+    gkv__for(e->n_threads, items(n), glu_item, &r);
+}
+
+/* x += W y, or its norm; e->h is idle. */
+static void add(struct gkv__exec *e, const gkv_model *m, float *x, struct gkv__rows *y,
+                const struct gkv__mat *w, const float *post)
+{
+    struct rows r = { .e = e, .m = m, .w = post, .out = x, .n = y->n };
+
+    gkv__gemm(e, post ? e->h : x, y, w, !post);
+    if (post)
+        gkv__for(e->n_threads, items(y->n), add_normed_item, &r);
+}
+
+/* ---- the layer -------------------------------------------------------------------------- */
+
+void gkv__embed(struct gkv__exec *e, const gkv_model *m, const uint32_t *id, float *x, size_t n)
+{
+    struct rows r = { .e = e, .m = m, .out = x, .id = id, .n = n };
+
+    gkv__for(e->n_threads, items(n), embed_item, &r);
+}
+
+/* h: where the normalised rows go, and their form.  Positions are those of e->turn. */
+static void qk(struct gkv__exec *e, const gkv_model *m, uint32_t il, const float *x,
+               struct gkv__rows *h, size_t first_q)
+{
+    const struct gkv__layer_weights *w = &m->layer[il];
+    const struct gkv__shape *s = &m->shape;
+    const size_t n = h->n;
+
+    norm(e, m, e->h, x, w->attn_norm, n);
+    gkv__gemm(e, e->k, h, &w->k, false);
+    heads(e, m, e->k, n, s->n_head_kv, w->k_bias, w->k_norm, e->turn);
+    if (first_q < n) {
+        struct gkv__rows last = { e->h + first_q * s->n_embd, n - first_q, e->gate, NULL };
+        float *q = e->q + first_q * w->q.n_out;
+        gkv__gemm(e, q, first_q ? &last : h, &w->q, false);
+        heads(e, m, q, n - first_q, s->n_head, w->q_bias, w->q_norm, e->turn + first_q * s->n_rot);
+    }
+}
+
+void gkv__layer_keys(struct gkv__exec *e, const gkv_model *m, uint32_t il, const float *x, size_t n)
+{
+    const struct gkv__layer_weights *w = &m->layer[il];
+    struct gkv__rows h = { e->h, n, e->gate, NULL };
+
+    norm(e, m, e->h, x, w->attn_norm, n);
+    gkv__gemm(e, e->k, &h, &w->k, false);
+    heads(e, m, e->k, n, m->shape.n_head_kv, w->k_bias, w->k_norm, NULL);
+}
+
+void gkv__rope_keys(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *k, size_t n,
+                    uint64_t pos)
+{
+    gkv__turn(e, m, il, n, pos);
+    heads(e, m, k, n, m->shape.n_head_kv, NULL, NULL, e->turn);
+}
+
+void gkv__layer_qk(struct gkv__exec *e, const gkv_model *m, uint32_t il, const float *x, size_t n,
+                   uint64_t pos, size_t first_q)
+{
+    struct gkv__rows h = { e->h, n, e->gate, NULL };
+
+    gkv__turn(e, m, il, n, pos);
+    qk(e, m, il, x, &h, first_q);
+}
+
+/* With the window of the layer or of the cache, whichever is less. */
+static void attend(struct gkv__exec *e, struct gkv__cache *c, uint32_t ic, size_t n, uint64_t slot,
+                   uint32_t window)
+{
+    float *sums = e->sums;
+
+    if (c->window && (!window || c->window < window))
+        window = (uint32_t)c->window;
+    if (c->attended)
+        e->sums = c->sums;
+    gkv__attend(e, c, ic, e->att, e->q, n, slot, window);
+    if (c->attended)
+        c->attended(c, e, ic, n, slot, window);
+    e->sums = sums;
+}
+
+/* Slots slot .. of the cache, positions of e->turn. */
+static void layer(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *x, size_t n,
+                  uint64_t slot, struct gkv__cache *c, uint32_t ic)
+{
+    const struct gkv__layer_weights *w = &m->layer[il];
+
+    struct gkv__rows h = { e->h, n, e->gate, NULL }, att = { e->att, n, e->gate, NULL };
+    struct gkv__rows h2 = { e->h, n, e->att, NULL }, gate = { e->gate, n, e->up, NULL };
+
+    qk(e, m, il, x, &h, 0);
+    gkv__gemm(e, e->v, &h, &w->v, false);
+    if (w->v_bias)
+        heads(e, m, e->v, n, m->shape.n_head_kv, w->v_bias, NULL, NULL);
+    gkv__cache_put(c, ic, slot, e->k, e->v, n);
+    attend(e, c, ic, n, slot, w->window);
+    add(e, m, x, &att, &w->o, w->attn_post);
+
+    norm(e, m, e->h, x, w->ffn_norm, n);
+    if (m->shape.n_expert) {
+        gkv__experts(e, m, il, x, &h2);
+        return;
+    }
+    gkv__gemm(e, e->gate, &h2, &w->gate, false);
+    gkv__gemm(e, e->up, &h2, &w->up, false);
+    gkv__glu(e, m, e->gate, e->up, n);
+    add(e, m, x, &gate, &w->down, w->ffn_post);
+}
+
+void gkv__layer(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *x, size_t n,
+                uint64_t pos, struct gkv__cache *c, uint32_t ic)
+{
+    gkv__turn(e, m, il, n, pos);
+    layer(e, m, il, x, n, pos - c->layer[ic].away, c, ic);
+}
+
+void gkv__layer_at(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *x, size_t n,
+                   uint64_t slot, const uint32_t *at, struct gkv__cache *c, uint32_t ic)
+{
+    turn_at(e, m, il, n, at);
+    layer(e, m, il, x, n, slot, c, ic);
+}
+
+/* In a layer all by the same angle, which is that of one position.  The scale of cosines and sines is
+ * in the keys already. */
+void gkv__move_keys(struct gkv__exec *e, const gkv_model *m, struct gkv__cache *c, uint64_t slot,
+                    size_t n, uint64_t from, uint64_t to)
+{
+    const size_t d = c->head_dim;
+
+    for (uint32_t il = 0; il < c->n_layer; il++) {
+        const float scale = (float)gkv__model_rope(m, il, e->span)->scale;
+
+        gkv__turn(e, m, il, 1, from > to ? from - to : to - from);
+        for (size_t x = 0; x < m->shape.n_rot; x++)
+            e->turn[x] /= scale;
+        for (uint32_t ih = 0; ih < c->n_head_kv; ih++)
+            for (size_t i = 0; i < n; i++) {
+                uint8_t *k = gkv__cache_k(c, il, ih, slot + i);
+
+                e->simd->unpack[c->type->type](k, e->k, d);
+                gkv__rotate(&m->shape, e->k, e->turn, from > to);
+                c->type->from_f32(e->k, k, d);
+            }
+    }
+}
+
+/* Of n logits. */
+static void cap_item(void *arg, size_t i, unsigned thread)
+{
+    const struct rows *r = arg;
+    const size_t at = i * LOGITS, n = r->n - at < LOGITS ? r->n - at : LOGITS;
+
+    (void)thread;
+    r->e->simd->softcap(r->out + at, n, r->m->shape.logit_cap);
+}
+
+void gkv__logits(struct gkv__exec *e, const gkv_model *m, const float *x, size_t n, float *logits)
+{
+    struct gkv__rows h = { e->h, n, e->gate, NULL };
+    struct rows r = { .e = e, .m = m, .out = logits, .n = n * m->shape.n_vocab };
+
+    norm(e, m, e->h, x, m->output_norm, n);
+    gkv__gemm(e, logits, &h, &m->output, false);
+    if (m->shape.logit_cap > 0)
+        gkv__for(e->n_threads, (r.n + LOGITS - 1) / LOGITS, cap_item, &r);
+}

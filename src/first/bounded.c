@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * bounded.c - see bounded.h. */
+#include "config.h"
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include "src/first/bounded.h"
+#include "src/engine/layer.h"
+#include "src/engine/attention-sums.h"
+#include "src/base/mem.h"
+#include "src/first/schedule.h"
+#include "src/base/thread.h"
+#include "src/base/top.h"
+
+enum { ROWS = 64 };             /* cache rows of a work item */
+
+/* ---- sizes ------------------------------------------------------------------------------ */
+
+static size_t width(const struct gkv__bounded *b)
+{
+    return b->budget + b->max_rows;
+}
+
+static size_t sets(const struct gkv__bounded *b)
+{
+    return b->per_head ? b->m->shape.n_head_kv : 1;
+}
+
+static size_t n_origins(const struct gkv__bounded *b)
+{
+    return b->n_layer * sets(b) * b->budget;
+}
+
+uint64_t gkv__bounded_bytes(const struct gkv__bounded *b, uint64_t n)
+{
+    const struct gkv__shape *s = &b->m->shape;
+    uint64_t sum = gkv__cache_bytes(b->kv, b->n_layer, s->n_head_kv, s->head_dim,
+                                    gkv__min(b->budget, n));
+
+    sum = gkv__plus(sum, gkv__cache_bytes(gkv__quant_of(GKV__TYPE_F32), 1, s->n_head_kv, s->head_dim,
+                                          gkv__min(width(b), n + b->max_rows)));
+    sum = gkv__plus(sum, gkv__times(b->max_rows, s->n_embd * sizeof(float)));
+    sum = gkv__plus(sum, gkv__times(gkv__min(width(b), n + b->max_rows), s->n_head * sizeof(float)));
+    return gkv__plus(sum, (s->n_head_kv * b->budget + (b->origins ? n_origins(b) : 0)) * sizeof(uint32_t));
+}
+
+void gkv__bounded_close(struct gkv__bounded *b)
+{
+    gkv__cache_close(&b->store);
+    gkv__cache_close(&b->work);
+    if (!b->s)
+        return;
+    gkv__pages_free(b->x, b->max_rows, b->s->n_embd * sizeof *b->x);
+    gkv__pages_free(b->mass, width(b), b->s->n_head * sizeof *b->mass);
+    gkv__pages_free(b->weight, b->n_q, sizeof *b->weight);
+    gkv__pages_free(b->keep, b->budget, b->s->n_head_kv * sizeof *b->keep);
+    gkv__pages_free(b->origin, n_origins(b), sizeof *b->origin);
+}
+
+gkv_status gkv__bounded_open(struct gkv__bounded *b, struct gkv__exec *e, gkv_error *err)
+{
+    const struct gkv__shape *s = &b->m->shape;
+
+    b->e = e;
+    b->s = s;
+    b->x = gkv__pages(b->max_rows, s->n_embd * sizeof *b->x);
+    b->mass = gkv__pages(width(b), s->n_head * sizeof *b->mass);
+    b->weight = gkv__pages(b->n_q, sizeof *b->weight);
+    b->keep = gkv__pages(b->budget, s->n_head_kv * sizeof *b->keep);
+    if (b->origins && b->n_layer)
+        b->origin = gkv__pages(n_origins(b), sizeof *b->origin);
+    if (!b->x || !b->mass || !b->weight || !b->keep || (b->origins && b->n_layer && !b->origin))
+        return gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes",
+                         gkv__bounded_bytes(b, UINT64_MAX >> 1));
+    if (!b->n_layer)
+        return GKV_OK;
+    GKV__TRY(gkv__cache_open(&b->store, b->kv, b->n_layer, s->n_head_kv, s->head_dim, b->budget, err));
+    return gkv__cache_open(&b->work, gkv__quant_of(GKV__TYPE_F32), 1, s->n_head_kv, s->head_dim,
+                           width(b), err);
+}
+
+/* ---- caches ----------------------------------------------------------------------------- */
+
+static uint64_t row_bytes(const struct gkv__cache *c)
+{
+    return c->head_dim / c->type->block * c->type->bytes;
+}
+
+/* Entries first .. first + count - 1 of the store, of one head, to their places in work. */
+static void load_item(void *arg, size_t i, unsigned thread)
+{
+    const struct gkv__bounded *b = arg;
+    const uint32_t ih = (uint32_t)(i % b->s->n_head_kv);
+    const size_t d = b->s->head_dim, at = i / b->s->n_head_kv * ROWS, n = gkv__min(ROWS, b->count - at);
+    const size_t row = b->first + at;
+    gkv__unpack_fn *unpack = b->e->simd->unpack[b->store.type->type];
+    float *k = (float *)(void *)gkv__cache_k(&b->work, 0, ih, row);
+
+    (void)thread;
+    unpack(gkv__cache_k(&b->store, b->il, ih, row), k, n * d);
+    unpack(gkv__cache_v(&b->store, b->il, ih, row),
+           (float *)(void *)gkv__cache_v(&b->work, 0, ih, row), n * d);
+    for (size_t t = 0; t < n; t++)
+        gkv__rotate(b->s, k + t * d, b->e->turn + (at + t) * b->s->n_rot, false);
+}
+
+static void load(struct gkv__bounded *b)
+{
+    for (b->first = 0; b->first < b->held; b->first += b->count) {
+        b->count = gkv__min(b->e->chunk, b->held - b->first);
+        gkv__turn(b->e, b->m, b->il, b->count, b->first);
+        gkv__for(b->e->n_threads, (b->count + ROWS - 1) / ROWS * b->s->n_head_kv, load_item, b);
+    }
+}
+
+static const uint32_t *keep_of(const struct gkv__bounded *b, size_t ih)
+{
+    return b->keep + (b->per_head ? ih * b->budget : 0);
+}
+
+/* What is kept of the store moves up. */
+static void squeeze_item(void *arg, size_t ih, unsigned thread)
+{
+    const struct gkv__bounded *b = arg;
+    const uint64_t bytes = row_bytes(&b->store);
+    const uint32_t *keep = keep_of(b, ih);
+    uint8_t *k = gkv__cache_k(&b->store, b->il, (uint32_t)ih, 0);
+    uint8_t *v = gkv__cache_v(&b->store, b->il, (uint32_t)ih, 0);
+
+    (void)thread;
+    for (size_t i = 0; i < b->count && keep[i] < b->held; i++) {
+        memmove(k + i * bytes, k + keep[i] * bytes, bytes);
+        memmove(v + i * bytes, v + keep[i] * bytes, bytes);
+    }
+}
+
+/* What is kept of the rows first .. first + e->chunk - 1 of work goes behind it. */
+static void take_item(void *arg, size_t ih, unsigned thread)
+{
+    const struct gkv__bounded *b = arg;
+    const size_t d = b->s->head_dim;
+    const uint32_t *keep = keep_of(b, ih);
+    void (*const pack)(const float *, void *, size_t) = b->store.type->from_f32;
+
+    (void)thread;
+    for (size_t i = 0; i < b->count; i++) {
+        const size_t row = keep[i];
+        float *k;
+
+        if (row < b->first || row >= b->first + b->e->chunk)
+            continue;
+        k = (float *)(void *)gkv__cache_k(&b->work, 0, (uint32_t)ih, row);
+        gkv__rotate(b->s, k, b->e->turn + (row - b->first) * b->s->n_rot, true);
+        pack(k, gkv__cache_k(&b->store, b->il, (uint32_t)ih, i), d);
+        pack((float *)(void *)gkv__cache_v(&b->work, 0, (uint32_t)ih, row),
+             gkv__cache_v(&b->store, b->il, (uint32_t)ih, i), d);
+    }
+}
+
+/* ---- choosing --------------------------------------------------------------------------- */
+
+/* Heads first .. first + n - 1 of the mass added into the first of them; then the best of it. */
+static void choose(struct gkv__bounded *b, size_t first, size_t n, size_t n_keep, uint32_t *keep)
+{
+    const size_t n_text = b->held + b->n_warm + b->n_new;
+    float *sum = b->mass + first * width(b);
+
+    for (size_t h = 1; h < n; h++)
+        for (size_t j = 0; j < n_text; j++)
+            sum[j] += sum[h * width(b) + j];
+    for (size_t j = b->held; j < b->held + b->n_warm; j++)
+        sum[j] = -INFINITY;
+    for (size_t j = 0; j < b->sinks && j < n_text; j++)
+        sum[j] = INFINITY;
+    for (size_t j = n_text - gkv__min(b->recent, b->n_new); j < n_text; j++)
+        sum[j] = INFINITY;
+    gkv__top(sum, n_text, n_keep, keep);
+}
+
+static void remember(struct gkv__bounded *b, size_t at, size_t n_keep)
+{
+    for (size_t i = 0; i < sets(b); i++) {
+        uint32_t *origin = b->origin + (b->il * sets(b) + i) * b->budget;
+        const uint32_t *keep = keep_of(b, i);
+
+        for (size_t j = 0; j < n_keep; j++)     /* ascending: what is read is not yet written */
+            origin[j] = keep[j] < b->held ? origin[keep[j]]
+                                          : (uint32_t)(at + keep[j] - b->held - b->n_warm);
+    }
+}
+
+/* e->q has the question's queries at the end of the last b->count rows.  Leaves in the store what
+ * the layer keeps. */
+static void cut(struct gkv__bounded *b, size_t at, size_t n_keep)
+{
+    const size_t n_heads = b->s->n_head_kv, group = b->s->n_head / n_heads;
+    const size_t n_text = b->held + b->n_warm + b->n_new, row = (size_t)b->s->n_head * b->s->head_dim;
+    const struct gkv__looking l = { &b->work, 0, b->e->q + (b->count - b->n_q) * row, b->n_q, n_text,
+                                    b->rising ? b->weight : NULL, b->m->layer[b->il].window, NULL };
+
+    for (size_t p = 0; p < b->n_q; p++)
+        b->weight[p] = (float)((double)(n_text + p + 1) / (double)(n_text + b->n_q));
+    for (size_t h = 0; h < b->s->n_head; h++)
+        memset(b->mass + h * width(b), 0, n_text * sizeof *b->mass);
+    gkv__mass(b->e, &l, b->mass, width(b), n_text);
+    for (size_t i = 0; i < sets(b); i++)
+        choose(b, i * group, b->per_head ? group : b->s->n_head, n_keep, b->keep + i * b->budget);
+    if (b->origin)
+        remember(b, at, n_keep);
+
+    b->count = n_keep;
+    gkv__for(b->e->n_threads, n_heads, squeeze_item, b);
+    for (b->first = b->held; b->first < n_text; b->first += b->e->chunk) {
+        gkv__turn(b->e, b->m, b->il, gkv__min(b->e->chunk, n_text - b->first), b->first);
+        gkv__for(b->e->n_threads, n_heads, take_item, b);
+    }
+}
+
+/* ---- steps ------------------------------------------------------------------------------ */
+
+/* The rows of x through one layer, behind what it holds.  Blocks are counted from the end, so
+ * that the last has all of the question; b->count becomes its size. */
+static void layer(struct gkv__bounded *b)
+{
+    const size_t chunk = b->e->chunk, left = b->n_rows % chunk;
+
+    load(b);
+    for (size_t at = 0; at < b->n_rows; at += b->count) {
+        b->count = at || !left ? chunk : left;
+        gkv__layer(b->e, b->m, b->il, b->x + at * b->s->n_embd, b->count, b->held + at, &b->work, 0);
+    }
+}
+
+gkv_status gkv__bounded_step(struct gkv__bounded *b, size_t at, size_t n, size_t keep, gkv_error *err)
+{
+    const size_t d = b->s->n_embd;
+
+    b->n_new = n;
+    b->n_warm = n ? gkv__min(b->warm, at) : 0;
+    b->n_rows = b->n_warm + n + b->n_q;
+    for (size_t i = 0; i < b->n_warm + n; i += b->e->chunk)
+        gkv__embed(b->e, b->m, b->id + at - b->n_warm + i, b->x + i * d,
+                   gkv__min(b->e->chunk, b->n_warm + n - i));
+    gkv__embed(b->e, b->m, b->question, b->x + (b->n_warm + n) * d, b->n_q);
+    for (b->il = 0; b->il < b->n_layer; b->il++) {
+        layer(b);
+        if (n)
+            cut(b, at, keep);
+        gkv__progress(b->e, gkv__layer_work(b->s, b->held, b->n_rows));
+        if (gkv__cancelled(b->e))
+            return gkv__fail(err, GKV_CANCELLED, "cancelled at token %zu, %.0f %% of the %s done", at,
+                             100 * b->e->done / b->e->total, b->e->stage);
+    }
+    if (n)
+        b->held = keep;
+    return GKV_OK;
+}
+
+double gkv__bounded_work(const struct gkv__bounded *b, size_t held, size_t at, size_t n)
+{
+    const size_t warm = n ? gkv__min(b->warm, at) : 0;
+
+    return b->n_layer * gkv__layer_work(&b->m->shape, held, warm + n + b->n_q);
+}
+
+/* ---- the end ---------------------------------------------------------------------------- */
+
+void gkv__bounded_deliver(struct gkv__bounded *b, struct gkv__cache *to)
+{
+    void (*const pack)(const float *, void *, size_t) = to->type->from_f32;
+
+    for (b->il = 0; b->il < b->n_layer; b->il++) {
+        load(b);
+        for (uint32_t ih = 0; ih < b->s->n_head_kv; ih++) {
+            const size_t n = b->held * b->s->head_dim;
+
+            pack((float *)(void *)gkv__cache_k(&b->work, 0, ih, 0), gkv__cache_k(to, b->il, ih, 0), n);
+            pack((float *)(void *)gkv__cache_v(&b->work, 0, ih, 0), gkv__cache_v(to, b->il, ih, 0), n);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * refine.c - see refine.h.
+ *
+ * Behind bounded caches the filter layer finds the right passage, but among more and smaller pieces of
+ * other text than an exact pass leaves.  Two thousand tokens read exactly cost a second, however long
+ * the text, and undo that: answers get better, also than those of the exact pass over the whole text
+ * (bench/README.md). */
+#include "config.h"
+#include <math.h>
+#include <string.h>
+#include "src/base/mem.h"
+#include "src/base/pool.h"
+#include "src/first/refine.h"
+#include "src/base/top.h"
+
+extern const struct gkv__schedule gkv__schedule_layer;
+
+enum {
+    KERNEL = 5,         /* of the average over neighbours, as GemFilter has it ...            */
+    PASSAGE = 65,       /* ... and tokens around a good one that come with it                 */
+};
+
+static struct gkv__first passages(const struct gkv__first *f, size_t size, const uint32_t *id,
+                                  float *score)
+{
+    struct gkv__first p = *f;
+
+    p.again = true;
+    p.n = size;
+    p.n_tail = gkv__min(f->n_tail, size);
+    p.id = id;
+    p.score = score;
+    return p;
+}
+
+uint64_t gkv__refine_bytes(const struct gkv__first *f, size_t size, uint32_t chunk, unsigned n_threads)
+{
+    const struct gkv__first p = passages(f, size, NULL, NULL);
+    const uint64_t choice = gkv__times(f->n, 2 * sizeof(float));
+    const uint64_t again = gkv__schedule_layer.bytes(&p, chunk, n_threads);
+
+    if (size == f->n)
+        return again;
+    return gkv__plus(choice > again ? choice : again, size * (2 * sizeof(uint32_t) + sizeof(float)));
+}
+
+/* Passages around the best scores: at[size], ascending. */
+static gkv_status choose(const struct gkv__first *f, size_t size, uint32_t *at, gkv_error *err)
+{
+    const size_t n = (size_t)f->n, tail = gkv__min(f->n_tail ? f->n_tail : 1, size);
+    float *pooled = gkv__pages(n, 2 * sizeof *pooled);
+
+    if (!pooled)
+        return gkv__fail(err, GKV_NOMEM, "out of memory");
+    memcpy(pooled, f->score, n * sizeof *pooled);
+    gkv__pool(pooled, pooled + n, n, KERNEL, GKV__POOL_AVG);
+    gkv__pool(pooled, pooled + n, n, PASSAGE, GKV__POOL_MAX);
+    gkv__force(pooled, n, gkv__min(GKV__SINKS, size - tail), tail);
+    gkv__top(pooled, n, size, at);
+    gkv__pages_free(pooled, n, 2 * sizeof *pooled);
+    return GKV_OK;
+}
+
+/* The chosen get their new scores, the others lie below them as they lay to each other. */
+static void merge(const struct gkv__first *f, size_t size, const uint32_t *at, const float *score)
+{
+    float low = INFINITY, high = -INFINITY;
+
+    for (size_t i = 0; i < size; i++)
+        low = score[i] < low ? score[i] : low;
+    for (size_t i = 0, next = 0; i < f->n; i++)
+        if (next < size && at[next] == i)
+            next++;
+        else
+            high = f->score[i] > high ? f->score[i] : high;
+    for (size_t i = 0, next = 0; i < f->n; i++)
+        if (next < size && at[next] == i)
+            f->score[i] = score[next++];
+        else
+            f->score[i] += low - high;
+}
+
+static gkv_status best(struct gkv__exec *e, const struct gkv__first *f, size_t size, gkv_error *err)
+{
+    float *score = gkv__pages(size, sizeof *score);
+    uint32_t *at = gkv__pages(size, 2 * sizeof *at), *id = at ? at + size : NULL;
+    const struct gkv__first p = passages(f, size, id, score);
+    gkv_status status = score && at ? choose(f, size, at, err) : gkv__fail(err, GKV_NOMEM, "out of memory");
+
+    if (status == GKV_OK) {
+        for (size_t i = 0; i < size; i++)
+            id[i] = f->id[at[i]];
+        e->span = size;
+        status = gkv__schedule_layer.run(e, &p, err);
+    }
+    if (status == GKV_OK)
+        merge(f, size, at, score);
+    gkv__pages_free(score, size, sizeof *score);
+    gkv__pages_free(at, size, 2 * sizeof *at);
+    return status;
+}
+
+gkv_status gkv__refine(struct gkv__exec *e, const struct gkv__first *f, size_t size, gkv_error *err)
+{
+    return size == f->n ? gkv__schedule_layer.run(e, f, err) : best(e, f, size, err);
+}

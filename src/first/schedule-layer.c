@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * schedule-layer.c - layer by layer over the whole text: exact.
+ *
+ * Causality allows one sweep per layer, in place: when a block of rows is replaced by its
+ * output, the blocks after it need only its keys and values, which are in the cache.  So the
+ * whole text costs one row of n_embd per token and one layer's cache, whatever the depth; each
+ * layer's weights are read once, and given back.  The rows may lie in a file: each layer reads
+ * and writes it once, from the beginning to the end. */
+#include "config.h"
+#include <inttypes.h>
+#include "src/engine/gram.h"
+#include "src/engine/layer.h"
+#include "src/base/mem.h"
+#include "src/first/schedule.h"
+#include "src/base/spill.h"
+
+extern const struct gkv__schedule gkv__schedule_layer;
+
+static const struct gkv__param params[] = { { .name = NULL } };
+
+/* Floats of a token's keys. */
+static size_t width(const struct gkv__first *f)
+{
+    return (size_t)f->m->shape.n_head_kv * f->m->shape.head_dim;
+}
+
+static uint64_t bytes(const struct gkv__first *f, uint32_t chunk, unsigned n_threads)
+{
+    const struct gkv__shape *s = &f->m->shape;
+    const uint64_t rows = f->spill ? gkv__min(chunk, f->n) : f->n;
+
+    const uint64_t gram = width(f) * (width(f) * sizeof(double) + chunk * sizeof(float));
+
+    (void)n_threads;
+    return gkv__plus(gkv__times(rows, s->n_embd * sizeof(float)) + (f->row == GKV__ROW_LARGEST ? gram : 0),
+                     gkv__cache_bytes(f->kv, 1, s->n_head_kv, s->head_dim, f->n));
+}
+
+/* Rows at .. at + nc - 1 of x in work space; their keys, and queries from first_q on, in e. */
+static gkv_status block(struct gkv__exec *e, const struct gkv__first *f, struct gkv__spill *x, size_t at,
+                        size_t nc, size_t first_q, gkv_error *err)
+{
+    float *row;
+
+    GKV__TRY(gkv__spill_get(x, at, nc, &row, err));
+    gkv__layer_qk(e, f->m, f->il, row, nc, at, first_q);
+    if (gkv__cancelled(e))
+        return gkv__fail(err, GKV_CANCELLED, "cancelled while scoring");
+    return GKV_OK;
+}
+
+/* The row whose scores, of all keys without a mask, have the largest sum of squares.  That sum is
+ * q^T (sum_j k_j k_j^T) q  for its folded query q, so no n x n products are needed. */
+static gkv_status largest(struct gkv__exec *e, const struct gkv__first *f, struct gkv__spill *x,
+                          size_t *row, gkv_error *err)
+{
+    const size_t n = (size_t)f->n, w = width(f);
+    double *gram = gkv__pages(w, w * sizeof *gram), best = -1;
+    float *q = gkv__pages(e->chunk, w * sizeof *q);
+    gkv_status status = gram && q ? GKV_OK : gkv__fail(err, GKV_NOMEM, "out of memory");
+
+    for (size_t at = 0; status == GKV_OK && at < n; at += e->chunk) {
+        const size_t nc = gkv__min(e->chunk, n - at);
+
+        status = block(e, f, x, at, nc, nc, err);
+        if (status == GKV_OK)
+            gkv__gram_add(e, e->k, nc, w, gram);
+    }
+    for (size_t at = 0; status == GKV_OK && at < n; at += e->chunk) {
+        const size_t nc = gkv__min(e->chunk, n - at);
+
+        status = block(e, f, x, at, nc, 0, err);
+        for (size_t i = 0; status == GKV_OK && i < nc; i++)
+            gkv__fold_query(e, i, q + i * w);
+        if (status == GKV_OK)
+            gkv__gram_largest(e, q, nc, w, gram, at, &best, row);
+    }
+    gkv__pages_free(gram, w, w * sizeof *gram);
+    gkv__pages_free(q, e->chunk, w * sizeof *q);
+    return status;
+}
+
+/* Keys are never stored.  The block of the row that has the query goes first. */
+static gkv_status score_all(struct gkv__exec *e, const struct gkv__first *f, struct gkv__spill *x,
+                            gkv_error *err)
+{
+    const struct gkv__shape *s = &f->m->shape;
+    const size_t n = (size_t)f->n, chunk = e->chunk, n_chunks = (n + chunk - 1) / chunk;
+    size_t row = f->row == GKV__ROW_MIDDLE ? n / 2 : n - 1;
+    float *q = gkv__pages(s->n_head_kv, s->head_dim * sizeof *q);
+    gkv_status status = q ? GKV_OK : gkv__fail(err, GKV_NOMEM, "out of memory");
+
+    if (status == GKV_OK && f->row == GKV__ROW_LARGEST)
+        status = largest(e, f, x, &row, err);
+    for (size_t i = 0; status == GKV_OK && i < n_chunks; i++) {
+        const size_t at = (row / chunk + n_chunks - i) % n_chunks * chunk, nc = gkv__min(chunk, n - at);
+
+        status = block(e, f, x, at, nc, i ? nc : row - at, err);
+        if (status != GKV_OK)
+            break;
+        if (!i)
+            gkv__fold_query(e, row - at, q);
+        gkv__score(e, e->k, nc, q, f->score + at);
+        gkv__progress(e, (double)nc * s->n_embd * s->n_head_kv * (double)s->head_dim);
+    }
+    gkv__pages_free(q, s->n_head_kv, s->head_dim * sizeof *q);
+    return status;
+}
+
+static gkv_status layers(struct gkv__exec *e, const struct gkv__first *f, struct gkv__spill *x,
+                         struct gkv__cache *cache, gkv_error *err)
+{
+    const size_t n = (size_t)f->n;
+    float *row;
+
+    for (size_t at = 0; at < n; at += e->chunk) {
+        const size_t nc = gkv__min(e->chunk, n - at);
+
+        GKV__TRY(gkv__spill_get(x, at, 0, &row, err));
+        gkv__embed(e, f->m, f->id + at, row, nc);
+        GKV__TRY(gkv__spill_put(x, at, nc, err));
+    }
+    for (uint32_t i = 0; i < f->il; i++) {
+        gkv__model_layer_need(f->m, i, true);
+        for (size_t at = 0; at < n; at += e->chunk) {
+            const size_t nc = gkv__min(e->chunk, n - at);
+
+            GKV__TRY(gkv__spill_get(x, at, nc, &row, err));
+            gkv__layer(e, f->m, i, row, nc, at, cache, 0);
+            GKV__TRY(gkv__spill_put(x, at, nc, err));
+            gkv__progress(e, gkv__layer_work(&f->m->shape, at, nc));
+            if (gkv__cancelled(e))
+                return gkv__fail(err, GKV_CANCELLED, "cancelled in layer %u of %u, %.0f %% of the "
+                                 "first pass done", i, f->il, 100 * e->done / e->total);
+        }
+        gkv__model_layer_need(f->m, i, false);
+    }
+    return GKV_OK;
+}
+
+static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error *err)
+{
+    const struct gkv__shape *s = &f->m->shape;
+    struct gkv__spill x = { 0 };
+    struct gkv__cache cache = { 0 };
+    gkv_status status;
+
+    gkv__stage(e, f->again ? "passages" : "first pass", f->n, f->il * gkv__layer_work(s, 0, f->n) +
+               (double)f->n * s->n_embd * s->n_head_kv * s->head_dim);
+    status = gkv__spill_open(&x, f->n, s->n_embd, f->spill ? e->chunk : 0, err);
+    if (status == GKV_OK)
+        status = gkv__cache_open(&cache, f->kv, 1, s->n_head_kv, s->head_dim, f->n, err);
+    if (status == GKV_OK)
+        status = layers(e, f, &x, &cache, err);
+    if (status == GKV_OK)
+        status = score_all(e, f, &x, err);
+    gkv__cache_close(&cache);
+    gkv__spill_close(&x);
+    return status;
+}
+
+const struct gkv__schedule gkv__schedule_layer = {
+    .name = "layer",
+    .summary = "layer by layer over the whole text: exact",
+    .params = params,
+    .exact = true,
+    .can_spill = true,
+    .any_row = true,
+    .kv_type = "f32",
+    .run = run,
+    .bytes = bytes,
+    .weights = gkv__weights_largest,
+};

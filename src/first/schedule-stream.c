@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * schedule-stream.c - chunk by chunk through the early layers, each with a bounded cache that the
+ * question chooses (bounded.h), cut at GemFilter's layer, which keeps one row of keys per token.
+ * At the end the question's last row scores every key.  Memory that does not grow with the text
+ * but for that row, time that is linear in it.  Approximate from the second chunk on; the best
+ * passages are read again without a bound, and ranked by that (refine.h).
+ *
+ * With place=chunk no keys are kept: the question's last row of each chunk scores that chunk. */
+#include "config.h"
+#include <inttypes.h>
+#include "src/first/bounded.h"
+#include "src/engine/layer.h"
+#include "src/base/mem.h"
+#include "src/first/refine.h"
+
+extern const struct gkv__schedule gkv__schedule_stream;
+
+enum { BUDGET, STEP, WARM, RECENT, PLACE, KEYS, REFINE };
+enum { AUTO, TRUE, COMMON, CHUNK };
+
+static const char *const key_types[] = { "f16", "bf16", "q8_0", "f32" };
+
+static const struct gkv__param params[] = {
+    [BUDGET] = { "budget", "2048", "tokens that each early layer remembers", 64, 1 << 20 },
+    [STEP] = { "step", "0", "tokens per chunk; 0: what fills two times --chunk with warm-up and question",
+               0, 65536 },
+    [WARM] = { "warm", "64", "tokens before a chunk that are run again", 0, 4096 },
+    [RECENT] = { "recent", "64", "last tokens of a chunk that stay for the next", 0, 4096 },
+    [PLACE] = { "place", "auto", "distance of keys from the question at the filter layer: true, the same "
+                "for all, or true up to the trained length; chunk: each chunk is scored where it is run, and "
+                "no keys are kept", .words = "auto true common chunk" },
+    [KEYS] = { "keys", "f16", "type of the filter layer's keys", .words = "f16 bf16 q8_0 f32" },
+    [REFINE] = { "refine", "2", "the best passages are read again, exactly: how many tokens of them for "
+                 "each that is kept; 0: none", 0, 64 },
+    { .name = NULL },
+};
+
+struct stream {
+    const struct gkv__first *f;
+    struct gkv__bounded      b;
+    size_t                   step, n_text;
+    const struct gkv__quant *key_type;
+    uint8_t                 *keys;      /* [n] rows of the filter layer */
+};
+
+/* ---- sizes ------------------------------------------------------------------------------ */
+
+static size_t kv_width(const struct stream *s)
+{
+    return (size_t)s->f->m->shape.n_head_kv * s->f->m->shape.head_dim;
+}
+
+static bool by_chunk(const struct stream *s)
+{
+    return (int)s->f->param[PLACE] == CHUNK;
+}
+
+static uint64_t key_row(const struct stream *s)
+{
+    return by_chunk(s) ? 0 : kv_width(s) / s->key_type->block * s->key_type->bytes;
+}
+
+/* Rows at a time, memory among them, depend on --chunk only, whatever the question's length. */
+static void sizes(struct stream *s, const struct gkv__first *f, size_t chunk)
+{
+    const double *p = f->param;
+    const size_t question = gkv__min(GKV__MAX_QUESTION, chunk);
+    struct gkv__bounded *b = &s->b;
+
+    s->f = f;
+    s->key_type = gkv__quant_named(key_types[(int)p[KEYS]]);
+    *b = (struct gkv__bounded){
+        .m = f->m, .n_layer = f->il, .kv = f->kv, .id = f->id, .sinks = GKV__SINKS,
+        .budget = (size_t)p[BUDGET], .recent = (size_t)p[RECENT], .warm = (size_t)p[WARM],
+        .n_q = gkv__min(gkv__min(f->n_tail ? f->n_tail : 1, question), f->n),
+    };
+    s->n_text = (size_t)f->n - b->n_q;
+    b->question = f->id ? f->id + s->n_text : NULL;
+    if (p[STEP] > 0) {
+        s->step = (size_t)p[STEP];
+        b->max_rows = b->warm + s->step + question;
+    } else {
+        b->max_rows = gkv__max(2 * chunk, b->warm + question + 64);
+        s->step = b->max_rows - b->warm - b->n_q;
+    }
+    b->max_rows = gkv__min(b->max_rows, gkv__max((size_t)f->n, chunk));
+}
+
+/* Tokens of passages that are read again; all: there is nothing to choose before. */
+static size_t n_again(const struct gkv__first *f)
+{
+    return gkv__min(gkv__times((uint64_t)f->param[REFINE], f->n_kept), f->n);
+}
+
+static uint64_t bytes(const struct gkv__first *f, uint32_t chunk, unsigned n_threads)
+{
+    struct stream s = { 0 };
+    uint64_t first, again;
+
+    if (n_again(f) == f->n)
+        return gkv__refine_bytes(f, f->n, chunk, n_threads);
+    sizes(&s, f, chunk);
+    first = gkv__plus(gkv__bounded_bytes(&s.b, f->n), gkv__times(f->n, key_row(&s)));
+    again = n_again(f) ? gkv__refine_bytes(f, n_again(f), chunk, n_threads) : 0;
+    return first > again ? first : again;
+}
+
+static gkv_status check(const struct stream *s, gkv_error *err)
+{
+    if (s->b.recent + GKV__SINKS >= s->b.budget)
+        return gkv__fail(err, GKV_INVALID, "recent=%zu: at most %zu with budget=%zu", s->b.recent,
+                         s->b.budget - GKV__SINKS - 1, s->b.budget);
+    if (kv_width(s) % s->key_type->block)
+        return gkv__fail(err, GKV_INVALID, "keys=%s needs rows of a multiple of %u, they are %zu",
+                         s->key_type->name, s->key_type->block, kv_width(s));
+    return GKV_OK;
+}
+
+static gkv_status begin(struct stream *s, struct gkv__exec *e, gkv_error *err)
+{
+    const struct gkv__first *f = s->f;
+
+    s->keys = by_chunk(s) ? NULL : gkv__pages(f->n, key_row(s));
+    if (!s->keys && !by_chunk(s))
+        return gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes", f->n * key_row(s));
+    return gkv__bounded_open(&s->b, e, err);
+}
+
+/* ---- the filter layer ------------------------------------------------------------------- */
+
+/* Keys of rows first .. first + n - 1 of x, as those of tokens at ... */
+static void keep_keys(struct stream *s, size_t first, size_t n, size_t at)
+{
+    struct gkv__exec *e = s->b.e;
+    const size_t width = kv_width(s);
+
+    for (size_t i = 0; i < n; i += e->chunk) {
+        const size_t nc = gkv__min(e->chunk, n - i);
+
+        gkv__layer_keys(e, s->f->m, s->f->il, s->b.x + (first + i) * e->shape->n_embd, nc);
+        for (size_t t = 0; t < nc; t++)
+            s->key_type->from_f32(e->k + t * width, s->keys + (at + i + t) * key_row(s), width);
+    }
+}
+
+/* Keys at their places in the text; or all as far from the query as its own beginning, which no text
+ * is too long for. */
+static bool is_common(const struct gkv__first *f)
+{
+    const uint32_t trained = f->m->shape.context;
+
+    return (int)f->param[PLACE] == COMMON || ((int)f->param[PLACE] == AUTO && trained && f->n > trained);
+}
+
+/* Positions that steps and scores have. */
+static uint64_t span_of(const struct stream *s)
+{
+    const struct gkv__bounded *b = &s->b;
+    const uint64_t steps = gkv__min(b->budget, s->n_text) + b->warm + gkv__min(s->step, s->n_text) +
+                           b->n_q;
+
+    return by_chunk(s) || is_common(s->f) ? steps : gkv__max(steps, s->f->n);
+}
+
+/* What rotation to position 0 does to keys, done to the query instead. */
+static void stand(const struct stream *s, float *q)
+{
+    const struct gkv__shape *h = &s->f->m->shape;
+    const float scale = (float)gkv__model_rope(s->f->m, s->f->il, s->b.e->span)->scale;
+
+    for (size_t ih = 0; ih < h->n_head_kv; ih++)
+        for (size_t x = 0; x < h->n_rot; x++)
+            q[ih * h->head_dim + x] *= scale;
+}
+
+/* The question's rows are in x. */
+static void score_all(struct stream *s)
+{
+    const struct gkv__first *f = s->f;
+    struct gkv__exec *e = s->b.e;
+    const bool common = is_common(f);
+    const size_t width = kv_width(s), n = (size_t)f->n;
+    gkv__unpack_fn *unpack = e->simd->unpack[s->key_type->type];
+    float *q = s->b.mass;               /* idle */
+
+    gkv__layer_qk(e, f->m, f->il, s->b.x, s->b.n_q, common ? 1 : s->n_text, s->b.n_q - 1);
+    gkv__fold_query(e, s->b.n_q - 1, q);
+    if (common)
+        stand(s, q);
+    for (size_t at = 0; at < n; at += e->chunk) {
+        const size_t nc = gkv__min(e->chunk, n - at);
+
+        unpack(s->keys + at * key_row(s), e->k, nc * width);
+        if (!common)
+            gkv__rope_keys(e, f->m, f->il, e->k, nc, at);
+        gkv__score(e, e->k, nc, q, f->score + at);
+    }
+}
+
+/* The chunk that was run behind `past` entries, and after the last of them the question. */
+static void score_chunk(struct stream *s, size_t past, size_t at, size_t n)
+{
+    const struct gkv__first *f = s->f;
+    struct gkv__exec *e = s->b.e;
+    const size_t d = e->shape->n_embd, first = s->b.n_warm, last = first + n + s->b.n_q - 1;
+    const size_t count = at + n < s->n_text ? n : n + s->b.n_q;
+    float *q = s->b.mass;               /* idle */
+
+    gkv__layer_qk(e, f->m, f->il, s->b.x + last * d, 1, past + last, 0);
+    gkv__fold_query(e, 0, q);
+    for (size_t i = 0; i < count; i += e->chunk) {
+        const size_t nc = gkv__min(e->chunk, count - i);
+
+        gkv__layer_keys(e, f->m, f->il, s->b.x + (first + i) * d, nc);
+        gkv__rope_keys(e, f->m, f->il, e->k, nc, past + first + i);
+        gkv__score(e, e->k, nc, q, f->score + at + i);
+    }
+}
+
+/* ---- running ---------------------------------------------------------------------------- */
+
+/* Tokens at .. at + n - 1 of the text; n = 0: the question at the end. */
+static gkv_status step(struct stream *s, size_t at, size_t n, gkv_error *err)
+{
+    const size_t past = s->b.held;
+
+    GKV__TRY(gkv__bounded_step(&s->b, at, n, gkv__min(s->b.budget, past + n), err));
+    if (by_chunk(s))
+        score_chunk(s, past, at, n);
+    else
+        keep_keys(s, n ? s->b.n_warm : 0, n ? n : s->b.n_q, at);
+    return GKV_OK;
+}
+
+static double work_of(const struct stream *s)
+{
+    double sum = 0;
+    size_t held = 0;
+
+    for (size_t at = 0; at < s->n_text; at += s->step) {
+        const size_t n = gkv__min(s->step, s->n_text - at);
+
+        sum += gkv__bounded_work(&s->b, held, at, n);
+        held = gkv__min(s->b.budget, held + n);
+    }
+    return by_chunk(s) ? sum : sum + gkv__bounded_work(&s->b, held, s->n_text, 0);
+}
+
+static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error *err)
+{
+    struct stream s = { 0 };
+    gkv_status status;
+
+    sizes(&s, f, e->chunk);
+    GKV__TRY(check(&s, err));
+    if (n_again(f) == f->n)
+        return gkv__refine(e, f, n_again(f), err);
+    status = begin(&s, e, err);
+    e->span = span_of(&s);
+    if (status == GKV_OK)
+        gkv__stage(e, "first pass", f->n, work_of(&s));
+    for (size_t at = 0; status == GKV_OK && at < s.n_text; at += s.step)
+        status = step(&s, at, gkv__min(s.step, s.n_text - at), err);
+    if (status == GKV_OK && (!by_chunk(&s) || !s.n_text))
+        status = step(&s, s.n_text, 0, err);
+    if (status == GKV_OK && !by_chunk(&s))
+        score_all(&s);
+    gkv__bounded_close(&s.b);
+    gkv__pages_free(s.keys, f->n, key_row(&s));
+    if (status == GKV_OK && n_again(f))
+        status = gkv__refine(e, f, n_again(f), err);
+    return status;
+}
+
+const struct gkv__schedule gkv__schedule_stream = {
+    .name = "stream",
+    .summary = "chunk by chunk, each early layer remembering what the question attends to: bounded "
+               "memory, time linear in the text, approximate",
+    .params = params,
+    .kv_type = "f16",
+    .run = run,
+    .bytes = bytes,
+    .weights = gkv__weights_early,
+};

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * schedule.c - the list of schedules, and what they share. */
+#include "config.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include "src/first/schedule.h"
+#include "src/base/thread.h"
+
+extern const struct gkv__schedule gkv__schedule_layer, gkv__schedule_chunk, gkv__schedule_stream;
+
+static const struct gkv__schedule *const schedules[] = {
+    &gkv__schedule_layer,
+    &gkv__schedule_chunk,
+    &gkv__schedule_stream,
+};
+
+enum { N_SCHEDULES = sizeof schedules / sizeof *schedules, ROWS = 64 };
+
+const struct gkv__schedule *gkv__schedule_at(size_t i)
+{
+    return i < N_SCHEDULES ? schedules[i] : NULL;
+}
+
+gkv_status gkv__schedule_parse(const char *spec, const struct gkv__schedule **out,
+                               double param[GKV__MAX_PARAMS], gkv_error *err)
+{
+    char known[128] = "";
+    size_t at = 0;
+
+    for (size_t i = 0; i < N_SCHEDULES; i++) {
+        at += (size_t)snprintf(known + at, sizeof known - at, " %s", schedules[i]->name);
+        if (!gkv__param_is(spec, schedules[i]->name))
+            continue;
+        GKV__TRY(gkv__param_parse("schedule", spec, schedules[i]->params, param, err));
+        *out = schedules[i];
+        return GKV_OK;
+    }
+    return gkv__fail(err, GKV_INVALID, "no schedule \"%.*s\"; there are: auto%s",
+                     (int)strcspn(spec, ":"), spec, known);
+}
+
+/* ---- API: the same rows without the insides --------------------------------------------- */
+
+static gkv_schedule public_rows[N_SCHEDULES];
+static gkv_param public_params[N_SCHEDULES][GKV__MAX_PARAMS + 1];
+
+static void publish(void)
+{
+    for (size_t i = 0; i < N_SCHEDULES; i++) {
+        const struct gkv__param *p = schedules[i]->params;
+
+        for (size_t j = 0; p[j].name; j++)
+            public_params[i][j] = (gkv_param){ p[j].name, p[j].value, p[j].help };
+        public_rows[i] = (gkv_schedule){ schedules[i]->name, schedules[i]->summary,
+                                         public_params[i], schedules[i]->exact };
+    }
+}
+
+const gkv_schedule *gkv_schedules(size_t *count)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, publish);
+    *count = N_SCHEDULES;
+    return public_rows;
+}
+
+/* ---- scores ------------------------------------------------------------------------------ */
+
+void gkv__fold_query(const struct gkv__exec *e, size_t row, float *q)
+{
+    const struct gkv__shape *s = e->shape;
+    const size_t d = s->head_dim, g = s->n_head / s->n_head_kv;
+
+    for (size_t u = 0; u < s->n_head_kv; u++)
+        for (size_t i = 0; i < d; i++) {
+            const float *head = e->q + row * s->n_head * d + u * g * d + i;
+            float sum = 0;
+
+            for (size_t h = 0; h < g; h++)
+                sum += head[h * d];
+            q[u * d + i] = sum;
+        }
+}
+
+struct scoring {
+    const struct gkv__exec *e;
+    const float            *k, *q;
+    float                  *score;
+    size_t                  n, width;
+};
+
+static void score_item(void *arg, size_t i, unsigned thread)
+{
+    const struct scoring *s = arg;
+
+    (void)thread;
+    for (size_t t = i * ROWS; t < (i + 1) * ROWS && t < s->n; t++)
+        s->score[t] = s->e->simd->dot[GKV__TYPE_F32](s->k + t * s->width, s->q, s->width);
+}
+
+void gkv__score(struct gkv__exec *e, const float *k, size_t n, const float *q, float *score)
+{
+    struct scoring job = { e, k, q, score, n, (size_t)e->shape->n_head_kv * e->shape->head_dim };
+
+    gkv__for(e->n_threads, (n + ROWS - 1) / ROWS, score_item, &job);
+}
+
+/* ---- memory ------------------------------------------------------------------------------ */
+
+uint64_t gkv__weights_largest(const gkv_model *m, uint32_t il)
+{
+    uint64_t most = 0;
+
+    for (uint32_t i = 0; i <= il; i++) {
+        uint64_t b = gkv__model_layer_bytes(m, i);
+        most = b > most ? b : most;
+    }
+    return most + gkv__mat_bytes(&m->embed);
+}
+
+uint64_t gkv__weights_early(const gkv_model *m, uint32_t il)
+{
+    const struct gkv__layer_weights *w = &m->layer[il];
+    uint64_t sum = gkv__mat_bytes(&m->embed) + gkv__mat_bytes(&w->q) + gkv__mat_bytes(&w->k);
+
+    for (uint32_t i = 0; i < il; i++)
+        sum += gkv__model_layer_bytes(m, i);
+    return sum;
+}

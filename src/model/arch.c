@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * arch.c - the list of architectures, and what their bind functions share. */
+#include "config.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "src/model/arch.h"
+#include "src/model/rope.h"
+
+extern const struct gkv__arch gkv__arch_llama, gkv__arch_qwen2, gkv__arch_qwen3, gkv__arch_phi3,
+    gkv__arch_gemma2, gkv__arch_gemma3, gkv__arch_qwen3moe;
+
+static const struct gkv__arch *const archs[] = {
+    &gkv__arch_llama,
+    &gkv__arch_qwen2,
+    &gkv__arch_qwen3,
+    &gkv__arch_phi3,
+    &gkv__arch_gemma2,
+    &gkv__arch_gemma3,
+    &gkv__arch_qwen3moe,
+};
+
+const struct gkv__arch *gkv__arch_named(const char *name, size_t len)
+{
+    for (size_t i = 0; i < sizeof archs / sizeof *archs; i++)
+        if (strlen(archs[i]->name) == len && !memcmp(archs[i]->name, name, len))
+            return archs[i];
+    return NULL;
+}
+
+const char *gkv__arch_at(size_t i)
+{
+    return i < sizeof archs / sizeof *archs ? archs[i]->name : NULL;
+}
+
+/* ---- keys ------------------------------------------------------------------------------- */
+
+static gkv_status full_key(const struct gkv_model *m, const char *key, bool required,
+                           char buf[128], gkv_error *err)
+{
+    snprintf(buf, 128, "%s.%s", m->arch->name, key);
+    if (required && !gkv__gguf_find(m->file, buf))
+        return gkv__fail(err, GKV_FORMAT, "%s: key %s is missing", gkv__gguf_path(m->file), buf);
+    return GKV_OK;
+}
+
+gkv_status gkv__arch_u32(const struct gkv_model *m, const char *key, uint32_t *out, bool required,
+                         gkv_error *err)
+{
+    char full[128];
+
+    GKV__TRY(full_key(m, key, required, full, err));
+    return gkv__gguf_u32(m->file, full, out, err);
+}
+
+gkv_status gkv__arch_f32(const struct gkv_model *m, const char *key, float *out, bool required,
+                         gkv_error *err)
+{
+    char full[128];
+
+    GKV__TRY(full_key(m, key, required, full, err));
+    return gkv__gguf_f32(m->file, full, out, err);
+}
+
+gkv_status gkv__arch_positive(const struct gkv_model *m, const char *key, float *out,
+                              gkv_error *err)
+{
+    const float fallback = *out;
+
+    GKV__TRY(gkv__arch_f32(m, key, out, false, err));
+    if (*out == fallback || (*out >= 1e-6f && *out <= 1e30f))
+        return GKV_OK;
+    return gkv__fail(err, GKV_FORMAT, "%s: %s is %g", gkv__gguf_path(m->file), key, (double)*out);
+}
+
+gkv_status gkv__arch_str(const struct gkv_model *m, const char *key, struct gkv__str *out,
+                         gkv_error *err)
+{
+    char full[128];
+
+    GKV__TRY(full_key(m, key, false, full, err));
+    return gkv__gguf_str(m->file, full, out, err);
+}
+
+static gkv_status in_range(const struct gkv_model *m, const char *what, uint64_t v, uint64_t min,
+                           uint64_t max, gkv_error *err)
+{
+    if (v >= min && v <= max)
+        return GKV_OK;
+    return gkv__fail(err, GKV_FORMAT, "%s: %s is %" PRIu64 ", not in %" PRIu64 " .. %" PRIu64,
+                     gkv__gguf_path(m->file), what, v, min, max);
+}
+
+gkv_status gkv__arch_shape(struct gkv_model *m, gkv_error *err)
+{
+    struct gkv__shape *s = &m->shape;
+    const char *path = gkv__gguf_path(m->file);
+    uint32_t v_dim;
+
+    s->pairs = m->arch->pairs;
+    GKV__TRY(gkv__arch_u32(m, "block_count", &s->n_layer, true, err));
+    GKV__TRY(gkv__arch_u32(m, "embedding_length", &s->n_embd, true, err));
+    GKV__TRY(gkv__arch_u32(m, "feed_forward_length", &s->n_ff, true, err));
+    GKV__TRY(gkv__arch_u32(m, "attention.head_count", &s->n_head, true, err));
+    GKV__TRY(in_range(m, "block_count", s->n_layer, 1, 1024, err));
+    GKV__TRY(in_range(m, "embedding_length", s->n_embd, 1, 1 << 20, err));
+    GKV__TRY(in_range(m, "feed_forward_length", s->n_ff, 1, 1 << 22, err));
+    GKV__TRY(in_range(m, "attention.head_count", s->n_head, 1, 4096, err));
+    s->n_head_kv = s->n_head;
+    GKV__TRY(gkv__arch_u32(m, "attention.head_count_kv", &s->n_head_kv, false, err));
+    if (!s->n_head_kv || s->n_head % s->n_head_kv)
+        return gkv__fail(err, GKV_FORMAT, "%s: %u heads do not share %u KV heads evenly", path,
+                         s->n_head, s->n_head_kv);
+    s->head_dim = s->n_embd / s->n_head;
+    GKV__TRY(gkv__arch_u32(m, "attention.key_length", &s->head_dim, false, err));
+    GKV__TRY(in_range(m, "attention.key_length", s->head_dim, 2, 1024, err));
+    v_dim = s->head_dim;
+    GKV__TRY(gkv__arch_u32(m, "attention.value_length", &v_dim, false, err));
+    if (v_dim != s->head_dim)
+        return gkv__fail(err, GKV_UNSUPPORTED, "%s: keys of %u and values of %u are not supported",
+                         path, s->head_dim, v_dim);
+    s->n_rot = s->head_dim;
+    GKV__TRY(gkv__arch_u32(m, "rope.dimension_count", &s->n_rot, false, err));
+    if (!s->n_rot || s->n_rot % 2 || s->n_rot > s->head_dim)
+        return gkv__fail(err, GKV_FORMAT, "%s: rope.dimension_count is %u for heads of %u", path,
+                         s->n_rot, s->head_dim);
+    s->context = 0;
+    GKV__TRY(gkv__arch_u32(m, "context_length", &s->context, true, err));
+    GKV__TRY(gkv__arch_f32(m, "attention.layer_norm_rms_epsilon", &s->eps, true, err));
+    if (!(s->eps >= 0 && s->eps < 1))
+        return gkv__fail(err, GKV_FORMAT, "%s: layer_norm_rms_epsilon is %g", path, (double)s->eps);
+    return GKV_OK;
+}
+
+/* ---- tensors ---------------------------------------------------------------------------- */
+
+bool gkv__arch_has(const struct gkv_model *m, const char *name)
+{
+    return gkv__gguf_tensor(m->file, name) != NULL;
+}
+
+static gkv_status find_tensor(struct gkv_model *m, const char *name, uint32_t planes, uint32_t rows,
+                              uint32_t cols, const struct gkv__tensor **out,
+                              const struct gkv__quant **format, gkv_error *err)
+{
+    const struct gkv__tensor *t = gkv__gguf_tensor(m->file, name);
+    const char *path = gkv__gguf_path(m->file);
+
+    if (!t)
+        return gkv__fail(err, GKV_FORMAT, "%s: tensor %s is missing", path, name);
+    if (t->dim[0] != cols || t->dim[1] != rows || t->dim[2] != planes || t->dim[3] != 1)
+        return gkv__fail(err, GKV_FORMAT, "%s: tensor %s is %" PRIu64 " x %" PRIu64 " x %" PRIu64
+                         ", expected %u x %u x %u", path, name, t->dim[0], t->dim[1], t->dim[2], cols,
+                         rows, planes);
+    *format = gkv__quant_of_ggml(t->type);
+    if (!*format || (*format)->type == GKV__TYPE_NONE)
+        return gkv__fail(err, GKV_UNSUPPORTED,
+                         "%s: tensor %s has type %s, which is not supported yet; convert the model "
+                         "to q8_0, q4_k or another of the usual types", path, name,
+                         *format ? (*format)->name : "unknown");
+    m->bound[t - gkv__gguf_tensor_at(m->file, 0)] = true;
+    *out = t;
+    return GKV_OK;
+}
+
+/* n matrices, one under the other. */
+static gkv_status stack(struct gkv_model *m, const char *name, uint32_t n, uint32_t n_out,
+                        uint32_t n_in, struct gkv__mat *out, gkv_error *err)
+{
+    const struct gkv__tensor *t;
+
+    GKV__TRY(find_tensor(m, name, n, n_out, n_in, &t, &out->format, err));
+    out->data = t->data;
+    out->n_out = n * n_out;
+    out->n_in = n_in;
+    return GKV_OK;
+}
+
+gkv_status gkv__arch_mat(struct gkv_model *m, const char *name, uint32_t n_out,
+                         uint32_t n_in, struct gkv__mat *out, gkv_error *err)
+{
+    return stack(m, name, 1, n_out, n_in, out, err);
+}
+
+gkv_status gkv__arch_vec(struct gkv_model *m, const char *name, uint32_t n,
+                         const float **out, gkv_error *err)
+{
+    const struct gkv__quant *format;
+    const struct gkv__tensor *t;
+
+    GKV__TRY(find_tensor(m, name, 1, 1, n, &t, &format, err));
+    if (format->type != GKV__TYPE_F32)
+        return gkv__fail(err, GKV_UNSUPPORTED, "%s: tensor %s has type %s, expected f32",
+                         gkv__gguf_path(m->file), name, format->name);
+    *out = (const float *)(const void *)t->data;
+    return GKV_OK;
+}
+
+gkv_status gkv__arch_layer_vec(struct gkv_model *m, uint32_t il, const char *name, uint32_t n,
+                               const float **out, gkv_error *err)
+{
+    char full[64];
+
+    snprintf(full, sizeof full, "blk.%u.%s", il, name);
+    return gkv__arch_vec(m, full, n, out, err);
+}
+
+/* ---- a model ---------------------------------------------------------------------------- */
+
+gkv_status gkv__arch_norms(struct gkv_model *m, uint32_t il, gkv_error *err)
+{
+    struct gkv__layer_weights *w = &m->layer[il];
+
+    GKV__TRY(gkv__arch_layer_vec(m, il, "attn_norm.weight", m->shape.n_embd, &w->attn_norm, err));
+    return gkv__arch_layer_vec(m, il, "ffn_norm.weight", m->shape.n_embd, &w->ffn_norm, err);
+}
+
+gkv_status gkv__arch_post_norms(struct gkv_model *m, uint32_t il, gkv_error *err)
+{
+    struct gkv__layer_weights *w = &m->layer[il];
+    const uint32_t d = m->shape.n_embd;
+
+    GKV__TRY(gkv__arch_layer_vec(m, il, "post_attention_norm.weight", d, &w->attn_post, err));
+    return gkv__arch_layer_vec(m, il, "post_ffw_norm.weight", d, &w->ffn_post, err);
+}
+
+gkv_status gkv__arch_qk_norms(struct gkv_model *m, uint32_t il, gkv_error *err)
+{
+    struct gkv__layer_weights *w = &m->layer[il];
+    const uint32_t d = m->shape.head_dim;
+
+    GKV__TRY(gkv__arch_layer_vec(m, il, "attn_q_norm.weight", d, &w->q_norm, err));
+    return gkv__arch_layer_vec(m, il, "attn_k_norm.weight", d, &w->k_norm, err);
+}
+
+/* Matrices of layer il: n of each, one under the other. */
+struct row { const char *name; uint32_t n_out, n_in; struct gkv__mat *to; };
+
+static gkv_status bind_rows(struct gkv_model *m, uint32_t il, uint32_t n, const struct row *rows,
+                            size_t n_rows, gkv_error *err)
+{
+    char name[64];
+
+    for (size_t i = 0; i < n_rows; i++) {
+        snprintf(name, sizeof name, "blk.%u.%s.weight", il, rows[i].name);
+        GKV__TRY(stack(m, name, n, rows[i].n_out, rows[i].n_in, rows[i].to, err));
+    }
+    return GKV_OK;
+}
+
+gkv_status gkv__arch_attention(struct gkv_model *m, uint32_t il, gkv_error *err)
+{
+    const struct gkv__shape *s = &m->shape;
+    const uint32_t d = s->n_embd, q = s->n_head * s->head_dim, kv = s->n_head_kv * s->head_dim;
+    struct gkv__layer_weights *w = &m->layer[il];
+    const struct row rows[] = {
+        { "attn_q", q, d, &w->q },      { "attn_k", kv, d, &w->k },
+        { "attn_v", kv, d, &w->v },     { "attn_output", d, q, &w->o },
+    };
+
+    return bind_rows(m, il, 1, rows, sizeof rows / sizeof *rows, err);
+}
+
+gkv_status gkv__arch_matrices(struct gkv_model *m, uint32_t il, gkv_error *err)
+{
+    const uint32_t d = m->shape.n_embd, f = m->shape.n_ff;
+    struct gkv__layer_weights *w = &m->layer[il];
+    const struct row rows[] = {
+        { "ffn_gate", f, d, &w->gate }, { "ffn_up", f, d, &w->up }, { "ffn_down", d, f, &w->down },
+    };
+
+    GKV__TRY(gkv__arch_attention(m, il, err));
+    return bind_rows(m, il, 1, rows, sizeof rows / sizeof *rows, err);
+}
+
+gkv_status gkv__arch_expert_keys(struct gkv_model *m, gkv_error *err)
+{
+    struct gkv__shape *s = &m->shape;
+
+    GKV__TRY(gkv__arch_u32(m, "expert_count", &s->n_expert, true, err));
+    GKV__TRY(gkv__arch_u32(m, "expert_used_count", &s->n_used, true, err));
+    GKV__TRY(gkv__arch_u32(m, "expert_feed_forward_length", &s->n_ff, true, err));
+    GKV__TRY(in_range(m, "expert_count", s->n_expert, 1, 1024, err));
+    GKV__TRY(in_range(m, "expert_used_count", s->n_used, 1, s->n_expert, err));
+    return in_range(m, "expert_feed_forward_length", s->n_ff, 1, 1 << 20, err);
+}
+
+gkv_status gkv__arch_experts(struct gkv_model *m, uint32_t il, gkv_error *err)
+{
+    const uint32_t d = m->shape.n_embd, f = m->shape.n_ff;
+    struct gkv__layer_weights *w = &m->layer[il];
+    const struct row router = { "ffn_gate_inp", m->shape.n_expert, d, &w->router }, rows[] = {
+        { "ffn_gate_exps", f, d, &w->gate },    { "ffn_up_exps", f, d, &w->up },
+        { "ffn_down_exps", d, f, &w->down },
+    };
+
+    GKV__TRY(bind_rows(m, il, 1, &router, 1, err));
+    return bind_rows(m, il, m->shape.n_expert, rows, sizeof rows / sizeof *rows, err);
+}
+
+static gkv_status ends(struct gkv_model *m, gkv_error *err)
+{
+    const struct gkv__shape *s = &m->shape;
+
+    GKV__TRY(gkv__arch_mat(m, "token_embd.weight", s->n_vocab, s->n_embd, &m->embed, err));
+    GKV__TRY(gkv__arch_vec(m, "output_norm.weight", s->n_embd, &m->output_norm, err));
+    m->output = m->embed;       /* tied, unless the file says otherwise */
+    if (gkv__arch_has(m, "output.weight"))
+        GKV__TRY(gkv__arch_mat(m, "output.weight", s->n_vocab, s->n_embd, &m->output, err));
+    return GKV_OK;
+}
+
+static gkv_status nothing_left_over(const struct gkv_model *m, gkv_error *err)
+{
+    for (size_t i = 0; i < gkv__gguf_n_tensors(m->file); i++) {
+        const struct gkv__str *name = &gkv__gguf_tensor_at(m->file, i)->name;
+
+        if (!m->bound[i])
+            return gkv__fail(err, GKV_UNSUPPORTED,
+                             "%s: tensor %.*s is not part of architecture %s as gemkv knows it",
+                             gkv__gguf_path(m->file), (int)(name->n < 64 ? name->n : 64), name->p,
+                             m->arch->name);
+    }
+    return GKV_OK;
+}
+
+static gkv_status bind(struct gkv_model *m, gkv_error *err)
+{
+    uint32_t experts = 0;
+
+    GKV__TRY(gkv__rope_open(m, err));
+    if (m->arch->keys)
+        GKV__TRY(m->arch->keys(m, err));
+    GKV__TRY(gkv__arch_u32(m, "expert_count", &experts, false, err));
+    if (experts != m->shape.n_expert)
+        return gkv__fail(err, GKV_UNSUPPORTED, "%s: architecture %s with %u experts is not supported",
+                         gkv__gguf_path(m->file), m->arch->name, experts);
+    GKV__TRY(ends(m, err));
+    for (uint32_t il = 0; il < m->shape.n_layer; il++)
+        GKV__TRY(m->arch->layer(m, il, err));
+    return nothing_left_over(m, err);
+}
+
+gkv_status gkv__arch_bind(struct gkv_model *m, gkv_error *err)
+{
+    gkv_status status;
+
+    m->bound = calloc(gkv__gguf_n_tensors(m->file) + 1, sizeof *m->bound);
+    if (!m->bound)
+        return gkv__fail(err, GKV_NOMEM, "out of memory");
+    status = bind(m, err);
+    free(m->bound);
+    m->bound = NULL;
+    return status;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * layers.c - see layers.h
+ *
+ * Layers are counted from 0.  A layer of -1 is one that nobody measured.  Papers:
+ *   GemFilter   Shi et al. 2024, "Discovering the Gems in Early Layers"
+ *   FastKV      Jo et al. 2025, "FastKV: Decoupling of Context Reduction and KV Cache Compression"
+ *   ASL         Taniguchi et al. 2025, on adaptive selection of layers */
+#include "config.h"
+#include <string.h>
+#include "src/model/arch.h"
+#include "src/model/layers.h"
+
+/* A model is known by its architecture and shape, which its fine-tunes share.  Vocabularies grow
+ * with them, so there it is the least that counts: it tells Llama 3 from Mistral 7B. */
+static const struct known {
+    const char *arch;
+    uint32_t    n_layer, n_embd, n_ff, min_vocab;
+    int32_t     filter, tsp;
+    const char *filter_source, *tsp_source;
+} known[] = {
+    /* Llama 3 and 3.1 8B, and what was made of them: Nemotron UltraLong, DeepSeek-R1-Distill */
+    { "llama", 32, 4096, 14336, 128000, 13, 15, "paper: GemFilter D.1", "paper: FastKV 5.1" },
+    /* Mistral-Nemo 12B */
+    { "llama", 40, 5120, 14336, 131072, 19, 19, "paper: GemFilter D.1", "FastKV's code" },
+    /* Ministral 8B */
+    { "llama", 36, 4096, 12288, 131072, 17, 17, "paper: FastKV 5.1", "paper: FastKV 5.1" },
+    /* Phi-3.5-mini */
+    { "phi3",  32, 3072,  8192,  32000, 19, -1, "paper: GemFilter D.1", NULL },
+    /* Qwen2.5 7B */
+    { "qwen2", 28, 3584, 18944, 150000, 14, 14, "paper: ASL C.2", "paper: ASL C.2" },
+};
+
+/* il, or the next that sees the whole text: keys of layers that look near are not made to be told
+ * apart from afar. */
+static uint32_t far_sighted(const struct gkv_model *m, uint32_t il)
+{
+    for (uint32_t i = il; i < m->shape.n_layer; i++)
+        if (!m->layer[i].window || m->layer[i].window >= m->shape.context)
+            return i;
+    return il;
+}
+
+static const char by_rule_filter[] = "rule: 0.47 of the depth; try gemkv calibrate";
+static const char by_rule_tsp[] = "rule: half of the depth; try gemkv calibrate";
+
+static void by_rule(struct gkv_model *m)
+{
+    const uint32_t n = m->shape.n_layer;
+
+    m->filter_layer = far_sighted(m, (uint32_t)(0.47 * n));
+    m->filter_layer_source = by_rule_filter;
+    m->tsp_layer = n / 2 > 0 ? n / 2 - 1 : 0;
+    m->tsp_layer_source = by_rule_tsp;
+}
+
+static void by_papers(struct gkv_model *m)
+{
+    const struct gkv__shape *s = &m->shape;
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const struct known *k = &known[i];
+
+        if (strcmp(k->arch, m->arch->name) || k->n_layer != s->n_layer || k->n_embd != s->n_embd ||
+            k->n_ff != s->n_ff || k->min_vocab > s->n_vocab)
+            continue;
+        if (k->filter >= 0) {
+            m->filter_layer = (uint32_t)k->filter;
+            m->filter_layer_source = k->filter_source;
+        }
+        if (k->tsp >= 0) {
+            m->tsp_layer = (uint32_t)k->tsp;
+            m->tsp_layer_source = k->tsp_source;
+        }
+        return;
+    }
+}
+
+static gkv_status by_key(const struct gkv_model *m, const char *key, uint32_t *layer,
+                         const char **source, gkv_error *err)
+{
+    if (!gkv__gguf_find(m->file, key))
+        return GKV_OK;
+    GKV__TRY(gkv__gguf_u32(m->file, key, layer, err));
+    *source = "file";
+    if (*layer >= m->shape.n_layer)
+        return gkv__fail(err, GKV_FORMAT, "%s: %s is %u of %u layers", gkv__gguf_path(m->file),
+                         key, *layer, m->shape.n_layer);
+    return GKV_OK;
+}
+
+/* Both look for the layer that knows what the answer needs: of the models above where somebody
+ * measured both, they are the same in three of four. */
+static void by_filter(struct gkv_model *m)
+{
+    if (m->tsp_layer_source != by_rule_tsp || m->filter_layer_source == by_rule_filter)
+        return;
+    m->tsp_layer = m->filter_layer;
+    m->tsp_layer_source = "rule: the filter layer; try gemkv calibrate";
+}
+
+/* From the weakest source to the strongest. */
+gkv_status gkv__settings(struct gkv_model *m, gkv_error *err)
+{
+    by_rule(m);
+    by_papers(m);
+    GKV__TRY(by_key(m, "gemkv.filter_layer", &m->filter_layer, &m->filter_layer_source, err));
+    by_filter(m);
+    return by_key(m, "gemkv.tsp_layer", &m->tsp_layer, &m->tsp_layer_source, err);
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * model.c - a GGUF file becomes a model: tensors bound by name and shape, or refused. */
+#include "config.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "src/model/arch.h"
+#include "src/base/mem.h"
+#include "src/model/rope.h"
+#include "src/model/layers.h"
+#include "src/template/template.h"
+
+/* ---- opening ---------------------------------------------------------------------------- */
+
+/* Seconds since 1970, as a clock on the wall shows them; $SOURCE_DATE_EPOCH if that is set, so that
+ * a run can be repeated on another day. */
+static int64_t wall_clock(void)
+{
+    const char *fixed = getenv("SOURCE_DATE_EPOCH");
+    time_t now = time(NULL);
+    struct tm t;
+
+    if (fixed && *fixed)
+        return strtoll(fixed, NULL, 10);
+    return localtime_r(&now, &t) ? (int64_t)now + t.tm_gmtoff : (int64_t)now;
+}
+
+/* The name of a token, for templates to say. */
+static void token_name(const struct gkv_model *m, uint32_t id, char name[64])
+{
+    size_t n = gkv__token_text(m->vocab, id, true, name, 63);
+
+    name[n < 64 ? n : 0] = 0;
+}
+
+gkv_status gkv__model_template(const struct gkv_model *m, const char *system,
+                               struct gkv__template *out, gkv_error *err)
+{
+    const uint32_t bos = gkv__vocab_bos(m->vocab);
+    struct gkv__str jinja = { NULL, 0 };
+    uint32_t eos = GKV__NO_TOKEN;
+    char bos_name[64], eos_name[64];
+
+    GKV__TRY(gkv__gguf_str(m->file, "tokenizer.chat_template", &jinja, err));
+    GKV__TRY(gkv__gguf_u32(m->file, "tokenizer.ggml.eos_token_id", &eos, err));
+    if (!jinja.n)
+        return gkv__fail(err, GKV_UNSUPPORTED, "the model has no chat template");
+    token_name(m, bos, bos_name);
+    token_name(m, eos, eos_name);
+    return gkv__template_own(out, jinja.p, (size_t)jinja.n, system, bos_name, eos_name,
+                             gkv__vocab_add_bos(m->vocab) && bos != GKV__NO_TOKEN, wall_clock(),
+                             err);
+}
+
+/* The file's own, run; else a family that it looks like, with what was wrong in template_error. */
+static gkv_status chat_template(struct gkv_model *m, gkv_error *err)
+{
+    struct gkv__str jinja = { "", 0 };
+    gkv_status status;
+
+    GKV__TRY(gkv__gguf_str(m->file, "tokenizer.chat_template", &jinja, err));
+    status = gkv__model_template(m, NULL, &m->own_template, &m->template_error);
+    if (status == GKV_NOMEM || status == GKV_FORMAT) {
+        if (err)
+            *err = m->template_error;
+        return status;
+    }
+    m->chat_template = status == GKV_OK ? &m->own_template
+                                        : gkv__template_recognise(jinja.p, (size_t)jinja.n);
+    return GKV_OK;
+}
+
+static gkv_status vocabulary(struct gkv_model *m, gkv_error *err)
+{
+    const struct gkv__kv *tokens = gkv__gguf_find(m->file, "tokenizer.ggml.tokens");
+
+    if (tokens && tokens->is_array && tokens->n <= UINT32_MAX)
+        m->shape.n_vocab = (uint32_t)tokens->n;
+    if (gkv__vocab_open(&m->vocab, m->file, &m->vocab_error) != GKV_OK) {
+        if (m->vocab_error.status == GKV_UNSUPPORTED)
+            return GKV_OK;      /* said when somebody needs it; ids can still be computed with */
+        if (err)
+            *err = m->vocab_error;
+        return m->vocab_error.status;
+    }
+    return chat_template(m, err);
+}
+
+static void describe(struct gkv_model *m)
+{
+    struct gkv__str name = { "", 0 };
+
+    if (gkv__gguf_str(m->file, "general.name", &name, NULL) == GKV_OK)
+        snprintf(m->name, sizeof m->name, "%.*s", (int)(name.n < 63 ? name.n : 63), name.p);
+    gkv__describe_types(m->file, &m->types);
+}
+
+static gkv_status unknown(const char *path, const struct gkv__str *arch, gkv_error *err)
+{
+    char known[128] = "";
+    size_t at = 0;
+
+    if (!arch->n)
+        return gkv__fail(err, GKV_FORMAT, "%s: key general.architecture is missing", path);
+    for (size_t i = 0; gkv__arch_at(i); i++)
+        at += (size_t)snprintf(known + at, sizeof known - at, " %s", gkv__arch_at(i));
+    return gkv__fail(err, GKV_UNSUPPORTED, "%s: architecture \"%.*s\" is not supported; there are:%s",
+                     path, (int)(arch->n < 64 ? arch->n : 64), arch->p, known);
+}
+
+static gkv_status bind(struct gkv_model *m, gkv_error *err)
+{
+    const char *path = gkv__gguf_path(m->file);
+    struct gkv__str arch = { "", 0 };
+
+    GKV__TRY(gkv__gguf_str(m->file, "general.architecture", &arch, err));
+    m->arch = gkv__arch_named(arch.p, (size_t)arch.n);
+    if (!m->arch)
+        return unknown(path, &arch, err);
+    GKV__TRY(gkv__arch_shape(m, err));
+    GKV__TRY(gkv__arch_u32(m, "vocab_size", &m->shape.n_vocab, false, err));
+    if (!m->shape.n_vocab)
+        return gkv__fail(err, GKV_FORMAT, "%s: no vocabulary and no vocab_size", path);
+    m->layer = calloc(m->shape.n_layer, sizeof *m->layer);
+    if (!m->layer)
+        return gkv__fail(err, GKV_NOMEM, "out of memory");
+    GKV__TRY(gkv__arch_bind(m, err));
+    if (m->vocab && gkv__vocab_size(m->vocab) > m->shape.n_vocab)
+        return gkv__fail(err, GKV_FORMAT, "%s: %u tokens but embeddings for %u", path,
+                         gkv__vocab_size(m->vocab), m->shape.n_vocab);
+    return gkv__settings(m, err);
+}
+
+/* ---- API -------------------------------------------------------------------------------- */
+
+gkv_status gkv_model_open(gkv_model **out, const char *path, unsigned flags, gkv_error *err)
+{
+    double start = gkv__seconds();
+    gkv_model *m = calloc(1, sizeof *m);
+    gkv_status status;
+
+    *out = NULL;
+    if (!m)
+        return gkv__fail(err, GKV_NOMEM, "out of memory");
+    status = gkv__gguf_open(&m->file, path, err);
+    if (status == GKV_OK)
+        status = vocabulary(m, err);
+    if (status == GKV_OK && !(flags & GKV_MODEL_VOCAB_ONLY))
+        status = bind(m, err);
+    if (status == GKV_OK && (flags & GKV_MODEL_VOCAB_ONLY) && !m->vocab) {
+        if (err)
+            *err = m->vocab_error;
+        status = m->vocab_error.status;
+    }
+    if (status != GKV_OK) {
+        gkv_model_close(m);
+        return status;
+    }
+    describe(m);
+    m->load_seconds = gkv__seconds() - start;
+    *out = m;
+    return GKV_OK;
+}
+
+void gkv_model_close(gkv_model *m)
+{
+    if (!m)
+        return;
+    gkv__vocab_close(m->vocab);
+    gkv__gguf_close(m->file);
+    free(m->own_template.text);
+    gkv__rope_close(m);
+    free(m->layer);
+    free(m);
+}
+
+void gkv_model_describe(const gkv_model *m, gkv_model_info *out)
+{
+    const struct gkv__shape *s = &m->shape;
+
+    *out = (gkv_model_info){
+        .name = m->name,
+        .architecture = m->arch ? m->arch->name : "",
+        .types = m->types.all,
+        .parameters = m->types.parameters,
+        .file_bytes = gkv__gguf_bytes(m->file),
+        .n_layer = s->n_layer, .n_embd = s->n_embd, .n_head = s->n_head,
+        .n_head_kv = s->n_head_kv, .head_dim = s->head_dim, .n_ff = s->n_ff,
+        .n_vocab = s->n_vocab, .context = s->context,
+        .rope = gkv__rope_name(m->rope_kind),
+        .rope_base = m->rope_base,
+        .tokenizer = m->vocab ? gkv__vocab_kind(m->vocab) : "",
+        .pre = m->vocab ? gkv__vocab_pre(m->vocab) : "",
+        .chat_template = m->chat_template ? m->chat_template->name : NULL,
+        .filter_layer = m->filter_layer,
+        .filter_layer_source = m->filter_layer_source,
+        .tsp_layer = m->tsp_layer,
+        .tsp_layer_source = m->tsp_layer_source,
+        .type_groups = m->types.group,
+        .chat_template_own = m->chat_template == &m->own_template,
+        .chat_template_problem = m->template_error.status ? m->template_error.text : NULL,
+    };
+}
+
+uint64_t gkv_model_fingerprint(const gkv_model *m)
+{
+    return gkv__gguf_fingerprint(m->file);
+}
+
+gkv_status gkv_model_layers(gkv_model *m, uint32_t filter, uint32_t tsp, const char *source,
+                            gkv_error *err)
+{
+    const uint32_t n = m->shape.n_layer;
+
+    if (filter >= n || tsp >= n)
+        return gkv__fail(err, GKV_INVALID, "layer %u: the model has %u layers",
+                         filter >= n ? filter : tsp, n);
+    m->filter_layer = filter;
+    m->tsp_layer = tsp;
+    snprintf(m->source, sizeof m->source, "%s", source);
+    m->filter_layer_source = m->tsp_layer_source = m->source;
+    return GKV_OK;
+}
+
+static gkv_status need_vocab(const gkv_model *m, gkv_error *err)
+{
+    if (m->vocab)
+        return GKV_OK;
+    if (err)
+        *err = m->vocab_error;
+    return m->vocab_error.status;
+}
+
+gkv_status gkv_tokenize(const gkv_model *m, const char *text, size_t len, unsigned flags,
+                        uint32_t **ids, size_t *n, gkv_error *err)
+{
+    const struct gkv__range whole = { 0, len };
+    bool special = flags & GKV_TOKENS_SPECIAL, bos;
+    struct gkv__tokens t = { 0 };
+    gkv_status status;
+
+    *ids = NULL;
+    *n = 0;
+    GKV__TRY(need_vocab(m, err));
+    bos = special && gkv__vocab_add_bos(m->vocab) && gkv__vocab_bos(m->vocab) != GKV__NO_TOKEN;
+    status = gkv__tokenize(m->vocab, text, len, &whole, !special, &t, err);
+    if (status == GKV_OK) {
+        *ids = malloc((t.n + 1) * sizeof **ids);
+        if (!*ids)
+            status = gkv__fail(err, GKV_NOMEM, "out of memory");
+    }
+    if (status == GKV_OK) {
+        if (bos)
+            **ids = gkv__vocab_bos(m->vocab);
+        if (t.n)
+            memcpy(*ids + bos, t.id, t.n * sizeof **ids);
+        *n = t.n + bos;
+    }
+    gkv__tokens_free(&t);
+    return status;
+}
+
+gkv_status gkv_detokenize(const gkv_model *m, const uint32_t *ids, size_t n, char **text,
+                          size_t *len, gkv_error *err)
+{
+    size_t at = 0, cap;
+
+    *text = NULL;
+    *len = 0;
+    GKV__TRY(need_vocab(m, err));
+    for (size_t i = 0; i < n; i++) {
+        if (ids[i] >= gkv__vocab_size(m->vocab))
+            return gkv__fail(err, GKV_INVALID, "token %u is not in the vocabulary of %u", ids[i],
+                             gkv__vocab_size(m->vocab));
+        at += gkv__token_text_after(m->vocab, i ? ids[i - 1] : GKV__NO_TOKEN, ids[i], true,
+                                    NULL, 0);
+    }
+    cap = at + 1;               /* for a space that is not wanted, then for the NUL */
+    *text = malloc(cap);
+    if (!*text)
+        return gkv__fail(err, GKV_NOMEM, "out of memory");
+    at = 0;
+    for (size_t i = 0; i < n; i++)
+        at += gkv__token_text_after(m->vocab, i ? ids[i - 1] : GKV__NO_TOKEN, ids[i], true,
+                                    *text + at, cap - at);
+    (*text)[at] = 0;
+    *len = at;
+    return GKV_OK;
+}
+
+/* ---- residency -------------------------------------------------------------------------- */
+
+void gkv__model_layer_need(const struct gkv_model *m, uint32_t il, bool need)
+{
+    const struct gkv__layer_weights *w = &m->layer[il];
+    const struct gkv__mat *mats[] = { &w->q, &w->k, &w->v, &w->o, &w->gate, &w->up, &w->down,
+                                      &w->router };
+
+    for (size_t i = 0; i < sizeof mats / sizeof *mats && mats[i]->data; i++)
+        (need ? gkv__gguf_willneed : gkv__gguf_dontneed)(mats[i]->data, gkv__mat_bytes(mats[i]));
+}
+
+static uint64_t vector_bytes(const struct gkv__shape *s, const struct gkv__layer_weights *w)
+{
+    const uint64_t q = (uint64_t)s->n_head * s->head_dim, kv = (uint64_t)s->n_head_kv * s->head_dim;
+    const struct { const float *p; uint64_t n; } vecs[] = {
+        { w->attn_norm, s->n_embd }, { w->ffn_norm, s->n_embd }, { w->attn_post, s->n_embd },
+        { w->ffn_post, s->n_embd }, { w->q_bias, q }, { w->k_bias, kv }, { w->v_bias, kv },
+        { w->q_norm, s->head_dim }, { w->k_norm, s->head_dim },
+    };
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < sizeof vecs / sizeof *vecs; i++)
+        sum += vecs[i].p ? vecs[i].n : 0;
+    return sum * sizeof(float);
+}
+
+uint64_t gkv__model_layer_bytes(const struct gkv_model *m, uint32_t il)
+{
+    const struct gkv__layer_weights *w = &m->layer[il];
+
+    return gkv__mat_bytes(&w->q) + gkv__mat_bytes(&w->k) + gkv__mat_bytes(&w->v) +
+           gkv__mat_bytes(&w->o) + gkv__mat_bytes(&w->gate) + gkv__mat_bytes(&w->up) +
+           gkv__mat_bytes(&w->down) + (w->router.data ? gkv__mat_bytes(&w->router) : 0) + vector_bytes(&m->shape, w);
+}
+
+uint64_t gkv__model_weight_bytes(const struct gkv_model *m)
+{
+    uint64_t sum = gkv__mat_bytes(&m->embed);
+
+    if (m->output.data != m->embed.data)
+        sum += gkv__mat_bytes(&m->output);
+    for (uint32_t il = 0; il < m->shape.n_layer; il++)
+        sum += gkv__model_layer_bytes(m, il);
+    return sum;
+}
+
+/* Linux maps so much around what is read of a file that is in its cache. */
+enum { AROUND = 64 << 10 };
+
+uint64_t gkv__model_embed_spare(const struct gkv_model *m, uint64_t n)
+{
+    const uint64_t all = gkv__mat_bytes(&m->embed);
+    uint64_t near;
+
+    return gkv__mul(n, AROUND, &near) && near < all ? all - near : 0;
+}

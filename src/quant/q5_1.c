@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * q5_1.c - blocks of 32: f16 scale and minimum, 5-bit integers */
+#include "config.h"
+#include <string.h>
+#include "src/quant/quant.h"
+#include "src/quant/scale.h"
+
+#define QK 32
+
+static void to_f32(const void *src, float *dst, size_t n)
+{
+    const uint8_t         *p = src;     /* need not be aligned */
+    struct gkv__block_q5_1 b;
+
+    for (size_t i = 0; i < n; i += QK, p += sizeof b) {
+        float d, m;
+
+        memcpy(&b, p, sizeof b);
+        d = gkv__f16_to_f32(b.d);
+        m = gkv__f16_to_f32(b.m);
+        for (size_t j = 0; j < QK / 2; j++) {
+            int lo = (b.q[j] & 15) | (b.h[j / 8] >> j % 8 & 1) << 4;
+            int hi = b.q[j] >> 4 | (b.h[2 + j / 8] >> j % 8 & 1) << 4;
+
+            dst[i + j] = d * (float)lo + m;
+            dst[i + j + QK / 2] = d * (float)hi + m;
+        }
+    }
+}
+
+static void from_f32(const float *src, void *dst, size_t n)
+{
+    uint8_t               *p = dst;
+    struct gkv__block_q5_1 b;
+
+    for (size_t i = 0; i < n; i += QK, src += QK, p += sizeof b) {
+        float min = src[0], max = src[0], d, inverse;
+
+        for (size_t j = 1; j < QK; j++) {
+            min = src[j] < min ? src[j] : min;
+            max = src[j] > max ? src[j] : max;
+        }
+        d = (max - min) / 31;
+        inverse = d > 0 ? 1 / d : 0;
+        b.d = gkv__f32_to_f16(d);
+        b.m = gkv__f32_to_f16(min);
+        memset(b.h, 0, sizeof b.h);
+        for (size_t j = 0; j < QK / 2; j++) {
+            int lo = gkv__cut((src[j] - min) * inverse + 0.5f, 0, 31);
+            int hi = gkv__cut((src[j + QK / 2] - min) * inverse + 0.5f, 0, 31);
+
+            b.q[j] = (uint8_t)((lo & 15) | (hi & 15) << 4);
+            b.h[j / 8] |= (uint8_t)(lo >> 4 << j % 8);
+            b.h[2 + j / 8] |= (uint8_t)(hi >> 4 << j % 8);
+        }
+        memcpy(p, &b, sizeof b);
+    }
+}
+
+extern const struct gkv__quant gkv__quant_q5_1;
+const struct gkv__quant gkv__quant_q5_1 = {
+    "q5_1", 7, QK, sizeof(struct gkv__block_q5_1), GKV__TYPE_Q5_1, to_f32, from_f32
+};

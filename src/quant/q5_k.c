@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * q5_k.c - 8 groups of 32: 6-bit scales and minima, 5-bit integers */
+#include "config.h"
+#include <string.h>
+#include "src/quant/quant.h"
+#include "src/quant/scale.h"
+
+#define QK 256
+
+static void to_f32(const void *src, float *dst, size_t n)
+{
+    const uint8_t         *p = src;     /* need not be aligned */
+    struct gkv__block_q5_k b;
+
+    for (size_t i = 0; i < n; i += QK, p += sizeof b) {
+        float d, dmin;
+
+        memcpy(&b, p, sizeof b);
+        d = gkv__f16_to_f32(b.d);
+        dmin = gkv__f16_to_f32(b.dmin);
+        for (size_t s = 0; s < QK / 32; s++) {
+            int   scale, min;
+            float dl, ml;
+
+            gkv__scale_min(b.scale, s, &scale, &min);
+            dl = d * (float)scale;
+            ml = dmin * (float)min;
+            for (size_t j = 0; j < 32; j++) {
+                int u = b.q[s / 2 * 32 + j] >> s % 2 * 4 & 15;
+
+                u |= (b.h[j] >> s & 1) << 4;
+                dst[i + 32 * s + j] = dl * (float)u - ml;
+            }
+        }
+    }
+}
+
+static void from_f32(const float *src, void *dst, size_t n)
+{
+    uint8_t               *p = dst;
+    struct gkv__block_q5_k b;
+
+    for (size_t i = 0; i < n; i += QK, src += QK, p += sizeof b) {
+        struct gkv__groups g;
+
+        gkv__groups_affine(&g, src, 32, 31, 63);
+        memset(&b, 0, sizeof b);
+        b.d = g.d;
+        b.dmin = g.dmin;
+        gkv__pack_scales(&g, b.scale);
+        for (size_t j = 0; j < QK; j++) {
+            b.q[j / 64 * 32 + j % 32] |= (uint8_t)((g.u[j] & 15) << j / 32 % 2 * 4);
+            b.h[j % 32] |= (uint8_t)(g.u[j] >> 4 << j / 32);
+        }
+        memcpy(p, &b, sizeof b);
+    }
+}
+
+extern const struct gkv__quant gkv__quant_q5_k;
+const struct gkv__quant gkv__quant_q5_k = {
+    "q5_k", 13, QK, sizeof(struct gkv__block_q5_k), GKV__TYPE_Q5_K, to_f32, from_f32
+};

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * h2o.c - one pass; each KV head keeps the heavy hitters, the tokens that got most attention
+ * from all rows, and the most recent ones.  Zhang, Sheng, Zhou et al.: "H2O: Heavy-Hitter Oracle
+ * for Efficient Generative Inference of Large Language Models" (2023), once after the prompt, or
+ * again after each token of the answer, as its authors do it.  Every row attends causally, which
+ * the baselines of other papers do not all do right. */
+#include "config.h"
+#include <math.h>
+#include <string.h>
+#include "src/engine/attention-sums.h"
+#include "src/base/mem.h"
+#include "src/first/schedule.h"
+#include "src/select/select.h"
+#include "src/select/sweep.h"
+#include "src/base/top.h"
+
+extern const struct gkv__select gkv__select_h2o;
+
+enum { RECENT, EVICT };
+enum { ONCE, STEP };
+
+static const struct gkv__param params[] = {
+    [RECENT] = { "recent", "32", "last tokens of the prompt, always kept", 1, 65536 },
+    [EVICT] = { "evict", "once", "when: once, after the prompt, or after each token of the answer too",
+                .words = "once step" },
+    { .name = NULL },
+};
+
+/* ---- while the answer is written ---------------------------------------------------------- */
+
+/* Of each head slots 0 .. k - recent - 1 hold the heavy hitters; the recent ones follow, as a ring whose
+ * oldest is at oldest[il]; each new token comes to slot k and then takes a place of these.  Attention does
+ * not mind the order. */
+struct step {
+    size_t    k, recent;
+    float    *sums;             /* [n_head][2]                                               */
+    float    *mass;             /* [n_head][k + 1]                                           */
+    float    *score;            /* [n_layer][n_head_kv][k + 1]                               */
+    uint32_t *oldest;           /* [n_layer]                                                 */
+};
+
+static uint64_t step_bytes(const struct gkv__context *c)
+{
+    const struct gkv__shape *s = &c->m->shape;
+    const uint64_t row = (c->k + 1) * sizeof(float), rows = s->n_head + (uint64_t)s->n_layer * s->n_head_kv;
+
+    return (int)c->param[EVICT] == ONCE ? 0
+         : sizeof(struct step) + gkv__times(rows, row) + s->n_head * 2 * sizeof(float) +
+           s->n_layer * sizeof(uint32_t);
+}
+
+static gkv_status begin(struct gkv__sweep *sweep, gkv_error *err)
+{
+    const struct gkv__context *c = sweep->c;
+    const struct gkv__shape *s = &c->m->shape;
+    struct step *t = c->cache.own;
+
+    (void)err;
+    if (!t)
+        return GKV_OK;
+    t->k = (size_t)c->k;
+    t->recent = (size_t)c->param[RECENT];
+    t->sums = (float *)(t + 1);
+    t->mass = t->sums + 2 * (size_t)s->n_head;
+    t->score = t->mass + s->n_head * (t->k + 1);
+    t->oldest = (uint32_t *)(t->score + (size_t)s->n_layer * s->n_head_kv * (t->k + 1));
+    return GKV_OK;
+}
+
+static void take_place(struct gkv__cache *c, uint32_t il, uint32_t ih, float *score, size_t to, size_t from)
+{
+    score[to] = score[from];
+    gkv__cache_move(c, il, ih, to, from, 1);
+}
+
+/* One token of the answer.  The least of the heavy hitters and the oldest of the recent goes; where scores are equal, the latter. */
+static void attended(struct gkv__cache *c, struct gkv__exec *e, uint32_t il, size_t n, uint64_t slot,
+                     uint32_t window)
+{
+    struct step *t = c->own;
+    const size_t k = t->k, heavy = k - t->recent, old = heavy + t->oldest[il];
+    const size_t group = e->shape->n_head / c->n_head_kv;
+    struct gkv__looking l = { c, il, e->q, n, slot, NULL, window, t->sums };
+
+    memset(t->mass, 0, e->shape->n_head * (k + 1) * sizeof *t->mass);
+    gkv__mass(e, &l, t->mass, k + 1, k + 1);
+    for (uint32_t ih = 0; ih < c->n_head_kv; ih++) {
+        float *score = t->score + (il * c->n_head_kv + ih) * (k + 1);
+        size_t least = old;
+
+        score[k] = 0;
+        for (size_t h = ih * group; h < (ih + 1) * group; h++)
+            for (size_t j = 0; j <= k; j++)
+                score[j] += t->mass[h * (k + 1) + j];
+        for (size_t j = 0; j < heavy; j++)
+            least = score[j] < score[least] ? j : least;
+        if (least != old)
+            take_place(c, il, ih, score, least, old);
+        take_place(c, il, ih, score, old, k);
+    }
+    t->oldest[il] = (uint32_t)((t->oldest[il] + 1) % t->recent);
+    c->layer[il].away++;
+}
+
+/* ---- after each layer -------------------------------------------------------------------- */
+
+static size_t rows(const struct gkv__context *c, uint32_t il, size_t n)
+{
+    (void)c;
+    (void)il;
+    return n;
+}
+
+static uint64_t room(const struct gkv__context *c, uint32_t il)
+{
+    (void)il;
+    return c->k;
+}
+
+/* The scores of what head ih keeps; what is always kept stays so. */
+static void remember(struct gkv__sweep *s, size_t ih, size_t group)
+{
+    const struct gkv__context *c = s->c;
+    const struct step *t = c->cache.own;
+    float *score = t->score + (s->il * c->cache.n_head_kv + ih) * (t->k + 1);
+
+    for (size_t i = 0; i < s->n_keep; i++) {
+        const uint32_t j = s->keep[ih * s->stride + i];
+
+        score[i] = j < c->keep_first || j >= s->n - c->keep_last ? INFINITY : 0;
+        for (size_t h = ih * group; h < (ih + 1) * group; h++)
+            score[i] += s->mass[h * s->stride + j];
+    }
+}
+
+static gkv_status layer(struct gkv__sweep *s, gkv_error *err)
+{
+    const struct gkv__shape *h = &s->c->m->shape;
+    const size_t group = h->n_head / h->n_head_kv;
+
+    (void)err;
+    for (size_t ih = 0; ih < h->n_head_kv; ih++) {
+        gkv__window_score(s, (size_t)s->c->param[RECENT], ih * group, group);
+        s->n_keep = gkv__window_best(s, (size_t)s->c->param[RECENT], (size_t)s->c->k,
+                                     s->keep + ih * s->stride);
+        if (s->c->cache.own)
+            remember(s, ih, group);
+    }
+    return GKV_OK;
+}
+
+static const struct gkv__watch watch = { .rows = rows, .layer = layer, .room = room, .begin = begin,
+                                         .own_bytes = step_bytes };
+
+static gkv_status run(struct gkv__context *c, gkv_error *err)
+{
+    GKV__TRY(gkv__window_fits(c, (size_t)c->param[RECENT], c->k, err));
+    GKV__TRY(gkv__sweep(c, &watch, err));
+    if (c->cache.own) {
+        c->cache.attended = attended;
+        c->cache.sums = ((struct step *)c->cache.own)->sums;
+    }
+    return GKV_OK;
+}
+
+const struct gkv__select gkv__select_h2o = {
+    .name = "h2o",
+    .summary = "one pass; each head keeps what got most attention from all tokens, and the end",
+    .params = params,
+    .run = run,
+    .watch = &watch,
+    .order = "layer",
+};

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * select.c - the list of methods. */
+#include "config.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include "src/select/select.h"
+
+extern const struct gkv__select gkv__select_gemfilter, gkv__select_full, gkv__select_truncate,
+    gkv__select_onerun, gkv__select_snapkv, gkv__select_h2o, gkv__select_streamingllm,
+    gkv__select_streamingllm_online, gkv__select_pyramidinfer, gkv__select_fastkv, gkv__select_asl,
+    gkv__select_asl_2pass, gkv__select_finch;
+
+static const struct gkv__select *const methods[] = {
+    &gkv__select_gemfilter,
+    &gkv__select_full,
+    &gkv__select_truncate,
+    &gkv__select_onerun,
+    &gkv__select_snapkv,
+    &gkv__select_h2o,
+    &gkv__select_streamingllm,
+    &gkv__select_streamingllm_online,
+    &gkv__select_pyramidinfer,
+    &gkv__select_fastkv,
+    &gkv__select_asl,
+    &gkv__select_asl_2pass,
+    &gkv__select_finch,
+};
+
+enum { N_METHODS = sizeof methods / sizeof *methods };
+
+gkv_status gkv__select_parse(const char *spec, const struct gkv__select **out,
+                             double param[GKV__MAX_PARAMS], gkv_error *err)
+{
+    char known[256] = "";
+    size_t at = 0;
+
+    for (size_t i = 0; i < N_METHODS; i++) {
+        at += (size_t)snprintf(known + at, sizeof known - at, " %s", methods[i]->name);
+        if (!gkv__param_is(spec, methods[i]->name))
+            continue;
+        GKV__TRY(gkv__param_parse("method", spec, methods[i]->params, param, err));
+        *out = methods[i];
+        return GKV_OK;
+    }
+    return gkv__fail(err, GKV_INVALID, "no method \"%.*s\"; there are:%s",
+                     (int)strcspn(spec, ":"), spec, known);
+}
+
+size_t gkv__sinks(const struct gkv__context *c, double asked)
+{
+    const size_t n = asked < (double)c->keep_first ? c->keep_first : (size_t)asked;
+
+    return n < c->k ? n : (size_t)c->k;
+}
+
+/* ---- API: the same rows without the insides --------------------------------------------- */
+
+static gkv_method public_rows[N_METHODS];
+static gkv_param public_params[N_METHODS][GKV__MAX_PARAMS + 1];
+
+static void publish(void)
+{
+    for (size_t i = 0; i < N_METHODS; i++) {
+        const struct gkv__param *p = methods[i]->params;
+
+        for (size_t j = 0; p[j].name; j++)
+            public_params[i][j] = (gkv_param){ p[j].name, p[j].value, p[j].help };
+        public_rows[i] = (gkv_method){ methods[i]->name, methods[i]->summary, public_params[i],
+                                       methods[i]->needs != GKV__NEEDS_NOTHING };
+    }
+}
+
+const gkv_method *gkv_methods(size_t *count)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, publish);
+    *count = N_METHODS;
+    return public_rows;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * sweep.h - one pass over the whole prompt, layer by layer.  A method watches: after each layer it
+ * says what the layer's cache keeps, per KV head, and which tokens go on to the next.
+ *
+ * The residual stream of all tokens is in memory and one layer's keys and values, so only what
+ * is kept grows with the depth. */
+#ifndef GKV__SWEEP_H
+#define GKV__SWEEP_H
+
+#include "src/select/context.h"
+
+struct gkv__sweep {
+    struct gkv__context *c;
+    uint32_t             il;            /* the layer just computed                           */
+    size_t               n;             /* tokens in it ...                                  */
+    uint32_t            *at;            /* [n] ... their positions, ascending                */
+    float               *mass;          /* [n_head][stride] attention from the rows watched  */
+    float               *sums;          /* [chunk][n_head][2] of the softmax of rows watched  */
+    size_t               stride;
+    float               *score, *spare; /* [n] scratch; raw: score is the last row's         */
+    void                *state;         /* the method's own                                  */
+    /* What the method answers, 0 before it does: */
+    uint32_t            *keep;          /* [heads][stride] ascending indices of tokens here  */
+    size_t               n_keep;        /* of each head; 0: all                              */
+    uint32_t            *go;            /* [n_go] ascending: those that go on                */
+    size_t               n_go;          /* 0: all                                            */
+    bool                 stop;          /* no more layers: c->kept is known                  */
+    /* Insides: */
+    struct gkv__cache    work;
+    float               *x, *weight, *q;
+    uint32_t            *votes;
+};
+
+struct gkv__watch {
+    /* Heads that the result has, a multiple of n_head_kv; NULL: n_head_kv. */
+    uint32_t (*heads)(const struct gkv__context *c);
+    /* How many of the last of n tokens are watched in layer il; NULL: none.  They fill mass. */
+    size_t   (*rows)(const struct gkv__context *c, uint32_t il, size_t n);
+    /* Weight of the i-th of them; NULL: 1. */
+    float    (*weight)(const struct gkv__context *c, size_t i, size_t rows);
+    /* Whether score is wanted of layer il: q . k of the last row, as in schedule.h. */
+    bool     (*raw)(const struct gkv__context *c, uint32_t il);
+    gkv_status (*begin)(struct gkv__sweep *s, gkv_error *err);  /* NULL: nothing to do       */
+    gkv_status (*layer)(struct gkv__sweep *s, gkv_error *err);  /* after each layer          */
+    /* Entries that layer il keeps in the end, at most; and, unless NULL, while others are not there
+     * yet; bytes of state. */
+    uint64_t (*room)(const struct gkv__context *c, uint32_t il);
+    uint64_t (*before)(const struct gkv__context *c, uint32_t il);
+    uint64_t (*state_bytes)(const struct gkv__context *c);
+    uint64_t (*own_bytes)(const struct gkv__context *c);        /* of cache.own, for `attended` */
+};
+
+gkv_status gkv__sweep(struct gkv__context *c, const struct gkv__watch *w, gkv_error *err);
+uint64_t   gkv__sweep_bytes(const struct gkv__context *c, const struct gkv__watch *w, uint32_t chunk);
+
+/* A layer that kept everything, il < s->il, keeps only what all heads keep now. */
+gkv_status gkv__sweep_cut(struct gkv__sweep *s, uint32_t il, const uint32_t *keep, size_t n,
+                          gkv_error *err);
+
+/* ---- what SnapKV, FastKV and ASL share: the scores of an observation window ---------------- */
+
+/* Whether budget has room for the window and what is always kept, and the prompt for the window. */
+gkv_status gkv__window_fits(const struct gkv__context *c, size_t window, uint64_t budget,
+                            gkv_error *err);
+/* The mass of each query head is pooled; once per layer, before what follows. */
+void gkv__window_pool(struct gkv__sweep *s, size_t window, size_t kernel, int pool);
+/* score[s->n - window] = mass of query heads h .. h + n - 1 for the tokens before the window. */
+void gkv__window_score(struct gkv__sweep *s, size_t window, size_t h, size_t n);
+/* Each head of the result keeps the window and the best others, `budget` together (Li et al. 2024). */
+void gkv__window_keep(struct gkv__sweep *s, size_t window, size_t budget);
+/* The best of score, and the window: indices into out, their number. */
+size_t gkv__window_best(struct gkv__sweep *s, size_t window, size_t budget, uint32_t *out);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * truncate.c - the head and the tail, FINCH's baseline (Corallo and Papotti 2024): half
+ * of the budget each, an odd token to the tail, nothing twice. */
+#include "config.h"
+#include "src/select/select.h"
+
+extern const struct gkv__select gkv__select_truncate;
+
+static size_t pick(const struct gkv__pick *in, uint32_t *out)
+{
+    /* The forced end (the question) is apart; head and tail are the document's. */
+    size_t rest = in->k - in->keep_last, end = in->n - in->keep_last;
+    size_t head = rest / 2, tail = rest - head, at = 0;
+
+    if (head < in->keep_first) {
+        head = in->keep_first;
+        tail = rest - head;
+    }
+    for (size_t i = 0; i < head; i++)
+        out[at++] = (uint32_t)i;
+    for (size_t i = end - tail; i < in->n; i++)
+        out[at++] = (uint32_t)i;
+    return at;
+}
+
+static const struct gkv__param params[] = { { .name = NULL } };
+
+const struct gkv__select gkv__select_truncate = {
+    .name = "truncate",
+    .summary = "the beginning and the end of the document",
+    .params = params,
+    .needs = GKV__NEEDS_NOTHING,
+    .pick = pick,
+};

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * template.c - see template.h */
+#include "config.h"
+#include <stdlib.h>
+#include <string.h>
+#include "src/template/run.h"
+#include "src/template/template.h"
+
+#define ASK "\n\nQuestion: "
+
+/* The first whose mark occurs is taken, so what is more special stands above. */
+static const struct gkv__template templates[] = {
+    { .name = "llama3",
+      .summary = "llama3: <|start_header_id|>user<|end_header_id|> ... <|eot_id|>",
+      .mark = "<|start_header_id|>",
+      .open = "<|start_header_id|>user<|end_header_id|>\n\n", .ask = ASK,
+      .close = "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n" },
+    { .name = "chatml", .summary = "chatml: <|im_start|>user ... <|im_end|>",
+      .mark = "<|im_start|>",
+      .open = "<|im_start|>user\n", .ask = ASK,
+      .close = "<|im_end|>\n<|im_start|>assistant\n" },
+    { .name = "gemma", .summary = "gemma: <start_of_turn>user ... <end_of_turn>",
+      .mark = "<start_of_turn>",
+      .open = "<start_of_turn>user\n", .ask = ASK,
+      .close = "<end_of_turn>\n<start_of_turn>model\n" },
+    { .name = "phi3", .summary = "phi3: <|user|> ... <|end|>",
+      .mark = "<|end|>",
+      .open = "<|user|>\n", .ask = ASK, .close = "<|end|>\n<|assistant|>\n" },
+    { .name = "deepseek", .summary = "deepseek: <\uff5cUser\uff5c> ... <\uff5cAssistant\uff5c>",
+      .mark = "<\uff5cUser\uff5c>",
+      .open = "<\uff5cUser\uff5c>", .ask = ASK, .close = "<\uff5cAssistant\uff5c>" },
+    { .name = "llama2", .summary = "llama2: [INST] <<SYS>> ... [/INST]",
+      .mark = "<<SYS>>",
+      .open = "[INST] ", .ask = ASK, .close = " [/INST]" },
+    { .name = "mistral", .summary = "mistral: [INST] ... [/INST]",
+      .mark = "[INST]",
+      .open = "[INST] ", .ask = ASK, .close = " [/INST]" },
+    { .name = "plain", .summary = "plain: no chat format: ... Question: ... Answer:",
+      .open = "", .ask = ASK, .close = "\nAnswer:" },
+};
+
+enum { N_TEMPLATES = sizeof templates / sizeof *templates };
+
+const struct gkv__template *const gkv__template_plain = &templates[N_TEMPLATES - 1];
+
+const struct gkv__template gkv__template_raw = {
+    .name = "raw", .summary = "documents and question, byte for byte",
+    .open = "", .ask = "", .close = "",
+};
+
+const struct gkv__template *gkv__template_at(size_t i)
+{
+    return i < N_TEMPLATES ? &templates[i] : NULL;
+}
+
+const struct gkv__template *gkv__template_named(const char *name)
+{
+    for (size_t i = 0; i < N_TEMPLATES; i++)
+        if (!strcmp(templates[i].name, name))
+            return &templates[i];
+    return NULL;
+}
+
+const struct gkv__template *gkv__template_recognise(const char *jinja, size_t len)
+{
+    for (size_t i = 0; i < N_TEMPLATES; i++)
+        if (templates[i].mark && memmem(jinja, len, templates[i].mark, strlen(templates[i].mark)))
+            return &templates[i];
+    return NULL;
+}
+
+gkv_status gkv__template_own(struct gkv__template *out, const char *jinja, size_t len,
+                             const char *system, const char *bos, const char *eos,
+                             bool bos_is_added, int64_t now, gkv_error *err)
+{
+    static const char place[] = "documents-and-question";
+    const struct gkv__message turns[] = {
+        { "system", system, system ? strlen(system) : 0 }, { "user", place, strlen(place) }
+    };
+    const struct gkv__chat chat = { .message = turns + !system, .n = system ? 2 : 1, .bos = bos,
+                                    .eos = eos, .answer_next = true, .now = now };
+    const struct gkv__template *family = gkv__template_recognise(jinja, len);
+    const size_t bos_len = bos_is_added ? strlen(bos) : 0;
+    struct gkv__range user, said = { 0, 0 };
+    struct gkv__rendered r;
+    size_t skip;
+
+    GKV__TRY(gkv__chat_render(jinja, len, &chat, &r, err));
+    user = r.n_plain ? r.plain[r.n_plain - 1] : said;
+    if (r.n_plain == 2)
+        said = r.plain[0];
+    if (system && *system && r.n_plain < 2) {
+        gkv__rendered_free(&r);
+        return gkv__fail(err, GKV_UNSUPPORTED, "chat template: it leaves out what the system says");
+    }
+    if (r.n_plain > chat.n || user.end - user.start != strlen(place) ||
+        memcmp(r.text + user.start, place, strlen(place)) || memchr(r.text, 0, r.len)) {
+        gkv__rendered_free(&r);
+        return gkv__fail(err, GKV_UNSUPPORTED,
+                         "chat template: it does not say once, and as it is, what the user says");
+    }
+    /* What stands before and behind it.  The tokenizer adds BOS: not twice. */
+    skip = bos_len <= user.start && !memcmp(r.text, bos, bos_len) ? bos_len : 0;
+    r.text[user.start] = 0;
+    *out = (struct gkv__template){
+        .name = family ? family->name : "own", .summary = "own: what the model brought",
+        .open = r.text + skip, .ask = ASK, .close = r.text + user.end, .text = r.text,
+    };
+    if (said.start >= skip && said.end > skip) {
+        out->system = said.start - skip;
+        out->system_end = said.end - skip;
+    }
+    free(r.plain);
+    return GKV_OK;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * bpe.c - byte-level byte-pair encoding, as GPT-2 began it
+ *
+ * Words are what the pre-tokenizer makes of the text (pre.c); merge.c merges their
+ * bytes in the order of the file's list. */
+#include "config.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "src/token/merge.h"
+#include "src/token/pre.h"
+#include "src/base/unicode.h"
+
+#define NONE        GKV__NO_SYMBOL
+#define MAX_MERGES  (1u << 28)
+
+struct bpe {
+    const struct gkv__pre *pre;
+    struct gkv__merges     merges;
+};
+
+/* ---- spelling ------------------------------------------------------------------------ */
+
+/* GPT-2 spells bytes that are printable in Latin-1 as that character, and the other 68 as
+ * U+0100 and on.  Byte of a code point, or -1. */
+static int spelled_byte(uint32_t cp)
+{
+    if ((cp >= 0x21 && cp <= 0x7e) || (cp >= 0xa1 && cp <= 0xff && cp != 0xad))
+        return (int)cp;
+    if (cp >= 0x100 && cp <= 0x120)
+        return (int)(cp - 0x100);               /* 00..20 */
+    if (cp >= 0x121 && cp <= 0x142)
+        return (int)(cp - 0x121 + 0x7f);        /* 7f..a0 */
+    return cp == 0x143 ? 0xad : -1;
+}
+
+static size_t spell(struct gkv__str s, uint8_t *out)
+{
+    const uint8_t *p = (const uint8_t *)s.p, *end = p + s.n;
+    uint8_t       *o = out;
+
+    while (p < end) {
+        uint32_t cp;
+        int      byte;
+
+        p += gkv__utf8_next(p, end, &cp, NULL);
+        byte = spelled_byte(cp);
+        if (byte < 0)
+            return SIZE_MAX;
+        *o++ = (uint8_t)byte;
+    }
+    return (size_t)(o - out);
+}
+
+/* ---- merges -------------------------------------------------------------------------- */
+
+static gkv_status no_memory(gkv_error *err)
+{
+    return gkv__fail(err, GKV_NOMEM, "no memory for the tokenizer");
+}
+
+/* One merge "left right".  Parts that spell no bytes are never met: no error, no effect. */
+static gkv_status add_merge(struct bpe *b, const struct gkv__vocab *v, uint32_t rank,
+                            struct gkv__str s, uint8_t *scratch, gkv_error *err)
+{
+    const char     *space = s.n > 1 ? memchr(s.p + 1, ' ', s.n - 1) : NULL;
+    struct gkv__str part[2];
+    size_t          n[2];
+    uint32_t        left, right, result;
+
+    if (!space || space + 1 == s.p + s.n)
+        return gkv__fail(err, GKV_FORMAT, "tokenizer.ggml.merges: merge %" PRIu32
+                         " is not two strings with a space between", rank);
+    part[0] = (struct gkv__str){ s.p, (uint64_t)(space - s.p) };
+    part[1] = (struct gkv__str){ space + 1, s.n - part[0].n - 1 };
+    n[0] = spell(part[0], scratch);
+    if (n[0] == SIZE_MAX)
+        return GKV_OK;
+    n[1] = spell(part[1], scratch + n[0]);
+    if (n[1] == SIZE_MAX)
+        return GKV_OK;
+
+    left = gkv__merges_name(&b->merges, v, scratch, n[0], NONE);
+    right = gkv__merges_name(&b->merges, v, scratch + n[0], n[1], NONE);
+    result = gkv__merges_name(&b->merges, v, scratch, n[0] + n[1], NONE);
+    if (left == NONE || right == NONE || result == NONE)
+        return no_memory(err);
+    gkv__merges_add(&b->merges, left, right, rank, result);
+    return GKV_OK;
+}
+
+static gkv_status read_merges(struct bpe *b, const struct gkv__vocab *v,
+                              const struct gkv__gguf *g, gkv_error *err)
+{
+    const struct gkv__kv *list = gkv__gguf_find(g, "tokenizer.ggml.merges");
+    const uint8_t        *cursor;
+    uint8_t              *scratch;
+    uint64_t              longest = 0;
+    gkv_status            status = GKV_OK;
+
+    if (!list || !list->is_array || list->type != GKV__STR)
+        return gkv__fail(err, GKV_FORMAT, "tokenizer.ggml.merges is not a list of strings");
+    if (list->n > MAX_MERGES)
+        return gkv__fail(err, GKV_UNSUPPORTED, "tokenizer.ggml.merges has %" PRIu64
+                         " merges: too many", list->n);
+    cursor = list->data;
+    for (uint64_t i = 0; i < list->n; i++) {
+        uint64_t n = gkv__gguf_next_str(&cursor).n;
+
+        longest = n > longest ? n : longest;
+    }
+    scratch = malloc(longest + 1);
+    if (!scratch || !gkv__merges_reserve(&b->merges, list->n)) {
+        free(scratch);
+        return no_memory(err);
+    }
+    cursor = list->data;
+    for (uint32_t rank = 0; rank < list->n && status == GKV_OK; rank++)
+        status = add_merge(b, v, rank, gkv__gguf_next_str(&cursor), scratch, err);
+    free(scratch);
+    return status;
+}
+
+/* Of tokens with the same text, the lowest number is what that text becomes. */
+static gkv_status name_tokens(struct bpe *b, const struct gkv__vocab *v, gkv_error *err)
+{
+    struct gkv__merges *m = &b->merges;
+
+    for (uint32_t id = 0; id < v->n; id++) {
+        uint32_t n = v->start[id + 1] - v->start[id];
+
+        if (!(v->attr[id] & GKV__TOK_WORD) || n == 0)
+            continue;
+        if (gkv__merges_name(m, v, v->text + v->start[id], n, id) == NONE)
+            return no_memory(err);
+        m->longest = n > m->longest ? n : m->longest;
+    }
+    for (unsigned c = 0; c < 256; c++) {
+        uint8_t byte = (uint8_t)c;
+
+        m->first[c] = m->byte[c] = gkv__merges_name(m, v, &byte, 1, NONE);
+        if (m->byte[c] == NONE)
+            return no_memory(err);
+        if (m->byte[c] >= v->n && c != 0xc0 && c != 0xc1 && c < 0xf5)   /* not in UTF-8 */
+            return gkv__fail(err, GKV_FORMAT, "tokenizer has no token for byte 0x%02x", c);
+    }
+    return GKV_OK;
+}
+
+static void close_bpe(void *state)
+{
+    struct bpe *b = state;
+
+    if (!b)
+        return;
+    gkv__merges_close(&b->merges);
+    free(b);
+}
+
+static gkv_status open_bpe(struct gkv__vocab *v, const struct gkv__gguf *g, gkv_error *err)
+{
+    struct gkv__str pre = { "default", 7 };
+    struct bpe     *b = v->state = calloc(1, sizeof *b);
+
+    if (!b)
+        return no_memory(err);
+    GKV__TRY(gkv__gguf_str(g, "tokenizer.ggml.pre", &pre, err));
+    b->pre = gkv__pre_find(pre);
+    if (!b->pre)
+        return gkv__fail(err, GKV_UNSUPPORTED, "pre-tokenizer \"%.*s\" is not supported",
+                         (int)(pre.n < 64 ? pre.n : 64), pre.p);
+    v->pre = b->pre->name;
+    v->add_bos = b->pre->add_bos;
+    b->merges.whole_words = b->pre->whole_words;
+    gkv__merges_open(&b->merges);
+    GKV__TRY(name_tokens(b, v, err));
+    GKV__TRY(read_merges(b, v, g, err));
+    if (!b->pre->whole_words)
+        gkv__merges_forget_names(&b->merges);
+    return GKV_OK;
+}
+
+static size_t bytes_bpe(const void *state)
+{
+    const struct bpe *b = state;
+
+    return sizeof *b + gkv__merges_bytes(&b->merges);
+}
+
+/* ---- words --------------------------------------------------------------------------- */
+
+static size_t word(const void *arg, const uint8_t *p, const uint8_t *end)
+{
+    const struct gkv__pre *pre = arg;
+
+    return pre->word(p, end);
+}
+
+/* text is well-formed UTF-8 */
+static gkv_status encode_words(const struct gkv__vocab *v, const uint8_t *text, size_t len,
+                               struct gkv__tokens *out, gkv_error *err)
+{
+    const struct bpe *b = v->state;
+
+    return gkv__merges_encode(&b->merges, v, text, len, word, b->pre, out, err);
+}
+
+/* The tokens from first on were made of text with U+FFFD, which has three bytes, for each
+ * bad byte: turn their lengths into those of the text itself.  A bad byte counts for the
+ * token that has the first of the three. */
+static void count_original(struct gkv__tokens *t, size_t first, const uint8_t *text,
+                           size_t len)
+{
+    const uint8_t *end = text + len;
+    size_t         original = 0, clean = 0;     /* left of the character under way */
+
+    for (size_t i = first; i < t->n; i++) {
+        size_t take = 0;
+
+        for (size_t want = t->len[i]; want > 0; ) {
+            size_t step;
+
+            if (clean == 0) {
+                uint32_t cp;
+                int      bad;
+
+                original = gkv__utf8_next(text, end, &cp, &bad);
+                clean = bad ? 3 : original;
+                text += original;
+            }
+            step = want < clean ? want : clean;
+            want -= step;
+            clean -= step;
+            step = step < original ? step : original;
+            original -= step;
+            take += step;
+        }
+        t->len[i] = (uint32_t)take;
+    }
+}
+
+static gkv_status encode(const struct gkv__vocab *v, const uint8_t *text, size_t len,
+                         struct gkv__tokens *out, gkv_error *err)
+{
+    size_t         n = gkv__utf8_check((const char *)text, len, NULL), first = out->n;
+    const uint8_t *p, *end = text + len;
+    uint8_t       *clean, *o;
+    gkv_status     status;
+
+    if (n == len)
+        return encode_words(v, text, len, out, err);
+    clean = o = len <= SIZE_MAX / 3 ? malloc(3 * len) : NULL;
+    if (!clean)
+        return no_memory(err);
+    for (p = text; p < end; p += n) {
+        uint32_t cp;
+        int      bad;
+
+        n = gkv__utf8_next(p, end, &cp, &bad);
+        memcpy(o, bad ? (const uint8_t *)"\xef\xbf\xbd" : p, bad ? 3 : n);
+        o += bad ? 3 : n;
+    }
+    status = encode_words(v, clean, (size_t)(o - clean), out, err);
+    free(clean);
+    if (status == GKV_OK)
+        count_original(out, first, text, len);
+    return status;
+}
+
+static bool parts(const struct gkv__vocab *v, uint32_t before, uint32_t after)
+{
+    (void)v;
+    return gkv__pre_parts(before, after);
+}
+
+const struct gkv__tokenizer gkv__tokenizer_bpe = {
+    .model = "gpt2", .name = "bpe",
+    .spell = spell, .open = open_bpe, .close = close_bpe, .bytes = bytes_bpe,
+    .encode = encode, .parts = parts,
+};

@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# rooms.sh - includes go downwards only.  A folder may include headers of itself and of those before it
+# in this list; the program includes the public header and its own.
+rooms='base quant gguf token template model engine first select answer'
+src=${srcdir:-.}
+
+# Lines "FILE HEADER" of what the files of a folder include of the tree.
+includes() {
+    find "$src/$1" -name '*.[ch]' | sort | while read -r file; do
+        sed -n 's/^ *# *include *"\([^"]*\)".*/\1/p' "$file" | sed "s|^|$file |"
+    done
+}
+
+# Those whose header is none of the patterns that follow the folder's name.
+strangers() {
+    folder=$1
+    shift
+    includes "$folder" | while read -r file header; do
+        for pattern; do
+            # shellcheck disable=SC2254
+            case $header in config.h|$pattern) continue 2;; esac
+        done
+        echo "# $file includes $header"
+    done
+}
+
+n=0
+check() {       # DESCRIPTION FOLDER PATTERN...
+    what=$1
+    shift
+    n=$((n + 1))
+    found=$(strangers "$@")
+    if test -z "$found"; then echo "ok $n - $what"; else echo "not ok $n - $what"; echo "$found"; fi
+}
+
+allowed=gemkv.h
+for room in $rooms; do
+    allowed="$allowed src/$room/*"
+    case $room in engine) allowed="$allowed simd/simd.h";; answer) allowed="$allowed gpu/plugin.h";; esac
+    # shellcheck disable=SC2086
+    check "src/$room includes downwards only" "src/$room" $allowed
+done
+check "simd includes itself and block layouts" simd 'simd/*' 'src/quant/*' gemkv.h
+check "the program includes the public header and its own" src/cli gemkv.h 'src/cli/*'
+
+echo "1..$n"
