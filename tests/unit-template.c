@@ -3,6 +3,7 @@
  * messages stays marked; hostile and broken ones are refused. */
 #include "config.h"
 #include <inttypes.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include "src/template/run.h"
@@ -13,6 +14,21 @@
 enum { MAX_MESSAGES = 8, NOW = 1722006245 };    /* 2024-07-26 15:04:05 */
 
 static gkv_error err;
+
+/* In place of the C library's, which reads a byte or two and finds nothing where the length is below
+ * zero: that would be seen under a sanitizer only. */
+static unsigned below_zero;
+
+void *memmem(const void *text, size_t len, const void *what, size_t n)
+{
+    const char *p = text;
+
+    below_zero += len > PTRDIFF_MAX;
+    for (size_t left = len > PTRDIFF_MAX ? 0 : len; left >= n; left--, p++)
+        if (!memcmp(p, what, n))
+            return (void *)(uintptr_t)p;
+    return NULL;
+}
 
 static uint64_t rng_state = 1;
 
@@ -114,9 +130,27 @@ static void mutate(const char *text, size_t len, const char *other, size_t other
     free(copy);
 }
 
+/* A template that ends too early, wherever that is. */
+static size_t cut(const char *text, size_t len, const struct talk *t)
+{
+    for (size_t n = 0; n < len; n++) {
+        char                *copy = malloc(n ? n : 1);
+        struct gkv__rendered out;
+        gkv_status           status;
+
+        memcpy(copy, text, n);
+        status = render(copy, n, t, "<s>", "</s>", true, &out);
+        if (status != GKV_OK && status != GKV_INVALID && status != GKV_UNSUPPORTED)
+            ok(0, "%.*s: status %d, \"%s\"", (int)n, text, status, err.text);
+        gkv__rendered_free(&out);
+        free(copy);
+    }
+    return len;
+}
+
 static void test_jinja(void)
 {
-    size_t      size, cases = 0, bad = 0, mutants = 0, other_len = 0;
+    size_t      size, cases = 0, bad = 0, mutants = 0, cuts = 0, other_len = 0;
     char       *all = slurp("tests/files/template/jinja.txt", &size), *rest, *other = NULL;
     struct talk talk = { .n = 0 };
 
@@ -145,6 +179,7 @@ static void test_jinja(void)
             bad++;
         }
         gkv__rendered_free(&out);
+        cuts += cut(text, len, &talk);
         for (int i = 0; i < 40; i++, mutants++)
             mutate(text, len, other ? other : text, other ? other_len : len, &talk);
         other = text;
@@ -152,6 +187,7 @@ static void test_jinja(void)
     }
     ok(cases > 60 && bad == 0, "jinja2: %zu templates, %zu differ", cases, bad);
     ok(mutants > 2000, "%zu mutants are rendered or refused", mutants);
+    ok(cuts > 2000, "%zu that end too early too", cuts);
     free(all);
 }
 
@@ -425,6 +461,55 @@ static gkv_status render_repeated(const char *head, const char *middle, size_t n
     return status;
 }
 
+/* Each place where something else is expected than stands there, at the end of the text. */
+static void test_wrong(void)
+{
+    static const struct { const char *jinja, *why; } row[] = {
+        { "{% raw \t}", "\"}\" where %} should be" },
+        { "{% raw x", "\"x\" where %} should be" },
+        { "{% raw xyz-", "\"xyz\" where %} should be" },
+        { "{% raw xyz- %}{% endraw %}", "\"xyz\" where %} should be" },
+        { "{% raw 12345678901234567890", "\"12345678901234567890\" where %} should be" },
+        { "{% raw 'abcdefghijklmnopqrstuvwxyz'", "\"abcdefghijklmnopqrstuvwxyz\" where %} should be" },
+        { "{% raw", "it ends where %} should be" },
+        { "{% raw %}{% endraw", "raw without endraw" },
+        { "{% raw -%}", "raw without endraw" },
+        { "{% if 1 xyz", "\"xyz\" where %} should be" },
+        { "{% for x of xyz", "\"of\" where in should be" },
+        { "{% for x of", "\"of\" where in should be" },
+        { "{% set =", "\"=\" where a name should be" },
+        { "{% set (a", "it ends where ) should be" },
+        { "{% macro 1", "\"1\" where a name should be" },
+        { "{% macro m)", "\")\" where ( should be" },
+        { "{% filter 'x'", "\"x\" where a name should be" },
+        { "{% 'x'", "\"x\" where a tag should be" },
+        { "{% xyz", "the tag \"xyz\" is not supported" },
+        { "{{ 1 xyz", "\"xyz\" where }} should be" },
+        { "{{ )", "\")\" where a value should be" },
+        { "{{ x[", "it ends where a value should be" },
+        { "{{ x[]", "\"]\" where an index should be" },
+        { "{{ x[1)", "\")\" where ] should be" },
+        { "{{ x.)", "\")\" where a name should be" },
+        { "{{ x|)", "\")\" where a name should be" },
+        { "{{ x is )", "\")\" where a name should be" },
+        { "{{ {1)", "\")\" where : should be" },
+        { "{{ {1:2)", "\")\" where , should be" },
+        { "{{ (1]", "\"]\" where , should be" },
+        { "{{ f(1]", "\"]\" where , should be" },
+    };
+    const struct talk talk = { .n = 1, .message = { { "user", "x", 1 } } };
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct gkv__rendered out;
+        const gkv_status     status = render(row[i].jinja, strlen(row[i].jinja), &talk, "", "", true,
+                                             &out);
+
+        ok(status == GKV_UNSUPPORTED && strstr(err.text, row[i].why), "%s: %s", row[i].jinja,
+           err.text);
+        gkv__rendered_free(&out);
+    }
+}
+
 static void test_hostile(void)
 {
     static const struct { const char *head, *middle; size_t n; const char *tail; } row[] = {
@@ -492,7 +577,9 @@ int main(void)
     snprintf(beside, sizeof beside, "%s/../shared", srcdir ? srcdir : ".");
     test_jinja();
     test_marks();
+    test_wrong();
     test_hostile();
+    ok(below_zero == 0, "%u searches in a text of less than no bytes", below_zero);
     if (BIG_ENDIAN_HOST)
         return done();
     test_golden(shared ? shared : beside);

@@ -24,17 +24,6 @@ struct parser {
 
 static struct gkv__jnode *expression(struct parser *s);
 
-static void wrong(struct parser *s, const char *expected)
-{
-    const int n = (int)(s->text.n < 32 ? s->text.n : 32);
-
-    s->r->line = s->line;
-    if (s->kind == END)
-        gkv__j_fail(s->r, GKV_UNSUPPORTED, "it ends where %s should be", expected);
-    else
-        gkv__j_fail(s->r, GKV_UNSUPPORTED, "\"%.*s\" where %s should be", n, s->text.p, expected);
-}
-
 static struct gkv__jnode *new_node(struct parser *s, enum gkv__jtype type)
 {
     struct gkv__jnode *node = gkv__j_alloc(s->r, 1, sizeof *node);
@@ -194,6 +183,20 @@ static void advance(struct parser *s)
                 s->p = begin + 2;
     }
     s->text.n = (size_t)(s->p - begin);
+}
+
+/* Fails, and comes back: who called goes on until it asks for the status.  The token ahead, where
+ * s->p is in front of a CLOSE and behind all others, is then END, as after every other failure. */
+static void wrong(struct parser *s, const char *expected)
+{
+    const int n = (int)(s->text.n < 32 ? s->text.n : 32);
+
+    s->r->line = s->line;
+    if (s->kind == END)
+        gkv__j_fail(s->r, GKV_UNSUPPORTED, "it ends where %s should be", expected);
+    else
+        gkv__j_fail(s->r, GKV_UNSUPPORTED, "\"%.*s\" where %s should be", n, s->text.p, expected);
+    advance(s);
 }
 
 static bool is(const struct parser *s, enum kind kind, const char *text)
