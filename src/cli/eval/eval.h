@@ -9,11 +9,11 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <gemkv.h>
 #include "src/cli/args.h"
 #include "src/cli/methods.h"
 #include "src/cli/eval/score.h"
+#include "src/cli/output.h"
 
 extern const struct cmd eval_niah, eval_ruler, eval_kv, eval_qa, eval_perplexity;
 
@@ -57,7 +57,7 @@ struct eval {
     struct result *result;
     size_t         n_row;
     int            code;                /* of what went wrong with single rows            */
-    FILE          *out;
+    struct output  out;
     /* For the progress, in tokens of this run, about: */
     double         work_done, work_now, work_all, sum;
     size_t         n_asked;

@@ -119,8 +119,7 @@ void eval_close(struct eval *e)
     progress_erase();
     for (size_t i = 0; i < e->n_row; i++)
         row_free(&e->row[i]);
-    if (e->out)
-        fclose(e->out);
+    output_drop(&e->out);
     methods_free(&e->methods);
     free(e->row);
     free(e->result);
@@ -368,7 +367,7 @@ static int write_out(struct eval *e, const struct row *row, size_t method,
 {
     struct text line = { NULL, 0, 0 };
     char        hex[20];
-    bool        written;
+    int         code;
 
     snprintf(hex, sizeof hex, "%016" PRIx64, run);
     json_into(&line);
@@ -392,9 +391,9 @@ static int write_out(struct eval *e, const struct row *row, size_t method,
     json_named_string("run", hex);
     json_close();
     json_into(NULL);
-    written = fwrite(line.p, 1, line.n, e->out) == line.n && !fflush(e->out);
+    code = output_line(&e->out, line.p, line.n);
     text_free(&line);
-    return written ? 0 : fail(EXIT_FAILED, "%s: %s", e->out_path, strerror(errno));
+    return code;
 }
 
 /* Lines of --out as they were found, one per answer; the file's own text holds the strings. */
@@ -426,29 +425,19 @@ static void kept_free(struct kept *k)
     free(k->text);
 }
 
-static char *read_all(int fd, size_t *n)
-{
-    struct text t = { NULL, 0, 0 };
-    char        piece[65536];
-    ssize_t     k;
+/* What every line of write_out begins with, and what is said of others. */
+#define BEGINS   "{\"id\": "
+#define NOT_OURS "not an answer that gemkv eval wrote; give another --out"
 
-    text_add(&t, "", 0);
-    while ((k = read(fd, piece, sizeof piece)) > 0)
-        text_add(&t, piece, (size_t)k);
-    *n = t.n;
-    if (k == 0)
-        return t.p;
-    text_free(&t);
-    return NULL;
-}
-
-/* One line, whose newline has become a NUL. */
+/* One line, whose newline has become a NUL.  0; 1: something else as JSON; -1: no JSON. */
 static int find_line(char *line, size_t len, struct found *f)
 {
     const char *why;
     size_t      at;
 
     f->v = parse_json(line, len, &why, &at);
+    if (!f->v)
+        return -1;
     f->id = parse_string(f->v, "id");
     f->method = parse_string(f->v, "method");
     f->run = parse_string(f->v, "run");
@@ -456,50 +445,86 @@ static int find_line(char *line, size_t len, struct found *f)
     if (f->id && f->method && f->run && f->answer)
         return 0;
     parse_free(f->v);
-    f->v = NULL;
-    return -1;
+    return 1;
 }
 
-/* What a run before left in --out.  A last line that was not written to its end goes. */
+static void keep_line(struct kept *k, const struct found *f)
+{
+    k->line = grow(k->line, k->n + 1, sizeof *k->line);
+    k->line[k->n++] = *f;
+}
+
+static int not_ours(const struct eval *e, size_t line)
+{
+    return fail(EXIT_FAILED, "%s:%zu: " NOT_OURS, e->out_path, line);
+}
+
+/* Is p[n] how a line of write_out begins?  A few bytes are no sign of that: then only lines of ours in
+ * front of them tell. */
+static bool begins_line(const char *p, size_t n, bool behind_ours)
+{
+    const char *end = p + n;
+
+    for (const char *form = BEGINS "$, \"method\": $, \"answer\": $, \"answers\": ["; *form; form++) {
+        const bool is_string = *form == '$';
+
+        if (p < end && *p++ != (is_string ? '"' : *form))
+            return false;
+        while (is_string && p < end && *p != '"')
+            p += *p == '\\' && end - p > 1 ? 2 : 1;
+        if (p >= end)
+            return behind_ours;
+        p += is_string;
+    }
+    return true;
+}
+
+/* The len bytes behind the last newline, which a run that was killed may have left.  The beginning of
+ * an answer goes; a whole one gets its newline; what is not ours stays as it is, and is refused. */
+static int read_last(struct eval *e, struct kept *k, char *last, size_t len, size_t number)
+{
+    const bool   begins = begins_line(last, len, k->n > 0);     /* before it is unescaped */
+    struct found f;
+
+    switch (find_line(last, len, &f)) {
+    case 0:
+        keep_line(k, &f);
+        return output_line(&e->out, "\n", 1);
+    case 1:
+        return not_ours(e, number);
+    }
+    if (!begins)
+        return not_ours(e, number);
+    say("%s:%zu: the line has no end; it is dropped, and asked again", e->out_path, number);
+    return output_cut(&e->out, (size_t)(last - k->text));
+}
+
+/* What a run before left in --out. */
 static int read_out(struct eval *e, struct kept *k)
 {
     size_t n, number = 0;
-    off_t  whole = 0;
-    int    fd;
+    int    code = output_resume(&e->out, e->out_path, BEGINS, NOT_OURS, &k->text, &n);
 
-    e->out = fopen(e->out_path, "a+e");
-    fd = e->out ? fileno(e->out) : -1;
-    if (fd < 0)
-        return fail(EXIT_FAILED, "%s: %s", e->out_path, strerror(errno));
-    if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
-        return fail(EXIT_FAILED, "%s: another gemkv writes to it; give another --out",
-                    e->out_path);
-    k->text = read_all(fd, &n);
-    if (!k->text)
-        return fail(EXIT_FAILED, "%s: %s", e->out_path, strerror(errno));
+    if (code)
+        return code;
     for (char *line = k->text, *end; (size_t)(line - k->text) < n; line = end + 1) {
+        const size_t left = n - (size_t)(line - k->text);
         struct found f;
 
         number++;
-        end = memchr(line, '\n', n - (size_t)(line - k->text));
-        if (!end)
+        end = memchr(line, '\n', left);
+        if (!end) {
+            code = read_last(e, k, line, left, number);
             break;
+        }
         *end = 0;
         if (find_line(line, (size_t)(end - line), &f))
-            return fail(EXIT_FAILED, "%s:%zu: not an answer that gemkv eval wrote; give "
-                        "another --out", e->out_path, number);
-        k->line = grow(k->line, k->n + 1, sizeof *k->line);
-        k->line[k->n++] = f;
-        whole = end + 1 - k->text;
-    }
-    if ((size_t)whole < n) {
-        if (ftruncate(fd, whole))
-            return fail(EXIT_FAILED, "%s: %s", e->out_path, strerror(errno));
-        say("%s:%zu: the line has no end; it is dropped, and asked again", e->out_path, number);
+            return not_ours(e, number);
+        keep_line(k, &f);
     }
     if (k->n)
         qsort(k->line, k->n, sizeof *k->line, by_id_method);
-    return 0;
+    return code;
 }
 
 static const struct found *find(const struct kept *k, const char *id, const char *method)
@@ -583,7 +608,7 @@ static int ask_row(struct eval *e, const struct kept *k, struct row *row, struct
             score_answer(answer.p, &row->answers, r->score);
             e->sum += r->score[row->metric];
             e->n_asked++;
-            if (e->out)
+            if (e->out.f)
                 code = write_out(e, row, j, r, answer.p, run);
         }
         e->work_done += weight;
