@@ -94,7 +94,8 @@ static void on_cpu(const gkv_model *m, const char *gemm, const uint32_t *id, flo
     for (size_t i = 0; i <= N_STEPS; i++) {
         const size_t at = i ? N_PROMPT + i - 1 : 0, n = i ? 1 : N_PROMPT;
 
-        if (gkv__forward(&e, m, id + at, n, at, &c, x, &err))
+        if (gkv__forward(&(struct gkv__pass){ .e = &e, .m = m, .span = N_PROMPT + N_STEPS, .c = &c }, id + at,
+                         n, at, x, &err))
             stop(err.text);
         gkv__logits(&e, m, x, 1, out + i * s->n_vocab);
     }

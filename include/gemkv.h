@@ -148,9 +148,19 @@ GKV_API gkv_status gkv_detokenize(const gkv_model *model, const uint32_t *ids, s
 
 /* ---- session ---------------------------------------------------------------------------- */
 typedef struct gkv_session gkv_session;
+typedef struct gkv_document gkv_document;
+
+typedef enum {
+    GKV_STAGE_FIRST_PASS,       /* early layers over the whole prompt                        */
+    GKV_STAGE_PASSAGES,         /* the best passages again                                   */
+    GKV_STAGE_SECOND_PASS,      /* all layers over the tokens kept                           */
+    GKV_STAGE_PREFILL,          /* all layers over the prompt: methods of one pass           */
+    GKV_STAGE_CALIBRATE,        /* gkv_probe                                                 */
+} gkv_stage;
+GKV_API const char *gkv_stage_name(gkv_stage stage);    /* "first pass", ...; never NULL     */
 
 typedef struct {
-    const char *stage;          /* "tokenize", "first pass", "passages", "second pass"       */
+    gkv_stage   stage;
     double      fraction;       /* of this stage's work, 0..1, proportional to time          */
     uint64_t    tokens;         /* tokens of this stage                                      */
 } gkv_progress;
@@ -198,20 +208,53 @@ typedef struct {
 } gkv_options;
 
 GKV_API void       gkv_options_init(gkv_options *opt);
+/* A session with a document of its own, which gkv_feed fills.                               */
 GKV_API gkv_status gkv_session_open(gkv_session **out, gkv_model *model,
                                     const gkv_options *opt, gkv_error *err);
-/* More text of the current document.  Copied; UTF-8, but a sequence may be cut anywhere.     */
+/* More text of the current file.  Copied; UTF-8, but a sequence may be cut anywhere.        */
 GKV_API gkv_status gkv_feed(gkv_session *s, const char *text, size_t len, gkv_error *err);
-/* End of a document: the next gkv_feed starts another.  Optional after the last.            */
+/* End of a file: the next gkv_feed begins another.  Optional after the last.                */
 GKV_API gkv_status gkv_feed_end(gkv_session *s, gkv_error *err);
-/* Read the question, select, prefill.  Once per session.                                    */
+/* A question about the document: select, prefill.  As often as you like, each time from scratch as
+ * far as the answer goes: no question knows of those before it.  The first ends the feeding.  After an
+ * error the next question may be asked, unless it was GKV_NOMEM.                            */
 GKV_API gkv_status gkv_ask(gkv_session *s, const char *question, size_t len, gkv_error *err);
 /* The same, but stop after the selection.                                                   */
 GKV_API gkv_status gkv_select(gkv_session *s, const char *question, size_t len, gkv_error *err);
 /* The next piece of the answer: whole UTF-8 characters, valid until the next call.          */
 GKV_API gkv_status gkv_next(gkv_session *s, const char **text, size_t *len, gkv_error *err);
+/* Whatever runs gives up soon with GKV_CANCELLED, now or at the next call, once.            */
 GKV_API void       gkv_cancel(gkv_session *s);          /* any thread, any signal handler    */
 GKV_API void       gkv_session_close(gkv_session *s);
+
+/* ---- document --------------------------------------------------------------------------- */
+/* Text and its tokens: fed once, asked often, by any number of sessions at the same time.
+ *
+ *     gkv_document_open(&d, model, &opt, &err);
+ *     gkv_document_feed(d, text, len, &err);
+ *     gkv_session_of(&s, d, &opt, &err);      gkv_ask(s, ...); gkv_next(s, ...); gkv_ask(s, ...);
+ *
+ * Of *opt count chat_template, system, raw, memory_limit and max_context.  One thread feeds it; once
+ * a session asks about it, it only changes by gkv_document_close, which comes after the sessions'. */
+GKV_API gkv_status gkv_document_open(gkv_document **out, gkv_model *model, const gkv_options *opt,
+                                     gkv_error *err);
+GKV_API gkv_status gkv_document_feed(gkv_document *d, const char *text, size_t len, gkv_error *err);
+GKV_API gkv_status gkv_document_end_file(gkv_document *d, gkv_error *err);
+GKV_API void       gkv_document_close(gkv_document *d);
+/* The text of file i, as it was fed, len bytes; NULL when there is none. */
+GKV_API const char *gkv_document_text(const gkv_document *d, size_t i, size_t *len);
+/* Tokens so far: those that no further text and no question can change. */
+GKV_API uint64_t   gkv_document_tokens(const gkv_document *d);
+/* The page, from 1 on, of a byte of file i: form feeds end pages.  0: there is no such file. */
+GKV_API uint64_t   gkv_document_page(const gkv_document *d, size_t i, uint64_t byte);
+
+/* A session that asks about d, finished by this.  What d was opened with (chat template and so on) holds,
+ * whatever *opt says of it.  What of a first pass does not depend on the question is kept for the next
+ * one, with schedules that can (chunk, which "auto" then prefers) and as far as memory_limit allows:
+ * the document's part of the early layers, and the same bytes come out.                     */
+GKV_API gkv_status gkv_session_of(gkv_session **out, gkv_document *d, const gkv_options *opt,
+                                  gkv_error *err);
+GKV_API const gkv_document *gkv_session_document(const gkv_session *s);
 
 /* What memory_limit 0 stands for now, in bytes: 80 % of what is available; 0: unknown.      */
 GKV_API uint64_t   gkv_memory_default(void);
@@ -221,10 +264,10 @@ GKV_API gkv_status gkv_memory_needed(gkv_model *model, const gkv_options *opt, u
 
 /* ---- what was kept, and what it cost ---------------------------------------------------- */
 typedef struct {
-    uint32_t    file;           /* which document, in the order of feeding                   */
-    uint64_t    start, end;     /* bytes in that document                                    */
+    uint32_t    file;           /* which one, in the order of feeding                        */
+    uint64_t    start, end;     /* bytes in that file                                        */
     float       score;          /* the largest score of its tokens ...                       */
-    uint64_t    best;           /* ... and the byte in the document where that token begins  */
+    uint64_t    best;           /* ... and the byte in the file where that token begins      */
     const char *text;           /* the end - start bytes themselves, not NUL-terminated      */
 } gkv_kept;
 
@@ -247,9 +290,8 @@ typedef struct {
     const char *finish;                                 /* "stop", "length"; "" before END   */
 } gkv_stats;
 
-/* The text of document i, as it was fed; NULL when there is none. */
-GKV_API const char     *gkv_session_document(const gkv_session *s, size_t i, size_t *len);
-/* Runs of kept document tokens, merged where adjacent, in document order. */
+/* Runs of kept document tokens of the last question, merged where adjacent, in document order.  Valid
+ * until the next question.                                                                  */
 GKV_API const gkv_kept *gkv_session_kept(const gkv_session *s, size_t *count);
 GKV_API void            gkv_session_stats(const gkv_session *s, gkv_stats *out);
 
@@ -263,10 +305,10 @@ typedef struct {
 } gkv_layer_probe;
 
 /* Read the question, run all layers over the prompt, and look at each.  layer is an array of the
- * model's n_layer.  Wanted: the tokens of bytes start .. end of the first document.  Of the
+ * model's n_layer.  Wanted: the tokens of bytes start .. end of the first file.  Of the
  * session's options counts what gkv_options says of a first pass; GemFilter keeps `keep`, forces
  * none.  tsp: FastKV is tried after layers 0 .. tsp - 1, with a fifth of the prompt going on.
- * Once per session, instead of gkv_ask.                                                     */
+ * Instead of gkv_ask.                                                                       */
 GKV_API gkv_status gkv_probe(gkv_session *s, const char *question, size_t len, uint64_t start,
                              uint64_t end, uint32_t tsp, gkv_layer_probe *layer, gkv_error *err);
 

@@ -27,6 +27,7 @@ struct gkv_eval {
     atomic_bool        cancel;
     struct gkv__exec   exec;
     struct gkv__cache  cache;
+    struct gkv__pass   pass;
     uint64_t           n, n_ctx;        /* tokens in the cache, and how many fit             */
     uint32_t           n_logits;        /* rows of the buffer                                */
     float             *x, *logits;      /* [chunk][n_embd], [n_logits][n_vocab]              */
@@ -59,13 +60,13 @@ gkv_status gkv_eval_open(gkv_eval **out, gkv_model *model, const gkv_options *op
     status = gkv__plan_options(&e->plan, model, opt, err);
     if (status == GKV_OK) {
         e->n_logits = logit_rows(model, n_ctx, e->plan.max_chunk);
-        status = gkv__plan_eval(&e->plan, model, gkv__mem_resident(), n_ctx, e->n_logits, err);
+        status = gkv__plan_eval(&e->plan, gkv__mem_resident(), n_ctx, e->n_logits, err);
     }
     if (status == GKV_OK)
         status = gkv__exec_open(&e->exec, e->plan.simd, e->plan.gemm, s, e->plan.n_threads,
                                  e->plan.chunk, err);
     if (status == GKV_OK)
-        status = gkv__cache_open(&e->cache, e->plan.kv_second, s->n_layer, s->n_head_kv, s->head_dim,
+        status = gkv__cache_open(&e->cache, e->plan.task.kv, s->n_layer, s->n_head_kv, s->head_dim,
                                  n_ctx, err);
     if (status == GKV_OK) {
         e->x = gkv__pages(e->plan.chunk, s->n_embd * sizeof *e->x);
@@ -77,7 +78,7 @@ gkv_status gkv_eval_open(gkv_eval **out, gkv_model *model, const gkv_options *op
         gkv_eval_close(e);
         return status;
     }
-    e->exec.span = n_ctx;
+    e->pass = (struct gkv__pass){ .e = &e->exec, .m = model, .span = n_ctx, .c = &e->cache };
     e->exec.cancel = &e->cancel;
     e->exec.progress = opt->progress;
     e->exec.progress_arg = opt->progress_arg;
@@ -162,7 +163,7 @@ static gkv_status append(gkv_eval *e, const uint32_t *id, size_t n, float *logpr
     for (size_t at = 0; at < n; at += chunk) {
         const size_t nc = n - at < chunk ? n - at : chunk;
 
-        GKV__TRY(gkv__block(&e->exec, e->model, id + at, nc, e->n + at, &e->cache, e->x, err));
+        GKV__TRY(gkv__block(&e->pass, id + at, nc, e->n + at, e->x, err));
         if (logprob)
             GKV__TRY(score(e, e->x, id + at, logprob + at, nc, at + nc == n, err));
         else if (at + nc == n)
@@ -189,7 +190,7 @@ gkv_status gkv_eval_tokens(gkv_eval *e, const uint32_t *ids, size_t n, float *lo
     if (logprob)
         *logprob = e->last ? log_probability(e->last, s->n_vocab, *ids) : NAN;
     if (n > 1)
-        gkv__stage(&e->exec, "prefill", n, s->n_layer * gkv__layer_work(s, e->n, n) +
+        gkv__stage(&e->exec, GKV_STAGE_PREFILL, n, s->n_layer * gkv__layer_work(s, e->n, n) +
                    (logprob ? (double)n * s->n_vocab * s->n_embd : 0));
     e->last = NULL;
     status = append(e, ids, n, logprob, err);

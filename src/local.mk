@@ -29,17 +29,18 @@ src_libcore_la_SOURCES = \
 	src/engine/exec.c src/engine/exec.h src/engine/forward.c src/engine/forward.h \
 	src/engine/gemm-onednn.c src/engine/gemm-openblas.c src/engine/gemm-row.h src/engine/gemm.c \
 	src/engine/gemm.h src/engine/gram.c src/engine/gram.h src/engine/kv.c src/engine/kv.h \
-	src/engine/layer.c src/engine/layer.h src/engine/moe.c src/engine/moe.h \
+	src/engine/layer.c src/engine/layer.h src/engine/moe.c src/engine/moe.h src/engine/pass.h \
 	src/first/bounded.c src/first/bounded.h src/first/refine.c src/first/refine.h \
 	src/first/schedule-chunk.c src/first/schedule-layer.c src/first/schedule-stream.c \
-	src/first/schedule.c src/first/schedule.h \
+	src/first/schedule.c src/first/schedule.h src/first/task.h \
 	src/select/asl.c src/select/calibrate.c src/select/calibrate.h src/select/context.h \
 	src/select/fastkv.c src/select/finch.c src/select/full.c src/select/gemfilter.c \
 	src/select/h2o.c src/select/onerun.c src/select/pyramidinfer.c src/select/select.c \
 	src/select/select.h src/select/snapkv.c src/select/streamingllm-online.c \
 	src/select/streamingllm.c src/select/sweep.c src/select/sweep.h src/select/truncate.c \
-	src/answer/device.c src/answer/device.h src/answer/sample.c src/answer/sample.h \
-	src/api.c src/eval.c src/plan.c src/plan.h src/prompt.c src/prompt.h src/session.c
+	src/answer/decode.c src/answer/decode.h src/answer/device.c src/answer/device.h src/answer/sample.c src/answer/sample.h \
+	src/api.c src/document.c src/document.h src/eval.c src/plan.c src/plan.h src/probe.c \
+	src/prompt.c src/prompt.h src/run.c src/run.h src/session.c src/session.h
 # No FMA contraction, even where $CFLAGS has the instruction: the same bytes on any machine.
 src_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINDIR='"$(pkglibdir)"'
 src_libcore_la_CFLAGS = $(AM_CFLAGS) $(OPENBLAS_CFLAGS) -ffp-contract=off

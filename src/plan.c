@@ -8,13 +8,10 @@
 #include "src/answer/device.h"
 #include "src/engine/exec.h"
 #include "src/engine/gemm.h"
-#include "src/engine/kv.h"
 #include "src/base/mem.h"
-#include "src/engine/forward.h"
 #include "src/plan.h"
 #include "src/answer/sample.h"
 #include "src/base/spill.h"
-#include "src/select/sweep.h"
 #include "src/base/thread.h"
 
 enum {
@@ -49,10 +46,10 @@ static gkv_status kv_types(const gkv_model *m, const gkv_options *o, struct gkv_
 
     GKV__TRY(gkv__plan_name("KV type", o->kv_type, known, err));
     p->kv_type = o->kv_type;
-    p->kv_second = gkv__quant_named(o->kv_type ? o->kv_type : "f16");
-    if (m->shape.head_dim % p->kv_second->block)
+    p->task.kv = gkv__quant_named(o->kv_type ? o->kv_type : "f16");
+    if (m->shape.head_dim % p->task.kv->block)
         return gkv__fail(err, GKV_INVALID, "KV type %s needs heads of a multiple of %u, they are %u",
-                         o->kv_type, p->kv_second->block, m->shape.head_dim);
+                         o->kv_type, p->task.kv->block, m->shape.head_dim);
     return GKV_OK;
 }
 
@@ -78,7 +75,7 @@ static gkv_status schedules(const gkv_options *o, struct gkv__plan *p, gkv_error
     p->asked = NULL;
     if (!o->schedule || !strcmp(o->schedule, "auto"))
         return GKV_OK;
-    return gkv__schedule_parse(o->schedule, &p->asked, p->schedule_param, err);
+    return gkv__schedule_parse(o->schedule, &p->asked, p->asked_param, err);
 }
 
 gkv_status gkv__plan_options(struct gkv__plan *p, const gkv_model *m, const gkv_options *o,
@@ -86,6 +83,7 @@ gkv_status gkv__plan_options(struct gkv__plan *p, const gkv_model *m, const gkv_
 {
     if (!m->arch)
         return gkv__fail(err, GKV_INVALID, "the model was opened for its vocabulary only");
+    p->task.m = m;
     p->simd = gkv__simd();
     if (!p->simd)
         return gkv__fail(err, GKV_INVALID, "GEMKV_CPU=%s: no such level", getenv("GEMKV_CPU"));
@@ -103,100 +101,145 @@ gkv_status gkv__plan_options(struct gkv__plan *p, const gkv_model *m, const gkv_
     return GKV_OK;
 }
 
+static gkv_status check_numbers(const gkv_model *m, const gkv_options *o, gkv_error *err)
+{
+    if (!o->keep && !(o->keep_percent > 0))
+        return gkv__fail(err, GKV_INVALID, "a budget of 0 tokens keeps nothing; at least 1");
+    if (!(o->keep_percent >= 0 && o->keep_percent <= 100))
+        return gkv__fail(err, GKV_INVALID, "keep %g %%: not in 0 .. 100", (double)o->keep_percent);
+    if (o->layer < -1 || o->layer >= (int64_t)m->shape.n_layer)
+        return gkv__fail(err, GKV_INVALID, "layer %d: the model has layers 0 .. %u", o->layer,
+                         m->shape.n_layer - 1);
+    if (!(o->temperature >= 0) || !(o->top_p > 0 && o->top_p <= 1) || !(o->min_p >= 0 && o->min_p <= 1))
+        return gkv__fail(err, GKV_INVALID, "sampling needs temperature >= 0, 0 < top-p <= 1, "
+                         "0 <= min-p <= 1");
+    if (!o->max_tokens)
+        return gkv__fail(err, GKV_INVALID, "an answer of 0 tokens; at least 1");
+    return GKV_OK;
+}
+
+gkv_status gkv__plan_task(struct gkv__plan *p, const gkv_model *m, const gkv_options *o, gkv_error *err)
+{
+    struct gkv__task *t = &p->task;
+
+    GKV__TRY(gkv__select_parse(o->method ? o->method : "gemfilter", &t->method, t->param, err));
+    GKV__TRY(check_numbers(m, o, err));
+    t->row = t->method->row ? t->method->row(t->param) : GKV__ROW_LAST;
+    t->layer = o->layer;
+    t->filter = o->layer >= 0 ? (uint32_t)o->layer : m->filter_layer;
+    t->n_new = o->max_tokens;
+    return GKV_OK;
+}
+
+static uint64_t budget(const gkv_options *o, uint64_t n)
+{
+    const double share = (double)n * (double)o->keep_percent / 100;
+
+    return gkv__min(o->keep_percent > 0 ? gkv__max(1, (uint64_t)share) : o->keep, n);
+}
+
+void gkv__plan_prompt(struct gkv__plan *p, const gkv_options *o, uint64_t n, size_t n_tail)
+{
+    struct gkv__task *t = &p->task;
+
+    t->n = n;
+    t->n_tail = gkv__min(gkv__max(n_tail, 1), n);
+    t->k = t->method->kind == GKV__KEEPS_ALL || t->method->own_budget ? n : budget(o, n);
+    t->keep_first = gkv__min(o->keep_first, n);
+    t->keep_last = gkv__min(o->keep_last == GKV_KEEP_PROMPT ? n_tail : o->keep_last, n);
+}
+
 /* ---- memory ----------------------------------------------------------------------------- */
 
-/* All layers over n positions of a cache. */
-static uint64_t whole_model(const struct gkv__plan *p, const gkv_model *m, uint64_t n,
-                            uint64_t rows)
+/* All layers over n positions of a cache, `rows` at a time. */
+static uint64_t whole_model(const struct gkv__task *t, uint64_t n, uint64_t rows)
 {
-    const struct gkv__shape *s = &m->shape;
-    uint64_t sum = gkv__cache_bytes(p->kv_second, s->n_layer, s->n_head_kv, s->head_dim, n);
+    const struct gkv__shape *s = &t->m->shape;
+    uint64_t sum = gkv__cache_bytes(t->kv, s->n_layer, s->n_head_kv, s->head_dim, n);
 
-    sum = gkv__plus(sum, gkv__model_weight_bytes(m));
+    sum = gkv__plus(sum, gkv__model_weight_bytes(t->m));
     return gkv__plus(sum, rows * s->n_embd * sizeof(float));
 }
 
-static enum gkv__row row_of(const struct gkv__plan *p)
+/* spare: bytes of the embeddings that no token of the prompt touches. */
+static uint64_t first_pass(const struct gkv__plan *p, uint64_t spare)
 {
-    return p->method->row ? p->method->row(p->method_param) : GKV__ROW_LAST;
+    const struct gkv__task *t = &p->task;
+
+    return gkv__plus(t->schedule->bytes(t, p->chunk, p->n_threads),
+                     t->schedule->weights(t->m, t->filter) - spare);
 }
 
-/* What a method that acts inside of one pass takes for itself. */
-static uint64_t run_bytes(const struct gkv__plan *p, const gkv_model *m, uint64_t n, uint64_t n_kept)
+static uint64_t second_pass(const struct gkv__plan *p, uint64_t spare)
 {
-    const struct gkv__watch  *watch = p->method->watch;
-    const struct gkv__context c = {
-        .m = m, .param = p->method_param, .layer = p->layer, .kv = p->kv_second, .n = n, .k = n_kept,
-        .n_tail = gkv__min(p->n_tail ? p->n_tail : 1, n), .keep_first = p->keep_first,
-        .keep_last = p->keep_last, .n_new = p->max_tokens,
-    };
+    const struct gkv__task *t = &p->task;
+    uint64_t sum = whole_model(t, gkv__plus(t->k, t->n_new), gkv__min(p->chunk, t->k));
 
-    /* with the scores and indices of all tokens */
-    return gkv__plus(watch ? gkv__sweep_bytes(&c, watch, p->chunk) : p->method->bytes(&c, p->chunk),
-                     gkv__times(n, 2 * sizeof(float)));
+    if (t->m->output.data != t->m->embed.data)
+        sum -= spare;
+    return gkv__plus(sum, gkv__times(t->k, sizeof(uint32_t)));      /* ids */
 }
 
-/* n tokens, n_kept of them in the second pass.  The two passes do not overlap, so the peak is
- * the larger of theirs. */
-static uint64_t session_peak(const struct gkv__plan *p, const gkv_model *m, uint64_t n,
-                             uint64_t n_kept)
+/* The two passes do not overlap, so the peak is the larger of theirs. */
+static uint64_t run_peak(const struct gkv__plan *p)
 {
-    const struct gkv__shape *s = &m->shape;
-    const uint64_t exec = gkv__exec_bytes(p->simd, p->gemm, s, p->n_threads, p->chunk);
-    const uint64_t spare = gkv__model_embed_spare(m, gkv__plus(n, p->max_tokens));
-    uint64_t both = gkv__times(n_kept, sizeof(uint32_t)), first = 0, second = 0;    /* indices */
+    const struct gkv__task *t = &p->task;
+    const struct gkv__shape *s = &t->m->shape;
+    const uint64_t spare = gkv__model_embed_spare(t->m, gkv__plus(t->n, t->n_new));
+    const uint64_t logits = s->n_vocab * (sizeof(float) + sizeof(struct gkv__candidate));
+    const bool one_pass = p->kind == GKV__SWEEPS || p->kind == GKV__RUNS;
+    uint64_t both = gkv__times(t->k, sizeof(uint32_t)), first = 0, second = 0;      /* indices */
 
-    if (p->two_passes || p->inside || !p->select_only)
-        both = gkv__plus(both, exec);
-    if (p->inside)
-        first = run_bytes(p, m, n, n_kept);
-    if (p->two_passes) {
-        const struct gkv__first f = {
-            .m = m, .il = p->filter_layer, .kv = p->kv_first, .param = p->schedule_param,
-            .spill = p->spill, .row = row_of(p), .n = n, .n_kept = n_kept,
-        };
-
-        both = gkv__plus(both, gkv__times(n, 2 * sizeof(float)));       /* scores, their spare */
-        first = gkv__plus(p->schedule->bytes(&f, p->chunk, p->n_threads),
-                          p->schedule->weights(m, p->filter_layer) - spare);
-    }
-    if (!p->select_only && p->inside && !p->method->restarts)
-        first = gkv__plus(first, s->n_vocab * (sizeof(float) + sizeof(struct gkv__candidate)));
-    else if (!p->select_only) {
-        second = whole_model(p, m, gkv__plus(n_kept, p->max_tokens), gkv__min(p->chunk, n_kept));
-        if (m->output.data != m->embed.data)
-            second -= spare;
-        second = gkv__plus(second, gkv__times(n_kept, sizeof(uint32_t)));       /* ids */
-        second = gkv__plus(second, s->n_vocab * (sizeof(float) + sizeof(struct gkv__candidate)));
-    }
+    if (one_pass || p->kind == GKV__SCORES || !p->select_only)
+        both = gkv__plus(both, gkv__exec_bytes(p->simd, p->gemm, s, p->n_threads, p->chunk));
+    if (one_pass || p->kind == GKV__SCORES)
+        both = gkv__plus(both, gkv__times(t->n, 2 * sizeof(float)));    /* scores, their spare */
+    if (one_pass)
+        first = gkv__select_bytes(t, p->chunk);
+    if (p->kind == GKV__SCORES)
+        first = first_pass(p, spare);
+    if (!p->select_only && one_pass && !t->method->restarts)
+        first = gkv__plus(first, logits);
+    else if (!p->select_only)
+        second = gkv__plus(second_pass(p, spare), logits);
+    if (p->often && p->kind == GKV__SCORES && t->schedule->reuses)
+        second = gkv__plus(second, gkv__early_bytes(t, t->n));
     return gkv__plus(both, gkv__max(first, second));
 }
 
 /* n positions, n_logits rows of logits. */
-static uint64_t eval_peak(const struct gkv__plan *p, const gkv_model *m, uint64_t n,
-                          uint64_t n_logits)
+static uint64_t eval_peak(const struct gkv__plan *p, uint64_t n, uint64_t n_logits)
 {
-    const struct gkv__shape *s = &m->shape;
-    uint64_t sum = whole_model(p, m, n, p->chunk);
+    const struct gkv__shape *s = &p->task.m->shape;
+    uint64_t sum = whole_model(&p->task, n, p->chunk);
 
     sum = gkv__plus(sum, gkv__exec_bytes(p->simd, p->gemm, s, p->n_threads, p->chunk));
     return gkv__plus(sum, n_logits * s->n_vocab * sizeof(float));
 }
 
-/* Halve the chunk until the peak is below the limit.  False: it never is. */
-static bool fit(struct gkv__plan *p, const gkv_model *m, uint64_t base,
-                uint64_t (*peak)(const struct gkv__plan *, const gkv_model *, uint64_t, uint64_t),
-                uint64_t a, uint64_t b)
+/* base, and what threads and libraries bring with them. */
+static uint64_t with_run_time(const struct gkv__plan *p, uint64_t base)
 {
     base = gkv__plus(base, SLACK + (uint64_t)p->n_threads * STACK);
-    base = gkv__plus(base, gkv__gemm_resident(p->gemm));
-    for (;; p->chunk /= 2) {
-        p->predicted = gkv__plus(base, peak(p, m, a, b));
-        if (!p->limit || p->predicted <= p->limit)
-            return true;
-        if (p->chunk / 2 < MIN_CHUNK)
-            return false;
-    }
+    return gkv__plus(base, gkv__gemm_resident(p->gemm));
+}
+
+/* Whether a smaller chunk is worth a try: then it is half as large. */
+static bool smaller(struct gkv__plan *p)
+{
+    if (!p->limit || p->predicted <= p->limit || p->chunk / 2 < MIN_CHUNK)
+        return false;
+    p->chunk /= 2;
+    return true;
+}
+
+/* Halve the chunk until the peak is below the limit.  False: it never is. */
+static bool fit(struct gkv__plan *p, uint64_t base)
+{
+    do
+        p->predicted = gkv__plus(with_run_time(p, base), run_peak(p));
+    while (smaller(p));
+    return !p->limit || p->predicted <= p->limit;
 }
 
 static uint64_t mib(uint64_t bytes)
@@ -205,79 +248,108 @@ static uint64_t mib(uint64_t bytes)
 }
 
 /* least: what any schedule asked about before this one would need. */
-static void explain(struct gkv__plan *p, uint64_t n_tokens, uint64_t least)
+static void explain(struct gkv__plan *p, uint64_t least)
 {
+    const struct gkv__task *t = &p->task;
     const int n = snprintf(p->why, sizeof p->why, "%s%s, %" PRIu64 " MiB of the %" PRIu64 " allowed",
-                           p->asked ? "as asked, " : "", p->schedule->exact ? "exact" : "approximate",
+                           p->asked ? "as asked, " : "", t->schedule->exact ? "exact" : "approximate",
                            mib(p->predicted), mib(p->limit));
 
-    if (p->spill)
+    if (t->spill)
         snprintf(p->why + n, sizeof p->why - (size_t)n, "; hidden states in a file in %.60s",
                  gkv__spill_dir());
-    else if (!p->asked && !p->schedule->exact)
+    else if (!p->asked && !t->schedule->exact)
         snprintf(p->why + n, sizeof p->why - (size_t)n, "; an exact one needs %" PRIu64, mib(least));
-    else if (!p->asked && n_tokens >= LONG)
+    else if (!p->asked && t->n >= LONG)
         snprintf(p->why + n, sizeof p->why - (size_t)n, "; --schedule stream is faster, not exact");
 }
 
-/* The first that fits: exact ones in memory, then with a file, then the others. */
-static bool choose_schedule(struct gkv__plan *p, const gkv_model *m, uint64_t base, uint64_t n,
-                            uint64_t n_kept)
+/* The next in order of preference: exact ones in memory, then with a file, then the others; those that
+ * save work for the next question first, where one will come.  False: there is no other. */
+static bool candidate(struct gkv__plan *p, size_t i)
 {
-    static const struct { bool exact, spill; } order[] = { { true, false }, { true, true }, { false, false } };
+    static const struct { bool exact, spill, reuse; } order[] = {
+        { true, false, true }, { true, false, false }, { true, true, false }, { false, false, false },
+    };
+    size_t n = 0;
     const struct gkv__schedule *s;
+
+    for (size_t o = p->often ? 0 : 1; o < sizeof order / sizeof *order; o++)
+        for (size_t j = 0; (s = gkv__schedule_at(j)); j++) {
+            if (s->exact != order[o].exact || (order[o].spill && !s->can_spill) ||
+                (order[o].reuse && !s->reuses) || (p->asked && s != p->asked) ||
+                (p->task.row != GKV__ROW_LAST && !s->any_row) || n++ != i)
+                continue;
+            p->task.schedule = s;
+            p->task.spill = order[o].spill;
+            return true;
+        }
+    return false;
+}
+
+static bool choose_schedule(struct gkv__plan *p, uint64_t base)
+{
+    struct gkv__task *t = &p->task;
     uint64_t least = UINT64_MAX;
 
-    for (size_t o = 0; o < sizeof order / sizeof *order; o++)
-        for (size_t i = 0; (s = gkv__schedule_at(i)); i++) {
-            if (s->exact != order[o].exact || (order[o].spill && !s->can_spill) ||
-                (p->asked && s != p->asked) || (row_of(p) != GKV__ROW_LAST && !s->any_row))
-                continue;
-            if (!p->asked)              /* the defaults, which are right */
-                (void)gkv__schedule_parse(s->name, &s, p->schedule_param, NULL);
-            p->schedule = s;
-            p->spill = order[o].spill;
-            p->kv_first = gkv__quant_named(p->kv_type ? p->kv_type : s->kv_type);
-            p->chunk = (uint32_t)gkv__max(1, gkv__min(p->max_chunk, n));
-            if (fit(p, m, base, session_peak, n, n_kept)) {
-                explain(p, n, least);
-                return true;
-            }
-            least = gkv__min(least, p->predicted);
+    for (size_t i = 0; candidate(p, i); i++) {
+        if (p->asked)
+            memcpy(t->schedule_param, p->asked_param, sizeof t->schedule_param);
+        else                    /* the defaults, which are right */
+            (void)gkv__schedule_parse(t->schedule->name, &t->schedule, t->schedule_param, NULL);
+        t->kv_first = gkv__quant_named(p->kv_type ? p->kv_type : t->schedule->kv_type);
+        p->chunk = (uint32_t)gkv__max(1, gkv__min(p->max_chunk, t->n));
+        if (fit(p, base)) {
+            explain(p, least);
+            return true;
         }
+        least = gkv__min(least, p->predicted);
+    }
     p->predicted = least;
     return false;
 }
 
-gkv_status gkv__plan_make(struct gkv__plan *p, const gkv_model *m, uint64_t base, uint64_t n,
-                          uint64_t n_kept, gkv_error *err)
+gkv_status gkv__plan_make(struct gkv__plan *p, uint64_t base, gkv_error *err)
 {
-    p->two_passes = p->method->needs != GKV__NEEDS_NOTHING && n_kept < n;
-    p->inside = p->method->run && (n_kept < n || p->method->own_budget);
-    p->chunk = (uint32_t)gkv__max(1, gkv__min(p->max_chunk, p->inside ? n : n_kept));
-    p->schedule = NULL;
-    p->spill = false;
+    struct gkv__task *t = &p->task;
+
+    p->kind = gkv__task_kind(t);
+    p->chunk = (uint32_t)gkv__max(1, gkv__min(p->max_chunk, p->kind >= GKV__SCORES ? t->n : t->k));
+    t->schedule = NULL;
+    t->spill = false;
+    t->kv_first = gkv__quant_named(p->kv_type ? p->kv_type : "f32");
     *p->why = 0;
-    if (p->two_passes && p->asked && row_of(p) != GKV__ROW_LAST && !p->asked->any_row)
+    if (p->kind == GKV__SCORES && p->asked && t->row != GKV__ROW_LAST && !p->asked->any_row)
         return gkv__fail(err, GKV_INVALID, "schedule %s scores by the last row only; for another, take "
                          "--schedule layer", p->asked->name);
-    if (p->two_passes ? choose_schedule(p, m, base, n, n_kept)
-                      : fit(p, m, base, session_peak, n, n_kept))
+    if (p->kind == GKV__SCORES ? choose_schedule(p, base) : fit(p, base))
         return GKV_OK;
     return gkv__fail(err, GKV_LIMIT,
                      "method %s needs %" PRIu64 " bytes (%.1f GiB) of memory for %" PRIu64 " tokens, "
                      "the limit is %" PRIu64 "; raise --memory, or give a shorter document",
-                     p->method->name, p->predicted, (double)p->predicted / (1u << 30), n, p->limit);
+                     t->method->name, p->predicted, (double)p->predicted / (1u << 30), t->n, p->limit);
 }
 
-gkv_status gkv__plan_eval(struct gkv__plan *p, const gkv_model *m, uint64_t base, uint64_t n,
-                          uint64_t n_logits, gkv_error *err)
+gkv_status gkv__plan_eval(struct gkv__plan *p, uint64_t base, uint64_t n, uint64_t n_logits,
+                          gkv_error *err)
 {
     p->chunk = (uint32_t)gkv__min(p->max_chunk, n);
-    if (fit(p, m, base, eval_peak, n, n_logits))
+    do
+        p->predicted = gkv__plus(with_run_time(p, base), eval_peak(p, n, n_logits));
+    while (smaller(p));
+    if (!p->limit || p->predicted <= p->limit)
         return GKV_OK;
     return gkv__fail(err, GKV_LIMIT,
                      "the model needs %" PRIu64 " bytes (%.1f GiB) of memory for a context of %" PRIu64
                      " tokens, the limit is %" PRIu64 "; raise --memory, or take a smaller context",
                      p->predicted, (double)p->predicted / (1u << 30), n, p->limit);
+}
+
+const char *gkv__plan_order(const struct gkv__plan *p)
+{
+    static const char *const order[] = {
+        [GKV__KEEPS_ALL] = "chunk", [GKV__PICKS] = "chunk", [GKV__SWEEPS] = "layer", [GKV__RUNS] = "stream",
+    };
+
+    return p->kind == GKV__SCORES ? p->task.schedule->name : order[p->kind];
 }

@@ -1,56 +1,57 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * plan.h - what a run will do and how much memory that takes, before any of it is touched. */
+ * plan.h - what a run will do and how much memory that takes, before any of it is touched.
+ *
+ *     options -> gkv__plan_options, gkv__plan_task -> gkv__plan_prompt -> gkv__plan_make
+ *
+ * What is predicted is a function of plan.task, which is also what gkv__run (run.h) is given. */
 #ifndef GKV__PLAN_H
 #define GKV__PLAN_H
 
 #include "simd/simd.h"
-#include "src/model/model.h"
-#include "src/first/schedule.h"
 #include "src/select/select.h"
 
 struct gkv__plan {
+    struct gkv__task            task;
     /* Chosen by the caller: */
-    const struct gkv__select *method;
-    const double             *method_param;
-    size_t                    keep_first, keep_last, n_tail;    /* as far as they are known  */
-    int32_t                   layer;            /* as asked; -1: the model's                 */
-    const struct gkv__simd   *simd;
-    const struct gkv__gemm   *gemm;
-    unsigned                  n_threads;
-    uint32_t                  filter_layer;
+    const struct gkv__simd     *simd;
+    const struct gkv__gemm     *gemm;
+    unsigned                    n_threads;
     const struct gkv__schedule *asked;          /* NULL: plan_make chooses                   */
-    double                    schedule_param[GKV__MAX_PARAMS];
-    const char               *kv_type;          /* as asked, or NULL                         */
-    const struct gkv__quant  *kv_second;
-    uint32_t                  max_chunk, max_tokens;
-    uint64_t                  limit;            /* bytes                                     */
-    bool                      select_only;      /* no second pass                            */
-    /* Filled in: */
-    bool                      two_passes;
-    bool                      inside;           /* the method acts inside of one pass        */
-    const struct gkv__schedule *schedule;       /* of two passes                             */
-    const struct gkv__quant  *kv_first;
-    bool                      spill;
-    char                      why[160];         /* this schedule, for people                 */
-    uint32_t                  chunk;            /* rows at a time, no more than there are    */
-    uint64_t                  predicted;        /* peak resident bytes of the process        */
+    double                      asked_param[GKV__MAX_PARAMS];
+    const char                 *kv_type;        /* as asked, or NULL                         */
+    uint32_t                    max_chunk;
+    uint64_t                    limit;          /* bytes                                     */
+    bool                        select_only;    /* no second pass                            */
+    bool                        often;          /* more questions will come: what does not depend
+                                                   on them stays in memory                   */
+    /* Filled in, with task.schedule, .spill and .kv_first: */
+    enum gkv__kind              kind;
+    char                        why[160];       /* this schedule, for people                 */
+    uint32_t                    chunk;          /* rows at a time, no more than there are    */
+    uint64_t                    predicted;      /* peak resident bytes of the process        */
 };
 
 /* The options that concern any computation (kernels, threads, KV types, chunk, memory limit)
  * into *p, or GKV_INVALID. */
 gkv_status gkv__plan_options(struct gkv__plan *p, const gkv_model *m, const gkv_options *o,
                              gkv_error *err);
+/* Those that say what is asked of a prompt, whichever it is. */
+gkv_status gkv__plan_task(struct gkv__plan *p, const gkv_model *m, const gkv_options *o, gkv_error *err);
+/* A prompt of n tokens, the last n_tail of them the question; 0: not known yet. */
+void       gkv__plan_prompt(struct gkv__plan *p, const gkv_options *o, uint64_t n, size_t n_tail);
 /* GKV_INVALID with the list, which NULL ends, unless given is NULL or in it. */
 gkv_status gkv__plan_name(const char *what, const char *given, const char *const *known,
                           gkv_error *err);
 
-/* n prompt tokens, n_kept of them in the second pass.  base: resident bytes now, text and
- * tokens included.  Takes the largest chunk that fits; when even the smallest does not,
- * GKV_LIMIT with the number of bytes that it would need (also in plan->predicted). */
-gkv_status gkv__plan_make(struct gkv__plan *p, const gkv_model *m, uint64_t base, uint64_t n,
-                          uint64_t n_kept, gkv_error *err);
+/* base: resident bytes now, text and tokens included.  Takes the largest chunk that fits; when even
+ * the smallest does not, GKV_LIMIT with the number of bytes that it would need (also in
+ * plan->predicted). */
+gkv_status gkv__plan_make(struct gkv__plan *p, uint64_t base, gkv_error *err);
 /* The same for the whole model over n positions, with n_logits rows of logits (eval.c). */
-gkv_status gkv__plan_eval(struct gkv__plan *p, const gkv_model *m, uint64_t base, uint64_t n,
-                          uint64_t n_logits, gkv_error *err);
+gkv_status gkv__plan_eval(struct gkv__plan *p, uint64_t base, uint64_t n, uint64_t n_logits,
+                          gkv_error *err);
+
+/* How the pass that selects goes through the prompt: "layer", "chunk", "stream". */
+const char *gkv__plan_order(const struct gkv__plan *p);
 
 #endif

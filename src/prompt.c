@@ -1,191 +1,140 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * prompt.c - see prompt.h */
 #include "config.h"
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "src/base/mem.h"
-#include "src/prompt.h"
 #include "src/base/unicode.h"
+#include "src/prompt.h"
 
-static bool raw(const struct gkv__prompt *p)
+/* ---- the question ----------------------------------------------------------------------- */
+
+/* What of the text is no token yet, and all that follows it: *text is malloc'ed. */
+static gkv_status rest_of(const gkv_document *d, const char *question, size_t len, const char *begin,
+                          char **text, size_t *n, gkv_error *err)
 {
-    return p->tmpl == &gkv__template_raw;
-}
+    const struct { const char *p; size_t n; } part[] = {
+        { d->text + d->tokenized, d->len - d->tokenized }, { d->tmpl->ask, strlen(d->tmpl->ask) },
+        { question, len }, { d->tmpl->close, strlen(d->tmpl->close) }, { begin, strlen(begin) },
+    };
+    char *at;
 
-static gkv_status append(struct gkv__prompt *p, const char *text, size_t len, gkv_error *err)
-{
-    if (len > p->cap - p->len) {
-        size_t cap = p->cap ? p->cap : 4096;
-        char *grown;
-
-        while (cap - p->len < len) {
-            if (cap > SIZE_MAX / 2)
-                return gkv__fail(err, GKV_NOMEM, "out of memory");
-            cap *= 2;
-        }
-        grown = realloc(p->text, cap);
-        if (!grown)
-            return gkv__fail(err, GKV_NOMEM, "the system refused %zu bytes for the text", cap);
-        p->text = grown;
-        p->cap = cap;
-    }
-    if (len)
-        memcpy(p->text + p->len, text, len);
-    p->len += len;
+    *n = 0;
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+        *n += part[i].n;
+    *text = at = malloc(*n + 1);
+    if (!at)
+        return gkv__fail(err, GKV_NOMEM, "out of memory");
+    for (size_t i = 0; i < sizeof part / sizeof *part; at += part[i++].n)
+        if (part[i].n)
+            memcpy(at, part[i].p, part[i].n);
     return GKV_OK;
 }
 
-static gkv_status append_str(struct gkv__prompt *p, const char *s, gkv_error *err)
+/* The document's tokens, and those of the rest, in one array.  A raw prompt may begin with its own
+ * BOS: not twice. */
+static gkv_status join(struct gkv__prompt *p, gkv_error *err)
 {
-    return append(p, s, strlen(s), err);
+    const struct gkv__tokens *fixed = &p->d->tokens;
+    const bool twice = fixed->n == 1 && !fixed->len[0] && p->rest.n &&
+                       fixed->id[0] == gkv__vocab_bos(p->d->vocab) && p->rest.id[0] == fixed->id[0];
+
+    p->n_fixed = twice ? 0 : fixed->n;
+    p->n = p->n_fixed + p->rest.n;
+    p->id = malloc(p->n * sizeof *p->id + 1);
+    if (!p->id)
+        return gkv__fail(err, GKV_NOMEM, "out of memory");
+    if (p->n_fixed)
+        memcpy(p->id, fixed->id, p->n_fixed * sizeof *p->id);
+    if (p->rest.n)
+        memcpy(p->id + p->n_fixed, p->rest.id, p->rest.n * sizeof *p->id);
+    return GKV_OK;
 }
 
-gkv_status gkv__prompt_open(struct gkv__prompt *p, const struct gkv__vocab *v,
-                            const struct gkv__template *tmpl, size_t piece, gkv_error *err)
+/* Opening and closing parts are parsed for special tokens, the rest is plain; and in the opening, which
+ * is in the first piece as a whole, a system prompt. */
+static gkv_status tokenize(struct gkv__prompt *p, const char *text, size_t n, size_t close_bytes,
+                           gkv_error *err)
 {
-    p->vocab = v;
-    p->tmpl = tmpl;
-    p->piece = p->next = piece;
-    if (gkv__vocab_add_bos(v) && gkv__vocab_bos(v) != GKV__NO_TOKEN) {
-        GKV__TRY(gkv__tokens_reserve(&p->tokens, 1, err));
-        gkv__tokens_push(&p->tokens, gkv__vocab_bos(v), 0);
-    }
-    return append_str(p, tmpl->open, err);
+    const gkv_document *d = p->d;
+    const struct gkv__template *t = d->tmpl;
+    const size_t open = strlen(t->open);
+    const struct gkv__range plain[] = {
+        { t->system, t->system_end }, { d->tokenized < open ? open - d->tokenized : 0, n - close_bytes },
+    };
+    const size_t n_plain = gkv__document_is_raw(d) ? 0 : !d->tokenized && t->system_end ? 2 : 1;
+    const struct gkv__tokens *fixed = &d->tokens;
+    struct gkv__tokens *rest = &p->rest;
+
+    if (fixed->limit)           /* what is left of it for these, beside a copy of their text */
+        rest->limit = fixed->limit - gkv__min(fixed->limit - 1, fixed->n * (uint64_t)GKV__TOKEN_BYTES + n);
+    if (!fixed->n)
+        return gkv__tokenize(d->vocab, text, n, plain + 2 - n_plain, n_plain, rest, err);
+    /* The text goes on behind a token, which counts where spaces are put in front. */
+    GKV__TRY(gkv__tokens_reserve(rest, 1, err));
+    gkv__tokens_push(rest, fixed->id[fixed->n - 1], 0);
+    GKV__TRY(gkv__tokenize(d->vocab, text, n, plain + 2 - n_plain, n_plain, rest, err));
+    rest->n--;
+    memmove(rest->id, rest->id + 1, rest->n * sizeof *rest->id);
+    memmove(rest->len, rest->len + 1, rest->n * sizeof *rest->len);
+    return GKV_OK;
+}
+
+gkv_status gkv__prompt_make(struct gkv__prompt *p, const gkv_document *d, const char *question,
+                            size_t len, const char *begin, gkv_error *err)
+{
+    const double start = gkv__seconds();
+    char *text;
+    size_t n;
+    gkv_status status;
+
+    begin = begin ? begin : "";
+    if (gkv__utf8_check(question, len, NULL) < len)
+        return gkv__fail(err, GKV_INVALID, "the question is not UTF-8");
+    if (gkv__utf8_check(begin, strlen(begin), NULL) < strlen(begin))
+        return gkv__fail(err, GKV_INVALID, "the beginning of the answer is not UTF-8");
+    p->d = d;
+    GKV__TRY(rest_of(d, question, len, begin, &text, &n, err));
+    p->len = d->tokenized + n;
+    status = tokenize(p, text, n, strlen(d->tmpl->close) + strlen(begin), err);
+    free(text);
+    if (status == GKV_OK)
+        status = join(p, err);
+    p->seconds = gkv__seconds() - start;
+    return status;
 }
 
 void gkv__prompt_close(struct gkv__prompt *p)
 {
-    gkv__tokens_free(&p->tokens);
-    free(p->text);
-    free(p->doc);
-}
-
-/* ---- documents -------------------------------------------------------------------------- */
-
-static gkv_status check_text(struct gkv__prompt *p, bool last, gkv_error *err)
-{
-    const uint64_t start = p->doc[p->n_docs - 1].start;
-    const char *nul = memchr(p->text + p->checked, 0, p->len - p->checked);
-    int cut = 0;
-    size_t good = p->checked + gkv__utf8_check(p->text + p->checked, p->len - p->checked, &cut);
-
-    if (nul && (size_t)(nul - p->text) < good)
-        return gkv__fail(err, GKV_DOCUMENT, "document %zu is not text: byte %" PRIu64 " is NUL",
-                         p->n_docs, (uint64_t)(nul - p->text) - start);
-    if (good < p->len && (!cut || last))
-        return gkv__fail(err, GKV_DOCUMENT, "document %zu is not UTF-8 text: byte %" PRIu64 " is 0x%02x; "
-                         "if it is text in another encoding, convert it with iconv(1)", p->n_docs,
-                         (uint64_t)good - start, (unsigned char)p->text[good]);
-    p->checked = good;
-    return GKV_OK;
-}
-
-/* text[tokenized .. tokenized + n) becomes tokens; close_bytes at its end are the template's. */
-static gkv_status tokenize(struct gkv__prompt *p, size_t n, size_t close_bytes, gkv_error *err)
-{
-    const double start = gkv__seconds();
-    const size_t from = p->tokenized, open = strlen(p->tmpl->open);
-    /* The opening and closing parts are parsed for special tokens, the rest is plain; and in the
-     * opening, which is in the first piece as a whole, a system prompt. */
-    const struct gkv__range plain[] = {
-        { p->tmpl->system, p->tmpl->system_end }, { from < open ? open - from : 0, n - close_bytes }
-    };
-    const size_t n_plain = raw(p) ? 0 : from == 0 && p->tmpl->system_end ? 2 : 1;
-
-    p->tokenized += n;
-    GKV__TRY(gkv__tokenize(p->vocab, p->text + from, n, plain + 2 - n_plain, n_plain, &p->tokens,
-                           err));
-    p->seconds += gkv__seconds() - start;
-    return GKV_OK;
-}
-
-/* What has arrived, up to a place where text and tokens can be cut, if there is one. */
-static gkv_status tokenize_piece(struct gkv__prompt *p, gkv_error *err)
-{
-    const size_t n = p->checked - p->tokenized;
-    size_t cut = gkv__token_safe_cut(p->vocab, p->text + p->tokenized, n);
-
-    if (p->tokenized + cut < strlen(p->tmpl->open))     /* no piece ends inside the template */
-        cut = 0;
-    /* One word so far: look again when it is twice as long, or the search is quadratic. */
-    p->next = cut ? p->piece : 2 * n;
-    return cut ? tokenize(p, cut, 0, err) : GKV_OK;
-}
-
-gkv_status gkv__prompt_feed(struct gkv__prompt *p, const char *text, size_t len, gkv_error *err)
-{
-    if (!p->doc_open) {
-        struct gkv__document *grown = realloc(p->doc, (p->n_docs + 1) * sizeof *grown);
-
-        if (!grown)
-            return gkv__fail(err, GKV_NOMEM, "out of memory");
-        p->doc = grown;
-        if (p->n_docs && !raw(p))
-            GKV__TRY(append(p, "\n\n", 2, err));
-        p->doc[p->n_docs++] = (struct gkv__document){ p->len, p->len };
-        p->checked = p->len;
-        p->doc_open = true;
-    }
-    GKV__TRY(append(p, text, len, err));
-    p->doc[p->n_docs - 1].end = p->len;
-    GKV__TRY(check_text(p, false, err));
-    /* Where special tokens are parsed there is no safe cut. */
-    if (p->checked - p->tokenized >= p->next && !raw(p))
-        GKV__TRY(tokenize_piece(p, err));
-    return GKV_OK;
-}
-
-gkv_status gkv__prompt_feed_end(struct gkv__prompt *p, gkv_error *err)
-{
-    if (p->doc_open)
-        GKV__TRY(check_text(p, true, err));
-    p->doc_open = false;
-    return GKV_OK;
-}
-
-/* ---- question --------------------------------------------------------------------------- */
-
-gkv_status gkv__prompt_ask(struct gkv__prompt *p, const char *question, size_t len,
-                           const char *begin, gkv_error *err)
-{
-    struct gkv__tokens *t = &p->tokens;
-    const uint32_t bos = gkv__vocab_bos(p->vocab);
-    uint64_t bytes = 0;
-
-    GKV__TRY(gkv__prompt_feed_end(p, err));
-    for (size_t i = 0; i < p->n_docs; i++)
-        bytes += p->doc[i].end - p->doc[i].start;
-    if (!bytes)
-        return gkv__fail(err, GKV_DOCUMENT, "the document is empty");
-    if (gkv__utf8_check(question, len, NULL) < len)
-        return gkv__fail(err, GKV_INVALID, "the question is not UTF-8");
-    begin = begin ? begin : "";
-    if (gkv__utf8_check(begin, strlen(begin), NULL) < strlen(begin))
-        return gkv__fail(err, GKV_INVALID, "the beginning of the answer is not UTF-8");
-    GKV__TRY(append_str(p, p->tmpl->ask, err));
-    GKV__TRY(append(p, question, len, err));
-    GKV__TRY(append_str(p, p->tmpl->close, err));
-    GKV__TRY(append_str(p, begin, err));
-    GKV__TRY(tokenize(p, p->len - p->tokenized, strlen(p->tmpl->close) + strlen(begin), err));
-
-    /* A raw prompt may begin with its own BOS: not twice. */
-    if (t->n > 1 && t->id[0] == bos && t->id[1] == bos && !t->len[0]) {
-        t->n--;
-        memmove(t->id, t->id + 1, t->n * sizeof *t->id);
-        memmove(t->len, t->len + 1, t->n * sizeof *t->len);
-    }
-    return GKV_OK;
+    gkv__tokens_free(&p->rest);
+    free(p->id);
+    *p = (struct gkv__prompt){ 0 };
 }
 
 size_t gkv__prompt_tail(const struct gkv__prompt *p)
 {
-    uint64_t end = p->doc[p->n_docs - 1].end, at = p->len;
-    size_t i = p->tokens.n;
+    uint64_t end = p->d->file[p->d->n_files - 1].end, at = p->len;
+    size_t i = p->n;
 
     while (i && at > end)
-        at -= p->tokens.len[--i];
-    return p->tokens.n - i;
+        at -= gkv__prompt_len(p, --i);
+    return p->n - i;
+}
+
+void gkv__prompt_find(const struct gkv__prompt *p, size_t file, uint64_t start, uint64_t end, size_t *from,
+                      size_t *to)
+{
+    uint64_t at = 0;
+    size_t i = 0;
+
+    start += p->d->file[file].start;
+    end += p->d->file[file].start;
+    while (i < p->n && at + gkv__prompt_len(p, i) <= start)
+        at += gkv__prompt_len(p, i++);
+    *from = i;
+    while (i < p->n && at < end)
+        at += gkv__prompt_len(p, i++);
+    *to = i;
 }
 
 /* ---- passages --------------------------------------------------------------------------- */
@@ -201,12 +150,12 @@ static bool inside_character(char c)
 static gkv_status add(struct passages *out, const struct gkv__prompt *p, size_t d, uint64_t from,
                       uint64_t to, float score, gkv_error *err)
 {
-    const struct gkv__document *doc = &p->doc[d];
+    const struct gkv__file *doc = &p->d->file[d];
     gkv_kept *last = out->n ? &out->span[out->n - 1] : NULL;
 
-    while (from > doc->start && inside_character(p->text[from]))
+    while (from > doc->start && inside_character(p->d->text[from]))
         from--;
-    while (to < doc->end && inside_character(p->text[to]))
+    while (to < doc->end && inside_character(p->d->text[to]))
         to++;
     from -= doc->start;
     to -= doc->start;
@@ -229,7 +178,7 @@ static gkv_status add(struct passages *out, const struct gkv__prompt *p, size_t 
     }
     out->span[out->n++] = (gkv_kept){
         .file = (uint32_t)d, .start = from, .end = to, .score = score, .best = from,
-        .text = p->text + doc->start + from,
+        .text = p->d->text + doc->start + from,
     };
     return GKV_OK;
 }
@@ -244,18 +193,18 @@ gkv_status gkv__prompt_passages(const struct gkv__prompt *p, const uint32_t *kep
     size_t doc = 0, at = 0;
 
     *n_doc_tokens = 0;
-    for (size_t i = 0; i < p->tokens.n && status == GKV_OK; start += p->tokens.len[i++]) {
-        const uint64_t end = start + p->tokens.len[i];
+    for (size_t i = 0; i < p->n && status == GKV_OK; start += gkv__prompt_len(p, i++)) {
+        const uint64_t end = start + gkv__prompt_len(p, i);
         const bool is_kept = at < n_kept && kept[at] == i;
         bool counted = false;
 
         at += is_kept;
-        while (doc < p->n_docs && p->doc[doc].end <= start)
+        while (doc < p->d->n_files && p->d->file[doc].end <= start)
             doc++;
         /* A token can reach from one document into the next. */
-        for (size_t d = doc; d < p->n_docs && p->doc[d].start < end && status == GKV_OK; d++) {
-            uint64_t from = start > p->doc[d].start ? start : p->doc[d].start;
-            uint64_t to = end < p->doc[d].end ? end : p->doc[d].end;
+        for (size_t d = doc; d < p->d->n_files && p->d->file[d].start < end && status == GKV_OK; d++) {
+            uint64_t from = start > p->d->file[d].start ? start : p->d->file[d].start;
+            uint64_t to = end < p->d->file[d].end ? end : p->d->file[d].end;
 
             if (from >= to)
                 continue;

@@ -11,11 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "src/engine/gemm.h"
-#include "src/engine/kv.h"
-#include "src/engine/layer.h"
-#include "src/engine/forward.h"
-#include "src/first/schedule.h"
-#include "src/select/select.h"
+#include "src/answer/decode.h"
+#include "src/run.h"
 #include "tests/file.h"
 #include "tests/kernels.h"
 #include "tests/tap.h"
@@ -176,15 +173,6 @@ struct result {
     struct set sel[MAX_LAYERS][MAX_HEADS];
 };
 
-static size_t largest(const float *x, size_t n)
-{
-    size_t best = 0;
-
-    for (size_t i = 1; i < n; i++)
-        best = x[i] > x[best] ? i : best;
-    return best;
-}
-
 static void holds(void *arg, uint32_t il, uint32_t ih, const uint32_t *at, size_t n)
 {
     struct result *r = arg;
@@ -194,84 +182,47 @@ static void holds(void *arg, uint32_t il, uint32_t ih, const uint32_t *at, size_
         r->sel[il][ih].at[i] = (uint16_t)at[i];
 }
 
-/* Tokens of the second pass. */
-static void pick(struct gkv__context *c, const struct gkv__select *method, const struct golden *g,
-                 struct result *r)
+/* What the case asks, as a session would ask it. */
+static struct gkv__task task_of(const gkv_model *m, const struct golden *g, const struct prompt *p)
 {
-    const struct gkv__schedule *schedule;
-    double order[GKV__MAX_PARAMS];
-    float spare[MAX_TOKENS];
-    struct gkv__pick in = { (size_t)c->n, (size_t)c->k, c->keep_first, c->keep_last, c->param, r->score,
-                            spare };
+    struct gkv__task t = {
+        .m = m, .layer = (int32_t)g->layer, .filter = g->layer, .spill = g->spill,
+        .kv_first = gkv__quant_named("f32"), .kv = gkv__quant_named("f32"), .n = p->n, .n_tail = QUESTION,
+        .k = g->k ? g->k : p->n, .keep_first = g->keep_first, .keep_last = g->keep_last, .n_new = g->n_new,
+    };
 
-    if (gkv__schedule_parse(g->schedule, &schedule, order, NULL) != GKV_OK)
+    if (gkv__select_parse(g->spec, &t.method, t.param, NULL) != GKV_OK ||
+        gkv__schedule_parse(g->schedule, &t.schedule, t.schedule_param, NULL) != GKV_OK)
         exit(1);
-    if (method->needs == GKV__NEEDS_LAST_ROW &&
-        schedule->run(c->e, &(struct gkv__first){ .m = c->m, .il = g->layer, .kv = c->kv, .param = order,
-                                                   .spill = g->spill, .n = c->n, .n_tail = c->n_tail,
-                                                   .row = method->row ? method->row(c->param) : GKV__ROW_LAST,
-                                                   .id = c->id, .score = r->score }, NULL) != GKV_OK)
-        exit(1);
-    if (method->pick)
-        r->n_kept = method->pick(&in, r->kept);
-    else
-        while (r->n_kept < c->n)
-            r->kept[r->n_kept] = (uint32_t)r->n_kept, r->n_kept++;
-}
-
-static void second_pass(struct gkv__context *c, const struct result *r)
-{
-    const struct gkv__shape *s = &c->m->shape;
-    uint32_t id[MAX_TOKENS];
-
-    for (size_t i = 0; i < r->n_kept; i++)
-        id[i] = c->id[r->kept[i]];
-    c->e->span = r->n_kept + c->n_new;
-    if (gkv__cache_open(&c->cache, c->kv, s->n_layer, s->n_head_kv, s->head_dim, r->n_kept + c->n_new,
-                        NULL) != GKV_OK ||
-        gkv__forward(c->e, c->m, id, r->n_kept, 0, &c->cache, c->x, NULL) != GKV_OK)
-        exit(1);
-    c->next = r->n_kept;
+    if (t.method->row)
+        t.row = t.method->row(t.param);
+    return t;
 }
 
 static void run(const gkv_model *m, const struct golden *g, const struct prompt *p,
                 const struct gkv__simd *simd, unsigned threads, uint32_t chunk, struct result *r)
 {
-    const struct gkv__select *method;
+    const struct gkv__task t = task_of(m, g, p);
     struct gkv__exec e = { 0 };
-    double param[GKV__MAX_PARAMS];
-    float x[1024], score[MAX_TOKENS];
-    struct gkv__context c = {
-        .m = m, .param = param, .layer = (int32_t)g->layer, .kv = gkv__quant_named("f32"), .n = p->n,
-        .n_tail = QUESTION, .k = g->k ? g->k : p->n, .keep_first = g->keep_first,
-        .keep_last = g->keep_last, .n_new = g->n_new, .e = &e, .id = p->id, .holds = holds,
-        .holds_arg = r, .x = x, .kept = r->kept, .score = score,
-    };
+    struct gkv__context c = { .t = &t, .e = &e, .id = p->id, .holds = holds, .holds_arg = r };
+    struct gkv__decode d = { .e = &e, .m = m, .kv = t.kv, .n_new = g->n_new ? g->n_new : 1 };
 
     memset(r, 0, sizeof *r);
-    if (gkv__select_parse(g->spec, &method, param, NULL) != GKV_OK ||
-        gkv__exec_open(&e, simd, gkv__gemm_named("own"), &m->shape, threads, chunk, NULL) != GKV_OK)
+    if (gkv__exec_open(&e, simd, gkv__gemm_named("own"), &m->shape, threads, chunk, NULL) != GKV_OK ||
+        gkv__run(&c, NULL) != GKV_OK || gkv__decode_begin(&d, &c, GKV_STAGE_PREFILL, NULL) != GKV_OK)
         exit(1);
-    e.span = p->n + g->n_new;
-    if (!method->run)
-        pick(&c, method, g, r);
-    else if (method->run(&c, NULL) != GKV_OK)
-        exit(1);
-    if (method->run)
-        r->n_kept = c.n_kept;
-    if (!method->run || c.restart)
-        second_pass(&c, r);
-    gkv__logits(&e, m, x, 1, r->logits);
-    for (unsigned t = 0; t < g->n_new; t++) {
-        float logits[N_VOCAB];
-
-        gkv__logits(&e, m, x, 1, logits);
-        r->token[t] = (uint32_t)largest(logits, N_VOCAB);
-        if (t + 1 < g->n_new &&
-            gkv__forward(&e, m, &r->token[t], 1, c.next + t, &c.cache, x, NULL) != GKV_OK)
+    r->n_kept = c.n_kept;
+    memcpy(r->kept, c.kept, c.n_kept * sizeof *c.kept);
+    if (c.score)
+        memcpy(r->score, c.score, p->n * sizeof *c.score);
+    memcpy(r->logits, d.logits, N_VOCAB * sizeof *d.logits);
+    for (unsigned i = 0; i < g->n_new; i++) {
+        if (gkv__decode_next(&d, &r->token[i], NULL) != GKV_OK)
             exit(1);
+        gkv__decode_append(&d, r->token[i]);
     }
-    gkv__cache_close(&c.cache);
+    gkv__decode_close(&d);
+    gkv__run_close(&c);
     gkv__exec_close(&e);
 }
 

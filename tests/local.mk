@@ -78,10 +78,10 @@ tests_unit_score_test_SOURCES = tests/unit-score.c tests/file.h tests/tap.h src/
 tests_unit_score_test_LDADD   = src/libcore.la
 EXTRA_DIST += build-aux/score-vectors.py tests/files/score.jsonl
 
-TESTS += tests/unit-prompt.test
-check_PROGRAMS += tests/unit-prompt.test
-tests_unit_prompt_test_SOURCES = tests/unit-prompt.c tests/file.h tests/tap.h
-tests_unit_prompt_test_LDADD   = src/libcore.la
+TESTS += tests/unit-document.test
+check_PROGRAMS += tests/unit-document.test
+tests_unit_document_test_SOURCES = tests/unit-document.c tests/file.h tests/tap.h
+tests_unit_document_test_LDADD   = src/libcore.la
 
 TESTS += tests/unit-arch.test
 check_PROGRAMS += tests/unit-arch.test
@@ -126,3 +126,8 @@ EXTRA_DIST += tests/cli.sh tests/man.sh tests/map.sh tests/baseline.sh tests/roo
 # Replays files through the reader; with -DGKV_LIBFUZZER -fsanitize=fuzzer, the fuzzer itself.
 tests_fuzz_gguf_SOURCES = tests/fuzz/gguf.c tests/gguf-walk.h
 tests_fuzz_gguf_LDADD   = src/libcore.la
+
+TESTS += tests/unit-session.test
+check_PROGRAMS += tests/unit-session.test
+tests_unit_session_test_SOURCES = tests/unit-session.c tests/tap.h
+tests_unit_session_test_LDADD   = src/libcore.la

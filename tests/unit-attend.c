@@ -103,21 +103,21 @@ static void run(const struct gkv__simd *simd, const struct gkv__shape *s, const 
 {
     struct gkv__exec e = { 0 };
     struct gkv__looking l = { c, 1, q, n, pos, NULL, window, NULL };
-    float weight[N_MAX];
+    float weight[N_MAX], *left;
 
     if (gkv__exec_open(&e, simd, gkv__gemm_named("own"), s, threads, N_MAX, NULL) != GKV_OK)
         exit(1);
     for (size_t t = 0; t < n; t++)
         weight[t] = (float)(t + 1);
-    e.sums = sums ? malloc(n * s->n_head * 2 * sizeof *e.sums) : NULL;
-    gkv__attend(&e, c, 1, out, q, n, pos, window);
+    left = sums ? malloc(n * s->n_head * 2 * sizeof *left) : NULL;
+    gkv__attend(&e, c, 1, out, q, n, pos, window, left);
     l.weight = weight;
-    l.sums = e.sums;
+    l.sums = left;
     if (mass) {
         memset(mass, 0, s->n_head * KEYS_MAX * sizeof *mass);
         gkv__mass(&e, &l, mass, KEYS_MAX, pos + n - 1);
     }
-    free(e.sums);
+    free(left);
     gkv__exec_close(&e);
 }
 

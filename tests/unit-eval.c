@@ -63,7 +63,8 @@ static void test_reference(void)
         if (gkv__exec_open(&e, gkv__simd(), gkv__gemm_named("own"), &model->shape, 1, N, NULL) != GKV_OK ||
             gkv__cache_open(&c, gkv__quant_named("f32"), model->shape.n_layer,
                             model->shape.n_head_kv, model->shape.head_dim, N, NULL) != GKV_OK ||
-            gkv__forward(&e, model, id, at[i], 0, &c, x, NULL) != GKV_OK)
+            gkv__forward(&(struct gkv__pass){ .e = &e, .m = model, .span = at[i], .c = &c }, id, at[i], 0, x,
+                         NULL) != GKV_OK)
             exit(1);
         gkv__logits(&e, model, x, 1, logits);
         for (size_t j = 0; j < N_VOCAB; j++)

@@ -223,7 +223,7 @@ static void logits_of(const gkv_model *m, const char *name, unsigned threads, fl
         id[i] = r >> 24;
     if (gkv__exec_open(&e, gkv__simd(), gkv__gemm_named(name), &m->shape, threads, N, NULL) != GKV_OK ||
         gkv__cache_open(&c, f32, m->shape.n_layer, m->shape.n_head_kv, m->shape.head_dim, N, NULL) !=
-            GKV_OK || gkv__block(&e, m, id, N, 0, &c, rows, NULL) != GKV_OK)
+            GKV_OK || gkv__block(&(struct gkv__pass){ .e = &e, .m = m, .span = N, .c = &c }, id, N, 0, rows, NULL) != GKV_OK)
         exit(1);
     gkv__logits(&e, m, rows, N, logits);
     gkv__cache_close(&c);

@@ -48,11 +48,12 @@ static void check(struct gkv__exec *e, const gkv_model *m)
 {
     float score[N], before[N], own[SIZE], low = INFINITY;
     uint32_t id[N], kept_id[SIZE], at[N];
-    struct gkv__first f = {
-        .m = m, .il = LAYER, .kv = gkv__quant_named("f32"), .n = N, .n_tail = TAIL, .n_kept = SIZE / 2, .id = id,
-        .score = score,
+    const struct gkv__task t = {
+        .m = m, .filter = LAYER, .kv_first = gkv__quant_named("f32"), .n = N, .n_tail = TAIL, .k = SIZE / 2,
     };
-    struct gkv__first alone = f;
+    struct gkv__task task_alone = t;
+    const struct gkv__first f = { .t = &t, .id = id, .score = score };
+    const struct gkv__first alone = { .t = &task_alone, .again = true, .id = kept_id, .score = own };
     size_t n = 0, same = 0, in_order = 0, below = 0;
 
     for (size_t i = 0; i < N; i++)
@@ -67,10 +68,7 @@ static void check(struct gkv__exec *e, const gkv_model *m)
             kept_id[n++] = id[i];
         }
     ok(n == SIZE, "%zu tokens of passages, room for %d", n, SIZE);
-    alone.n = n;
-    alone.id = kept_id;
-    alone.score = own;
-    e->span = n;
+    task_alone.n = n;
     ok(layer(e, &alone) == GKV_OK, "the same tokens alone");
     for (size_t i = 0; i < n; i++) {
         same += score[at[i]] == own[i];
@@ -95,24 +93,20 @@ static void all(struct gkv__exec *e, const gkv_model *m)
 {
     float score[N], exact[N];
     uint32_t id[N];
-    double param[GKV__MAX_PARAMS];
     const struct gkv__schedule *stream;
-    struct gkv__first f = {
-        .m = m, .il = LAYER, .kv = gkv__quant_named("f32"), .param = param, .n = N, .n_tail = TAIL,
-        .n_kept = N / 2, .id = id, .score = score,
+    struct gkv__task t = {
+        .m = m, .filter = LAYER, .kv_first = gkv__quant_named("f32"), .n = N, .n_tail = TAIL, .k = N / 2,
     };
+    struct gkv__first f = { .t = &t, .id = id, .score = score };
 
     for (size_t i = 0; i < N; i++)
         id[i] = (uint32_t)(i * 7919 % m->shape.n_vocab);
-    e->span = N;
-    ok(gkv__schedule_parse("stream:budget=64,recent=16,keys=f32", &stream, param, NULL) == GKV_OK &&
+    ok(gkv__schedule_parse("stream:budget=64,recent=16,keys=f32", &stream, t.schedule_param, NULL) == GKV_OK &&
        stream->run(e, &f, NULL) == GKV_OK, "schedule stream, half of the text to be kept");
     f.score = exact;
-    e->span = N;
     ok(layer(e, &f) == GKV_OK && !memcmp(score, exact, sizeof score), "it is exact");
     f.score = score;
-    f.n_kept = N / 2 - 1;
-    e->span = N;
+    t.k = N / 2 - 1;
     ok(stream->run(e, &f, NULL) == GKV_OK && memcmp(score, exact, sizeof score), "one token less: it is not");
 }
 

@@ -36,10 +36,10 @@ struct bench {
 static void within(void *arg, const gkv_progress *p)
 {
     const struct bench *b = arg;
-    const double part = strcmp(p->stage, "second pass") ? 0.9 * p->fraction : 0.9 + 0.1 * p->fraction;
+    const double part = p->stage != GKV_STAGE_SECOND_PASS ? 0.9 * p->fraction : 0.9 + 0.1 * p->fraction;
 
-    progress_update(NULL, &(gkv_progress){ "methods", ((double)b->done + part)
-                                           / (double)b->n_runs, p->tokens });
+    progress_show("methods", ((double)b->done + part)
+                  / (double)b->n_runs, p->tokens);
 }
 
 /* ---- one run --------------------------------------------------------------------------- */

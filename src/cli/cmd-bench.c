@@ -150,8 +150,8 @@ static void list_tests(struct bench *b, const struct cmd *cmd)
 /* ---- measuring ----------------------------------------------------------------------- */
 static void show(const struct bench *b, double fraction)
 {
-    progress_update(NULL, &(gkv_progress){ b->stage, ((double)b->part + fraction)
-                                           / (double)b->n_parts, b->stage_tokens });
+    progress_show(b->stage, ((double)b->part + fraction)
+                  / (double)b->n_parts, b->stage_tokens);
 }
 
 static void within(void *arg, const gkv_progress *p)

@@ -146,8 +146,8 @@ static void within(void *arg, const gkv_progress *g)
 {
     const struct calibrate *c = arg;
 
-    progress_update(NULL, &(gkv_progress){ "calibrate", ((double)c->n + g->fraction)
-                                           / (double)c->n_all, c->n_all * g->tokens });
+    progress_show("calibrate", ((double)c->n + g->fraction)
+                  / (double)c->n_all, c->n_all * g->tokens);
 }
 
 static gkv_status probe(struct calibrate *c, const struct row *row, gkv_error *err)

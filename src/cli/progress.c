@@ -96,18 +96,18 @@ double progress_clock(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static void describe(char *text, size_t size, const gkv_progress *p, double elapsed)
+static void describe(char *text, size_t size, uint64_t tokens, double elapsed)
 {
     double   rate;
     uint64_t left;
     int      n;
 
-    n = snprintf(text, size, "%-11s %3d %%%s%s", p->stage, (int)(100 * p->fraction),
+    n = snprintf(text, size, "%-11s %3d %%%s%s", stage, (int)(100 * stage_fraction),
                  *note ? "  " : "", note);
-    if (n < 0 || (size_t)n >= size || elapsed < 0.5 || p->fraction <= 0)
+    if (n < 0 || (size_t)n >= size || elapsed < 0.5 || stage_fraction <= 0)
         return;
-    rate = (double)p->tokens * p->fraction / elapsed;
-    left = (uint64_t)(elapsed * (1 - p->fraction) / p->fraction + 0.5);
+    rate = (double)tokens * stage_fraction / elapsed;
+    left = (uint64_t)(elapsed * (1 - stage_fraction) / stage_fraction + 0.5);
     text += n;
     size -= (size_t)n;
     if (left < 3600)
@@ -119,23 +119,21 @@ static void describe(char *text, size_t size, const gkv_progress *p, double elap
                  left / 3600, left / 60 % 60, left % 60);
 }
 
-void progress_update(void *arg, const gkv_progress *p)
+void progress_show(const char *name, double fraction, uint64_t tokens)
 {
     char   text[160];
     double t = progress_clock();
     size_t columns;
 
-    (void)arg;
-    if (strcmp(stage, p->stage)) {
-        snprintf(stage, sizeof stage, "%s", p->stage);
+    if (strcmp(stage, name)) {
+        snprintf(stage, sizeof stage, "%s", name);
         stage_began = t;
         last_drawn = 0;
     }
-    stage_fraction = p->fraction < 0 ? 0 : p->fraction > 1 ? 1 : p->fraction;
+    stage_fraction = fraction < 0 ? 0 : fraction > 1 ? 1 : fraction;
     if (!asked && (!drawing || t - last_drawn < 0.2))
         return;
-    describe(text, sizeof text, &(gkv_progress){ stage, stage_fraction, p->tokens },
-             t - stage_began);
+    describe(text, sizeof text, tokens, t - stage_began);
     if (asked) {
         asked = 0;
         say("%s", text);
@@ -147,6 +145,12 @@ void progress_update(void *arg, const gkv_progress *p)
         say_fleeting(text);
         last_drawn = t;
     }
+}
+
+void progress_update(void *arg, const gkv_progress *p)
+{
+    (void)arg;
+    progress_show(gkv_stage_name(p->stage), p->fraction, p->tokens);
 }
 
 void progress_erase(void)

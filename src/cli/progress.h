@@ -14,6 +14,7 @@ void progress_watch(gkv_session *s);            /* what a signal cancels, or NUL
 void progress_watch_eval(gkv_eval *e);
 void progress_note(const char *fmt, ...) SAY_FORMAT(1, 2);      /* end of the line from now on */
 void progress_update(void *arg, const gkv_progress *p);         /* gkv_options.progress   */
+void progress_show(const char *stage, double fraction, uint64_t tokens);
 void progress_erase(void);
 bool progress_cancelled(void);
 const char *progress_where(void);               /* "first pass at 42 %", or ""            */

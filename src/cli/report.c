@@ -60,7 +60,7 @@ static void document(const struct run *r, size_t i, float low, float high)
 {
     size_t          n, len, at = 0;
     const gkv_kept *k = gkv_session_kept(r->session, &n);
-    const char     *text = gkv_session_document(r->session, i, &len);
+    const char     *text = gkv_document_text(gkv_session_document(r->session), i, &len);
     FILE           *f = r->report;
 
     fputs("<h2>", f);

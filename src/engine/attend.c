@@ -40,6 +40,7 @@ struct job {
     size_t                   block;     /* tokens of a work item                             */
     size_t                   piece;     /* few rows: keys of a work item                     */
     float                    cap;
+    float                   *sums;      /* or NULL */
 };
 
 /* The first key that the query in slot p sees. */
@@ -147,10 +148,10 @@ static void gather(float *qt, const struct job *j, size_t ih, size_t token, size
 
 static void leave_sums(const struct job *j, size_t token, size_t head, float max, float sum)
 {
-    if (!j->e->sums)
+    if (!j->sums)
         return;
-    j->e->sums[(token * j->e->shape->n_head + head) * 2] = max;
-    j->e->sums[(token * j->e->shape->n_head + head) * 2 + 1] = sum;
+    j->sums[(token * j->e->shape->n_head + head) * 2] = max;
+    j->sums[(token * j->e->shape->n_head + head) * 2 + 1] = sum;
 }
 
 static void scatter(const float *ot, const float *m, const float *l, const struct job *j, size_t ih,
@@ -394,12 +395,12 @@ static size_t block_of(const struct gkv__simd *simd, const struct gkv__shape *s,
 }
 
 void gkv__attend(struct gkv__exec *e, const struct gkv__cache *c, uint32_t il, float *out,
-                 const float *q, size_t n, uint64_t pos, uint32_t window)
+                 const float *q, size_t n, uint64_t pos, uint32_t window, float *sums)
 {
     const struct gkv__shape *s = e->shape;
     const size_t group = s->n_head / c->n_head_kv;
     struct job j = { e, c, il, out, q, n, group, pos, window ? window : UINT64_MAX,
-                     block_of(e->simd, s, e->n_threads, n, group), 0, gkv__attend_cap(s) };
+                     block_of(e->simd, s, e->n_threads, n, group), 0, gkv__attend_cap(s), sums };
 
     j.piece = piece_of(s, n, pos + n - first_key(&j, pos));
     if (is_few(e->simd, s, n, group)) {

@@ -92,7 +92,7 @@ void gkv__exec_close(struct gkv__exec *e)
     e->scratch = NULL;
 }
 
-void gkv__stage(struct gkv__exec *e, const char *stage, uint64_t tokens, double total)
+void gkv__stage(struct gkv__exec *e, gkv_stage stage, uint64_t tokens, double total)
 {
     e->stage = stage;
     e->stage_tokens = tokens;

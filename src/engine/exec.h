@@ -17,15 +17,10 @@ struct gkv__exec {
     const struct gkv__shape *shape;
     unsigned                 n_threads;
     uint32_t                 chunk;             /* rows at a time                            */
-    uint64_t                 span;              /* positions of this pass, its answer's too: what
-                                                   decides between angles (rope.h)           */
     uint64_t                 scratch_bytes;     /* of each thread                            */
     uint8_t                 *scratch;           /* [n_threads][scratch_bytes]                */
     uint64_t                 bytes;             /* from scratch on, all the buffers          */
     float                   *partial;           /* attention's, when it cuts the keys        */
-    float                   *sums;              /* [chunk][n_head][2]: unless it is NULL, attention
-                                                   leaves here the maximum and the sum of each row's
-                                                   softmax, in base 2.  Not the exec's own   */
     /* One block of rows, [chunk][...]: */
     float *h;                                   /* n_embd: normalised input                  */
     float *q, *att;                             /* n_head * head_dim                         */
@@ -40,7 +35,7 @@ struct gkv__exec {
     /* Progress of the present stage, in units of multiply-adds. */
     void      (*progress)(void *arg, const gkv_progress *p);
     void       *progress_arg;
-    const char *stage;
+    gkv_stage   stage;
     uint64_t    stage_tokens;
     double      done, total, shown;             /* shown: time of the last call              */
 };
@@ -62,7 +57,7 @@ static inline bool gkv__cancelled(const struct gkv__exec *e)
     return e->cancel && atomic_load_explicit(e->cancel, memory_order_relaxed);
 }
 
-void gkv__stage(struct gkv__exec *e, const char *stage, uint64_t tokens, double total);
+void gkv__stage(struct gkv__exec *e, gkv_stage stage, uint64_t tokens, double total);
 void gkv__progress(struct gkv__exec *e, double work);
 
 /* Multiply-adds of n tokens at positions pos .. in one layer: projections, causal attention. */

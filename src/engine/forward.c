@@ -8,26 +8,40 @@
 #include "src/base/mem.h"
 #include "src/engine/forward.h"
 
-gkv_status gkv__block(struct gkv__exec *e, const gkv_model *m, const uint32_t *id, size_t n,
-                      uint64_t pos, struct gkv__cache *c, float *x, gkv_error *err)
+gkv_status gkv__hook_open(struct gkv__hook *h, uint64_t bytes, gkv_error *err)
 {
-    const struct gkv__shape *s = &m->shape;
+    h->state = gkv__pages(bytes, 1);
+    h->bytes = bytes;
+    return h->state ? GKV_OK : gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes", bytes);
+}
 
-    gkv__embed(e, m, id, x, n);
+void gkv__hook_close(struct gkv__hook *h)
+{
+    gkv__pages_free(h->state, h->bytes, 1);
+    *h = (struct gkv__hook){ 0 };
+}
+
+gkv_status gkv__block(const struct gkv__pass *p, const uint32_t *id, size_t n, uint64_t pos, float *x,
+                      gkv_error *err)
+{
+    struct gkv__exec *e = p->e;
+    const struct gkv__shape *s = &p->m->shape;
+
+    gkv__embed(e, p->m, id, x, n);
     for (uint32_t il = 0; il < s->n_layer; il++) {
-        gkv__layer(e, m, il, x, n, pos, c, il);
+        gkv__layer(p, il, x, n, pos, il);
         if (n > 1)              /* a step of decoding is no stage of its own */
-            gkv__progress(e, gkv__layer_work(s, pos - c->layer[il].away, n));
+            gkv__progress(e, gkv__layer_work(s, pos - p->c->layer[il].away, n));
         if (gkv__cancelled(e))
             return gkv__fail(err, GKV_CANCELLED, "cancelled at token %" PRIu64, pos);
     }
     return GKV_OK;
 }
 
-gkv_status gkv__forward(struct gkv__exec *e, const gkv_model *m, const uint32_t *id, size_t n,
-                        uint64_t pos, struct gkv__cache *c, float *x, gkv_error *err)
+gkv_status gkv__forward(const struct gkv__pass *p, const uint32_t *id, size_t n, uint64_t pos, float *x,
+                        gkv_error *err)
 {
-    const size_t d = m->shape.n_embd, rows = n < e->chunk ? n : e->chunk;
+    const size_t d = p->m->shape.n_embd, rows = n < p->e->chunk ? n : p->e->chunk;
     float *block = n == 1 ? x : gkv__pages(rows, d * sizeof *block);
     gkv_status status = GKV_OK;
 
@@ -36,7 +50,7 @@ gkv_status gkv__forward(struct gkv__exec *e, const gkv_model *m, const uint32_t 
     for (size_t at = 0; at < n && status == GKV_OK; at += rows) {
         size_t nc = n - at < rows ? n - at : rows;
 
-        status = gkv__block(e, m, id + at, nc, pos + at, c, block, err);
+        status = gkv__block(p, id + at, nc, pos + at, block, err);
         if (at + nc == n && block != x)
             memcpy(x, block + (nc - 1) * d, d * sizeof *x);
     }

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * forward.h - tokens through the whole model. */
-#ifndef GKV__PASS_H
-#define GKV__PASS_H
+#ifndef GKV__FORWARD_H
+#define GKV__FORWARD_H
 
-#include "src/engine/exec.h"
-#include "src/engine/kv.h"
+#include "src/engine/pass.h"
 
 /* n tokens through the whole model, e->chunk at a time, at positions pos .. of the
  * cache; x[n_embd] is the last token's row after the last layer. */
-gkv_status gkv__forward(struct gkv__exec *e, const gkv_model *m, const uint32_t *id, size_t n,
-                        uint64_t pos, struct gkv__cache *c, float *x, gkv_error *err);
+gkv_status gkv__forward(const struct gkv__pass *p, const uint32_t *id, size_t n, uint64_t pos, float *x,
+                        gkv_error *err);
 
 /* The same for n <= e->chunk tokens, whose rows all come back: x[n][n_embd]. */
-gkv_status gkv__block(struct gkv__exec *e, const gkv_model *m, const uint32_t *id, size_t n,
-                      uint64_t pos, struct gkv__cache *c, float *x, gkv_error *err);
+gkv_status gkv__block(const struct gkv__pass *p, const uint32_t *id, size_t n, uint64_t pos, float *x,
+                      gkv_error *err);
 
 #endif

@@ -53,7 +53,7 @@ gkv_status gkv__cache_open(struct gkv__cache *c, const struct gkv__quant *type, 
 {
     gkv_status status = GKV_OK;
 
-    *c = (struct gkv__cache){ type, n_layer, n_head_kv, head_dim, calloc(n_layer, sizeof *c->layer),
+    *c = (struct gkv__cache){ type, n_layer, n_head_kv, head_dim, calloc(n_layer + 1, sizeof *c->layer),
                               .repeat = 1 };
     if (!c->layer)
         return gkv__fail(err, GKV_NOMEM, "out of memory");
@@ -75,9 +75,7 @@ void gkv__cache_close(struct gkv__cache *c)
     for (uint32_t il = 0; c->layer && il < c->n_layer; il++)
         gkv__cache_drop(c, il);
     free(c->layer);
-    gkv__pages_free(c->own, c->own_bytes, 1);
     c->layer = NULL;
-    c->own = NULL;
 }
 
 static uint64_t offset(const struct gkv__cache *c, uint32_t il, uint32_t ih, uint64_t slot)

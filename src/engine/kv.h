@@ -11,8 +11,6 @@
 #include "src/quant/quant.h"
 #include "src/base/status.h"
 
-struct gkv__exec;
-
 struct gkv__cache {
     const struct gkv__quant *type;
     uint32_t n_layer, n_head_kv, head_dim;
@@ -23,16 +21,6 @@ struct gkv__cache {
     } *layer;
     uint32_t repeat;                /* each KV head of the model is there so often, side by side:
                                        1, but where query heads do not share what is kept    */
-    /* For a method that goes on acting while the answer is written: */
-    uint64_t window;                /* a row attends to so many of the last slots; 0: to all */
-    /* Unless NULL, called by layer.c after n rows, in slots slot .., have attended in layer il: e->q has
-     * their rotated queries, e->att what attention gave them, sums its maxima and sums (exec.h), and
-     * window is the one that it had. */
-    void   (*attended)(struct gkv__cache *c, struct gkv__exec *e, uint32_t il, size_t n, uint64_t slot,
-                       uint32_t window);
-    float   *sums;                  /* [rows][n_head][2]                                     */
-    void    *own;                   /* the method's, gkv__pages of own_bytes; freed with it  */
-    uint64_t own_bytes;
 };
 
 uint64_t   gkv__cache_bytes(const struct gkv__quant *type, uint32_t n_layer, uint32_t n_head_kv,

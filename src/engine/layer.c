@@ -204,21 +204,20 @@ static void norm(struct gkv__exec *e, const gkv_model *m, float *out, const floa
     gkv__for(e->n_threads, items(n), norm_item, &r);
 }
 
-void gkv__turn(struct gkv__exec *e, const gkv_model *m, uint32_t il, size_t n, uint64_t pos)
+void gkv__turn(const struct gkv__pass *p, uint32_t il, size_t n, uint64_t pos)
 {
-    struct rows r = { .e = e, .m = m, .out = e->turn, .n = n, .pos = pos,
-                      .rope = gkv__model_rope(m, il, e->span) };
+    struct rows r = { .e = p->e, .m = p->m, .out = p->e->turn, .n = n, .pos = pos,
+                      .rope = gkv__model_rope(p->m, il, p->span) };
 
-    gkv__for(e->n_threads, (size_t)((pos + n - 1) / ROWS - pos / ROWS + 1), turn_item, &r);
+    gkv__for(p->e->n_threads, (size_t)((pos + n - 1) / ROWS - pos / ROWS + 1), turn_item, &r);
 }
 
-static void turn_at(struct gkv__exec *e, const gkv_model *m, uint32_t il, size_t n,
-                    const uint32_t *at)
+static void turn_at(const struct gkv__pass *p, uint32_t il, size_t n, const uint32_t *at)
 {
-    struct rows r = { .e = e, .m = m, .out = e->turn, .id = at, .n = n,
-                      .rope = gkv__model_rope(m, il, e->span) };
+    struct rows r = { .e = p->e, .m = p->m, .out = p->e->turn, .id = at, .n = n,
+                      .rope = gkv__model_rope(p->m, il, p->span) };
 
-    gkv__for(e->n_threads, items(n), turn_at_item, &r);
+    gkv__for(p->e->n_threads, items(n), turn_at_item, &r);
 }
 
 /* y[n][n_head * head_dim], by the angles turn[n][n_rot]. */
@@ -277,8 +276,10 @@ static void qk(struct gkv__exec *e, const gkv_model *m, uint32_t il, const float
     }
 }
 
-void gkv__layer_keys(struct gkv__exec *e, const gkv_model *m, uint32_t il, const float *x, size_t n)
+void gkv__layer_keys(const struct gkv__pass *p, uint32_t il, const float *x, size_t n)
 {
+    struct gkv__exec *e = p->e;
+    const gkv_model *m = p->m;
     const struct gkv__layer_weights *w = &m->layer[il];
     struct gkv__rows h = { e->h, n, e->gate, NULL };
 
@@ -287,42 +288,39 @@ void gkv__layer_keys(struct gkv__exec *e, const gkv_model *m, uint32_t il, const
     heads(e, m, e->k, n, m->shape.n_head_kv, w->k_bias, w->k_norm, NULL);
 }
 
-void gkv__rope_keys(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *k, size_t n,
-                    uint64_t pos)
+void gkv__rope_keys(const struct gkv__pass *p, uint32_t il, float *k, size_t n, uint64_t pos)
 {
-    gkv__turn(e, m, il, n, pos);
-    heads(e, m, k, n, m->shape.n_head_kv, NULL, NULL, e->turn);
+    gkv__turn(p, il, n, pos);
+    heads(p->e, p->m, k, n, p->m->shape.n_head_kv, NULL, NULL, p->e->turn);
 }
 
-void gkv__layer_qk(struct gkv__exec *e, const gkv_model *m, uint32_t il, const float *x, size_t n,
-                   uint64_t pos, size_t first_q)
+void gkv__layer_qk(const struct gkv__pass *p, uint32_t il, const float *x, size_t n, uint64_t pos,
+                   size_t first_q)
 {
-    struct gkv__rows h = { e->h, n, e->gate, NULL };
+    struct gkv__rows h = { p->e->h, n, p->e->gate, NULL };
 
-    gkv__turn(e, m, il, n, pos);
-    qk(e, m, il, x, &h, first_q);
+    gkv__turn(p, il, n, pos);
+    qk(p->e, p->m, il, x, &h, first_q);
 }
 
-/* With the window of the layer or of the cache, whichever is less. */
-static void attend(struct gkv__exec *e, struct gkv__cache *c, uint32_t ic, size_t n, uint64_t slot,
-                   uint32_t window)
+/* With the window of the layer or of the hook, whichever is less. */
+static void attend(const struct gkv__pass *p, uint32_t ic, size_t n, uint64_t slot, uint32_t window)
 {
-    float *sums = e->sums;
+    struct gkv__hook *hook = p->hook;
 
-    if (c->window && (!window || c->window < window))
-        window = (uint32_t)c->window;
-    if (c->attended)
-        e->sums = c->sums;
-    gkv__attend(e, c, ic, e->att, e->q, n, slot, window);
-    if (c->attended)
-        c->attended(c, e, ic, n, slot, window);
-    e->sums = sums;
+    if (hook && hook->window && (!window || hook->window < window))
+        window = (uint32_t)hook->window;
+    gkv__attend(p->e, p->c, ic, p->e->att, p->e->q, n, slot, window,
+                hook && hook->attended ? hook->sums : p->sums);
+    if (hook && hook->attended)
+        hook->attended(hook, p, ic, n, slot, window);
 }
 
 /* Slots slot .. of the cache, positions of e->turn. */
-static void layer(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *x, size_t n,
-                  uint64_t slot, struct gkv__cache *c, uint32_t ic)
+static void layer(const struct gkv__pass *p, uint32_t il, float *x, size_t n, uint64_t slot, uint32_t ic)
 {
+    struct gkv__exec *e = p->e;
+    const gkv_model *m = p->m;
     const struct gkv__layer_weights *w = &m->layer[il];
 
     struct gkv__rows h = { e->h, n, e->gate, NULL }, att = { e->att, n, e->gate, NULL };
@@ -332,8 +330,8 @@ static void layer(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *x
     gkv__gemm(e, e->v, &h, &w->v, false);
     if (w->v_bias)
         heads(e, m, e->v, n, m->shape.n_head_kv, w->v_bias, NULL, NULL);
-    gkv__cache_put(c, ic, slot, e->k, e->v, n);
-    attend(e, c, ic, n, slot, w->window);
+    gkv__cache_put(p->c, ic, slot, e->k, e->v, n);
+    attend(p, ic, n, slot, w->window);
     add(e, m, x, &att, &w->o, w->attn_post);
 
     norm(e, m, e->h, x, w->ffn_norm, n);
@@ -347,39 +345,39 @@ static void layer(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *x
     add(e, m, x, &gate, &w->down, w->ffn_post);
 }
 
-void gkv__layer(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *x, size_t n,
-                uint64_t pos, struct gkv__cache *c, uint32_t ic)
+void gkv__layer(const struct gkv__pass *p, uint32_t il, float *x, size_t n, uint64_t pos, uint32_t ic)
 {
-    gkv__turn(e, m, il, n, pos);
-    layer(e, m, il, x, n, pos - c->layer[ic].away, c, ic);
+    gkv__turn(p, il, n, pos);
+    layer(p, il, x, n, pos - p->c->layer[ic].away, ic);
 }
 
-void gkv__layer_at(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *x, size_t n,
-                   uint64_t slot, const uint32_t *at, struct gkv__cache *c, uint32_t ic)
+void gkv__layer_at(const struct gkv__pass *p, uint32_t il, float *x, size_t n, uint64_t slot,
+                   const uint32_t *at, uint32_t ic)
 {
-    turn_at(e, m, il, n, at);
-    layer(e, m, il, x, n, slot, c, ic);
+    turn_at(p, il, n, at);
+    layer(p, il, x, n, slot, ic);
 }
 
 /* In a layer all by the same angle, which is that of one position.  The scale of cosines and sines is
  * in the keys already. */
-void gkv__move_keys(struct gkv__exec *e, const gkv_model *m, struct gkv__cache *c, uint64_t slot,
-                    size_t n, uint64_t from, uint64_t to)
+void gkv__move_keys(const struct gkv__pass *p, uint64_t slot, size_t n, uint64_t from, uint64_t to)
 {
+    struct gkv__exec *e = p->e;
+    struct gkv__cache *c = p->c;
     const size_t d = c->head_dim;
 
     for (uint32_t il = 0; il < c->n_layer; il++) {
-        const float scale = (float)gkv__model_rope(m, il, e->span)->scale;
+        const float scale = (float)gkv__model_rope(p->m, il, p->span)->scale;
 
-        gkv__turn(e, m, il, 1, from > to ? from - to : to - from);
-        for (size_t x = 0; x < m->shape.n_rot; x++)
+        gkv__turn(p, il, 1, from > to ? from - to : to - from);
+        for (size_t x = 0; x < p->m->shape.n_rot; x++)
             e->turn[x] /= scale;
         for (uint32_t ih = 0; ih < c->n_head_kv; ih++)
             for (size_t i = 0; i < n; i++) {
                 uint8_t *k = gkv__cache_k(c, il, ih, slot + i);
 
                 e->simd->unpack[c->type->type](k, e->k, d);
-                gkv__rotate(&m->shape, e->k, e->turn, from > to);
+                gkv__rotate(&p->m->shape, e->k, e->turn, from > to);
                 c->type->from_f32(e->k, k, d);
             }
     }

@@ -63,6 +63,7 @@ gkv_status gkv__bounded_open(struct gkv__bounded *b, struct gkv__exec *e, gkv_er
 
     b->e = e;
     b->s = s;
+    b->p = (struct gkv__pass){ .e = e, .m = b->m, .span = b->span, .c = &b->work };
     b->x = gkv__pages(b->max_rows, s->n_embd * sizeof *b->x);
     b->mass = gkv__pages(width(b), s->n_head * sizeof *b->mass);
     b->weight = gkv__pages(b->n_q, sizeof *b->weight);
@@ -108,7 +109,7 @@ static void load(struct gkv__bounded *b)
 {
     for (b->first = 0; b->first < b->held; b->first += b->count) {
         b->count = gkv__min(b->e->chunk, b->held - b->first);
-        gkv__turn(b->e, b->m, b->il, b->count, b->first);
+        gkv__turn(&b->p, b->il, b->count, b->first);
         gkv__for(b->e->n_threads, (b->count + ROWS - 1) / ROWS * b->s->n_head_kv, load_item, b);
     }
 }
@@ -211,7 +212,7 @@ static void cut(struct gkv__bounded *b, size_t at, size_t n_keep)
     b->count = n_keep;
     gkv__for(b->e->n_threads, n_heads, squeeze_item, b);
     for (b->first = b->held; b->first < n_text; b->first += b->e->chunk) {
-        gkv__turn(b->e, b->m, b->il, gkv__min(b->e->chunk, n_text - b->first), b->first);
+        gkv__turn(&b->p, b->il, gkv__min(b->e->chunk, n_text - b->first), b->first);
         gkv__for(b->e->n_threads, n_heads, take_item, b);
     }
 }
@@ -227,7 +228,7 @@ static void layer(struct gkv__bounded *b)
     load(b);
     for (size_t at = 0; at < b->n_rows; at += b->count) {
         b->count = at || !left ? chunk : left;
-        gkv__layer(b->e, b->m, b->il, b->x + at * b->s->n_embd, b->count, b->held + at, &b->work, 0);
+        gkv__layer(&b->p, b->il, b->x + at * b->s->n_embd, b->count, b->held + at, 0);
     }
 }
 
@@ -249,7 +250,7 @@ gkv_status gkv__bounded_step(struct gkv__bounded *b, size_t at, size_t n, size_t
         gkv__progress(b->e, gkv__layer_work(b->s, b->held, b->n_rows));
         if (gkv__cancelled(b->e))
             return gkv__fail(err, GKV_CANCELLED, "cancelled at token %zu, %.0f %% of the %s done", at,
-                             100 * b->e->done / b->e->total, b->e->stage);
+                             100 * b->e->done / b->e->total, gkv_stage_name(b->e->stage));
     }
     if (n)
         b->held = keep;

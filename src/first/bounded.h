@@ -15,8 +15,7 @@
 #ifndef GKV__BOUNDED_H
 #define GKV__BOUNDED_H
 
-#include "src/engine/exec.h"
-#include "src/engine/kv.h"
+#include "src/engine/pass.h"
 
 enum { GKV__MAX_QUESTION = 512 };       /* rows of the question that guide, at most: its last */
 
@@ -32,6 +31,7 @@ struct gkv__bounded {
     bool                     rising;    /* later rows of the question weigh more (FINCH)     */
     bool                     per_head;  /* each KV head keeps its own                        */
     bool                     origins;   /* remember which tokens they are                    */
+    uint64_t                 span;      /* positions of all steps (pass.h)                   */
     const uint32_t          *id;        /* the text ...                                      */
     const uint32_t          *question;  /* ... and [n_q]                                     */
     /* Results: */
@@ -40,6 +40,7 @@ struct gkv__bounded {
     size_t                   n_warm;    /* the first of them were run again                  */
     uint32_t                *origin;    /* [n_layer][n_head_kv or 1][budget]                 */
     /* Insides: */
+    struct gkv__pass         p;         /* over work                                         */
     struct gkv__exec        *e;
     const struct gkv__shape *s;
     struct gkv__cache        store;     /* unrotated                                         */

@@ -20,26 +20,25 @@ enum {
     PASSAGE = 65,       /* ... and tokens around a good one that come with it                 */
 };
 
-static struct gkv__first passages(const struct gkv__first *f, size_t size, const uint32_t *id,
-                                  float *score)
+/* Of the passages, when they are a text of their own. */
+static struct gkv__task passages(const struct gkv__task *t, size_t size)
 {
-    struct gkv__first p = *f;
+    struct gkv__task p = *t;
 
-    p.again = true;
     p.n = size;
-    p.n_tail = gkv__min(f->n_tail, size);
-    p.id = id;
-    p.score = score;
+    p.n_tail = gkv__min(t->n_tail, size);
+    p.row = GKV__ROW_LAST;
+    p.spill = false;
     return p;
 }
 
-uint64_t gkv__refine_bytes(const struct gkv__first *f, size_t size, uint32_t chunk, unsigned n_threads)
+uint64_t gkv__refine_bytes(const struct gkv__task *t, size_t size, uint32_t chunk, unsigned n_threads)
 {
-    const struct gkv__first p = passages(f, size, NULL, NULL);
-    const uint64_t choice = gkv__times(f->n, 2 * sizeof(float));
+    const struct gkv__task p = passages(t, size);
+    const uint64_t choice = gkv__times(t->n, 2 * sizeof(float));
     const uint64_t again = gkv__schedule_layer.bytes(&p, chunk, n_threads);
 
-    if (size == f->n)
+    if (size == t->n)
         return again;
     return gkv__plus(choice > again ? choice : again, size * (2 * sizeof(uint32_t) + sizeof(float)));
 }
@@ -47,7 +46,7 @@ uint64_t gkv__refine_bytes(const struct gkv__first *f, size_t size, uint32_t chu
 /* Passages around the best scores: at[size], ascending. */
 static gkv_status choose(const struct gkv__first *f, size_t size, uint32_t *at, gkv_error *err)
 {
-    const size_t n = (size_t)f->n, tail = gkv__min(f->n_tail ? f->n_tail : 1, size);
+    const size_t n = (size_t)f->t->n, tail = gkv__min(f->t->n_tail ? f->t->n_tail : 1, size);
     float *pooled = gkv__pages(n, 2 * sizeof *pooled);
 
     if (!pooled)
@@ -68,12 +67,12 @@ static void merge(const struct gkv__first *f, size_t size, const uint32_t *at, c
 
     for (size_t i = 0; i < size; i++)
         low = score[i] < low ? score[i] : low;
-    for (size_t i = 0, next = 0; i < f->n; i++)
+    for (size_t i = 0, next = 0; i < f->t->n; i++)
         if (next < size && at[next] == i)
             next++;
         else
             high = f->score[i] > high ? f->score[i] : high;
-    for (size_t i = 0, next = 0; i < f->n; i++)
+    for (size_t i = 0, next = 0; i < f->t->n; i++)
         if (next < size && at[next] == i)
             f->score[i] = score[next++];
         else
@@ -84,14 +83,14 @@ static gkv_status best(struct gkv__exec *e, const struct gkv__first *f, size_t s
 {
     float *score = gkv__pages(size, sizeof *score);
     uint32_t *at = gkv__pages(size, 2 * sizeof *at), *id = at ? at + size : NULL;
-    const struct gkv__first p = passages(f, size, id, score);
+    const struct gkv__task t = passages(f->t, size);
     gkv_status status = score && at ? choose(f, size, at, err) : gkv__fail(err, GKV_NOMEM, "out of memory");
 
     if (status == GKV_OK) {
         for (size_t i = 0; i < size; i++)
             id[i] = f->id[at[i]];
-        e->span = size;
-        status = gkv__schedule_layer.run(e, &p, err);
+        status = gkv__schedule_layer.run(e, &(struct gkv__first){ .t = &t, .again = true, .id = id,
+                                                                .score = score }, err);
     }
     if (status == GKV_OK)
         merge(f, size, at, score);
@@ -102,5 +101,5 @@ static gkv_status best(struct gkv__exec *e, const struct gkv__first *f, size_t s
 
 gkv_status gkv__refine(struct gkv__exec *e, const struct gkv__first *f, size_t size, gkv_error *err)
 {
-    return size == f->n ? gkv__schedule_layer.run(e, f, err) : best(e, f, size, err);
+    return size == f->t->n ? gkv__schedule_layer.run(e, f, err) : best(e, f, size, err);
 }

@@ -6,11 +6,11 @@
 
 #include "src/first/schedule.h"
 
-/* f->score[n] ranks all tokens; afterwards the best passages, `size` tokens with the question and
+/* f->score[t->n] ranks all tokens; afterwards the best passages, `size` tokens with the question and
  * the first ones, have the scores that they have among themselves, and all others lie below, in
- * the order that they had.  size == f->n: all of the text is read, and no scores are needed before. */
+ * the order that they had.  size == t->n: all of the text is read, and no scores are needed before. */
 gkv_status gkv__refine(struct gkv__exec *e, const struct gkv__first *f, size_t size, gkv_error *err);
 /* What it allocates beyond the scores. */
-uint64_t   gkv__refine_bytes(const struct gkv__first *f, size_t size, uint32_t chunk, unsigned n_threads);
+uint64_t   gkv__refine_bytes(const struct gkv__task *t, size_t size, uint32_t chunk, unsigned n_threads);
 
 #endif

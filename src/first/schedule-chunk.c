@@ -13,66 +13,87 @@ extern const struct gkv__schedule gkv__schedule_chunk;
 
 static const struct gkv__param params[] = { { .name = NULL } };
 
-static size_t key_bytes(const struct gkv__shape *s)
+static size_t width(const struct gkv__task *t)
 {
-    return (size_t)s->n_head_kv * s->head_dim * sizeof(float);
+    return (size_t)t->m->shape.n_head_kv * t->m->shape.head_dim;
 }
 
-static uint64_t bytes(const struct gkv__first *f, uint32_t chunk, unsigned n_threads)
+static uint64_t bytes(const struct gkv__task *t, uint32_t chunk, unsigned n_threads)
 {
-    const struct gkv__shape *s = &f->m->shape;
-    uint64_t sum = gkv__times(gkv__min(chunk, f->n), s->n_embd * sizeof(float));
-
     (void)n_threads;
-    sum = gkv__plus(sum, gkv__times(f->n, key_bytes(s)));
-    return gkv__plus(sum, gkv__cache_bytes(f->kv, f->il, s->n_head_kv, s->head_dim, f->n));
+    return gkv__plus(gkv__times(gkv__min(chunk, t->n), t->m->shape.n_embd * sizeof(float)),
+                     gkv__early_bytes(t, t->n));
 }
 
-static gkv_status chunks(struct gkv__exec *e, const struct gkv__first *f, struct gkv__cache *cache,
-                         float *x, float *keys, gkv_error *err)
+/* Whole chunks of the document, which come out the same whatever is asked, are there for the next
+ * question; `more` slots than this one needs are enough for most of them. */
+static gkv_status reserve(struct gkv__early *c, const struct gkv__task *t, uint32_t chunk, uint32_t more,
+                          gkv_error *err)
 {
-    const size_t n = (size_t)f->n, width = (size_t)f->m->shape.n_head_kv * f->m->shape.head_dim;
+    const struct gkv__shape *s = &t->m->shape;
 
-    for (size_t at = 0; at < n; at += e->chunk) {
+    const struct gkv__rope *rope = gkv__model_rope(t->m, 0, gkv__plus(t->n, t->n_new));
+
+    if (c->slots >= t->n && c->filter == t->filter && c->chunk == chunk && c->cache.type == t->kv_first &&
+        c->rope == rope)
+        return GKV_OK;
+    gkv__early_close(c);
+    c->rope = rope;
+    c->slots = gkv__plus(t->n, more);
+    c->filter = t->filter;
+    c->chunk = chunk;
+    /* With filter layer 0 there are no layers, but still their sizes. */
+    GKV__TRY(gkv__cache_open(&c->cache, t->kv_first, t->filter, s->n_head_kv, s->head_dim, c->slots, err));
+    c->keys = gkv__pages(c->slots * s->n_head_kv, s->head_dim * sizeof *c->keys);
+    return c->keys ? GKV_OK : gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes for the keys "
+                                        "of the filter layer", c->slots * width(t) * sizeof *c->keys);
+}
+
+static gkv_status chunks(struct gkv__exec *e, const struct gkv__first *f, struct gkv__early *c, float *x,
+                         gkv_error *err)
+{
+    const struct gkv__task *t = f->t;
+    const struct gkv__shape *s = &t->m->shape;
+    const struct gkv__pass p = { .e = e, .m = t->m, .span = gkv__plus(t->n, t->n_new), .c = &c->cache };
+    const size_t n = (size_t)t->n, w = width(t);
+
+    for (size_t at = (size_t)c->n; at < n; at += e->chunk) {
         const size_t nc = gkv__min(e->chunk, n - at);
 
-        gkv__embed(e, f->m, f->id + at, x, nc);
-        for (uint32_t i = 0; i < f->il; i++) {
-            gkv__layer(e, f->m, i, x, nc, at, cache, i);
-            gkv__progress(e, gkv__layer_work(&f->m->shape, at, nc));
+        c->touched = gkv__max(c->touched, at + nc);
+        gkv__embed(e, t->m, f->id + at, x, nc);
+        for (uint32_t i = 0; i < t->filter; i++) {
+            gkv__layer(&p, i, x, nc, at, i);
+            gkv__progress(e, gkv__layer_work(s, at, nc));
             if (gkv__cancelled(e))
                 return gkv__fail(err, GKV_CANCELLED, "cancelled at token %zu of %zu, %.0f %% of the "
                                  "first pass done", at, n, 100 * e->done / e->total);
         }
-        gkv__layer_qk(e, f->m, f->il, x, nc, at, at + nc == n ? nc - 1 : nc);
-        memcpy(keys + at * width, e->k, nc * width * sizeof *keys);
+        gkv__layer_qk(&p, t->filter, x, nc, at, at + nc == n ? nc - 1 : nc);
+        memcpy(c->keys + at * w, e->k, nc * w * sizeof *c->keys);
+        if (at + nc <= f->n_fixed && nc == e->chunk)
+            c->n = at + nc;
         if (at + nc == n)       /* x is idle from here on */
             gkv__fold_query(e, nc - 1, x);
     }
-    gkv__score(e, keys, n, x, f->score);
+    gkv__score(e, c->keys, n, x, f->score);
     return GKV_OK;
 }
 
 static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error *err)
 {
-    const struct gkv__shape *s = &f->m->shape;
-    const size_t rows = gkv__min(e->chunk, f->n), kv = (size_t)s->n_head_kv * s->head_dim;
-    const size_t width = s->n_embd > kv ? s->n_embd : kv;
-    float *x = gkv__pages(rows, width * sizeof *x), *keys = gkv__pages(f->n, key_bytes(s));
-    struct gkv__cache cache = { 0 };
-    gkv_status status = GKV_OK;
+    const struct gkv__shape *s = &f->t->m->shape;
+    const size_t rows = gkv__min(e->chunk, f->t->n), row = gkv__max(s->n_embd, width(f->t));
+    struct gkv__early own = { 0 }, *c = f->early ? f->early : &own;
+    float *x = gkv__pages(rows, row * sizeof *x);
+    gkv_status status = x ? reserve(c, f->t, e->chunk, f->early ? e->chunk : 0, err) : gkv__fail(err, GKV_NOMEM, "out of memory");
 
-    gkv__stage(e, "first pass", f->n, f->il * gkv__layer_work(s, 0, f->n));
-    if (!x || !keys)
-        status = gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes for the keys of the "
-                           "filter layer", f->n * key_bytes(s));
-    if (status == GKV_OK && f->il)
-        status = gkv__cache_open(&cache, f->kv, f->il, s->n_head_kv, s->head_dim, f->n, err);
+    gkv__stage(e, GKV_STAGE_FIRST_PASS, f->t->n,
+               f->t->filter * gkv__layer_work(s, c->n, f->t->n - gkv__min(c->n, f->t->n)));
     if (status == GKV_OK)
-        status = chunks(e, f, &cache, x, keys, err);
-    gkv__cache_close(&cache);
-    gkv__pages_free(x, rows, width * sizeof *x);
-    gkv__pages_free(keys, f->n, key_bytes(s));
+        status = chunks(e, f, c, x, err);
+    gkv__early_close(&own);
+    gkv__pages_free(x, rows, row * sizeof *x);
     return status;
 }
 
@@ -81,6 +102,7 @@ const struct gkv__schedule gkv__schedule_chunk = {
     .summary = "chunk by chunk with every early layer's keys and values: exact",
     .params = params,
     .exact = true,
+    .reuses = true,
     .kv_type = "f32",
     .run = run,
     .bytes = bytes,

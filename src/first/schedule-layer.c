@@ -19,21 +19,27 @@ extern const struct gkv__schedule gkv__schedule_layer;
 static const struct gkv__param params[] = { { .name = NULL } };
 
 /* Floats of a token's keys. */
-static size_t width(const struct gkv__first *f)
+static size_t width(const struct gkv__task *t)
 {
-    return (size_t)f->m->shape.n_head_kv * f->m->shape.head_dim;
+    return (size_t)t->m->shape.n_head_kv * t->m->shape.head_dim;
 }
 
-static uint64_t bytes(const struct gkv__first *f, uint32_t chunk, unsigned n_threads)
+static uint64_t bytes(const struct gkv__task *t, uint32_t chunk, unsigned n_threads)
 {
-    const struct gkv__shape *s = &f->m->shape;
-    const uint64_t rows = f->spill ? gkv__min(chunk, f->n) : f->n;
+    const struct gkv__shape *s = &t->m->shape;
+    const uint64_t rows = t->spill ? gkv__min(chunk, t->n) : t->n;
 
-    const uint64_t gram = width(f) * (width(f) * sizeof(double) + chunk * sizeof(float));
+    const uint64_t gram = width(t) * (width(t) * sizeof(double) + chunk * sizeof(float));
 
     (void)n_threads;
-    return gkv__plus(gkv__times(rows, s->n_embd * sizeof(float)) + (f->row == GKV__ROW_LARGEST ? gram : 0),
-                     gkv__cache_bytes(f->kv, 1, s->n_head_kv, s->head_dim, f->n));
+    return gkv__plus(gkv__times(rows, s->n_embd * sizeof(float)) + (t->row == GKV__ROW_LARGEST ? gram : 0),
+                     gkv__cache_bytes(t->kv_first, 1, s->n_head_kv, s->head_dim, t->n));
+}
+
+/* Positions of the whole prompt and its answer; passages have an order, and no answer. */
+static uint64_t span(const struct gkv__first *f)
+{
+    return f->again ? f->t->n : gkv__plus(f->t->n, f->t->n_new);
 }
 
 /* Rows at .. at + nc - 1 of x in work space; their keys, and queries from first_q on, in e. */
@@ -43,7 +49,8 @@ static gkv_status block(struct gkv__exec *e, const struct gkv__first *f, struct 
     float *row;
 
     GKV__TRY(gkv__spill_get(x, at, nc, &row, err));
-    gkv__layer_qk(e, f->m, f->il, row, nc, at, first_q);
+    gkv__layer_qk(&(struct gkv__pass){ .e = e, .m = f->t->m, .span = span(f) }, f->t->filter, row, nc, at,
+                  first_q);
     if (gkv__cancelled(e))
         return gkv__fail(err, GKV_CANCELLED, "cancelled while scoring");
     return GKV_OK;
@@ -54,7 +61,7 @@ static gkv_status block(struct gkv__exec *e, const struct gkv__first *f, struct 
 static gkv_status largest(struct gkv__exec *e, const struct gkv__first *f, struct gkv__spill *x,
                           size_t *row, gkv_error *err)
 {
-    const size_t n = (size_t)f->n, w = width(f);
+    const size_t n = (size_t)f->t->n, w = width(f->t);
     double *gram = gkv__pages(w, w * sizeof *gram), best = -1;
     float *q = gkv__pages(e->chunk, w * sizeof *q);
     gkv_status status = gram && q ? GKV_OK : gkv__fail(err, GKV_NOMEM, "out of memory");
@@ -84,13 +91,13 @@ static gkv_status largest(struct gkv__exec *e, const struct gkv__first *f, struc
 static gkv_status score_all(struct gkv__exec *e, const struct gkv__first *f, struct gkv__spill *x,
                             gkv_error *err)
 {
-    const struct gkv__shape *s = &f->m->shape;
-    const size_t n = (size_t)f->n, chunk = e->chunk, n_chunks = (n + chunk - 1) / chunk;
-    size_t row = f->row == GKV__ROW_MIDDLE ? n / 2 : n - 1;
+    const struct gkv__shape *s = &f->t->m->shape;
+    const size_t n = (size_t)f->t->n, chunk = e->chunk, n_chunks = (n + chunk - 1) / chunk;
+    size_t row = f->t->row == GKV__ROW_MIDDLE ? n / 2 : n - 1;
     float *q = gkv__pages(s->n_head_kv, s->head_dim * sizeof *q);
     gkv_status status = q ? GKV_OK : gkv__fail(err, GKV_NOMEM, "out of memory");
 
-    if (status == GKV_OK && f->row == GKV__ROW_LARGEST)
+    if (status == GKV_OK && f->t->row == GKV__ROW_LARGEST)
         status = largest(e, f, x, &row, err);
     for (size_t i = 0; status == GKV_OK && i < n_chunks; i++) {
         const size_t at = (row / chunk + n_chunks - i) % n_chunks * chunk, nc = gkv__min(chunk, n - at);
@@ -110,46 +117,47 @@ static gkv_status score_all(struct gkv__exec *e, const struct gkv__first *f, str
 static gkv_status layers(struct gkv__exec *e, const struct gkv__first *f, struct gkv__spill *x,
                          struct gkv__cache *cache, gkv_error *err)
 {
-    const size_t n = (size_t)f->n;
+    const struct gkv__pass p = { .e = e, .m = f->t->m, .span = span(f), .c = cache };
+    const size_t n = (size_t)f->t->n;
     float *row;
 
     for (size_t at = 0; at < n; at += e->chunk) {
         const size_t nc = gkv__min(e->chunk, n - at);
 
         GKV__TRY(gkv__spill_get(x, at, 0, &row, err));
-        gkv__embed(e, f->m, f->id + at, row, nc);
+        gkv__embed(e, f->t->m, f->id + at, row, nc);
         GKV__TRY(gkv__spill_put(x, at, nc, err));
     }
-    for (uint32_t i = 0; i < f->il; i++) {
-        gkv__model_layer_need(f->m, i, true);
+    for (uint32_t i = 0; i < f->t->filter; i++) {
+        gkv__model_layer_need(f->t->m, i, true);
         for (size_t at = 0; at < n; at += e->chunk) {
             const size_t nc = gkv__min(e->chunk, n - at);
 
             GKV__TRY(gkv__spill_get(x, at, nc, &row, err));
-            gkv__layer(e, f->m, i, row, nc, at, cache, 0);
+            gkv__layer(&p, i, row, nc, at, 0);
             GKV__TRY(gkv__spill_put(x, at, nc, err));
-            gkv__progress(e, gkv__layer_work(&f->m->shape, at, nc));
+            gkv__progress(e, gkv__layer_work(&f->t->m->shape, at, nc));
             if (gkv__cancelled(e))
                 return gkv__fail(err, GKV_CANCELLED, "cancelled in layer %u of %u, %.0f %% of the "
-                                 "first pass done", i, f->il, 100 * e->done / e->total);
+                                 "first pass done", i, f->t->filter, 100 * e->done / e->total);
         }
-        gkv__model_layer_need(f->m, i, false);
+        gkv__model_layer_need(f->t->m, i, false);
     }
     return GKV_OK;
 }
 
 static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error *err)
 {
-    const struct gkv__shape *s = &f->m->shape;
+    const struct gkv__shape *s = &f->t->m->shape;
     struct gkv__spill x = { 0 };
     struct gkv__cache cache = { 0 };
     gkv_status status;
 
-    gkv__stage(e, f->again ? "passages" : "first pass", f->n, f->il * gkv__layer_work(s, 0, f->n) +
-               (double)f->n * s->n_embd * s->n_head_kv * s->head_dim);
-    status = gkv__spill_open(&x, f->n, s->n_embd, f->spill ? e->chunk : 0, err);
+    gkv__stage(e, f->again ? GKV_STAGE_PASSAGES : GKV_STAGE_FIRST_PASS, f->t->n, f->t->filter * gkv__layer_work(s, 0, f->t->n) +
+               (double)f->t->n * s->n_embd * s->n_head_kv * s->head_dim);
+    status = gkv__spill_open(&x, f->t->n, s->n_embd, f->t->spill ? e->chunk : 0, err);
     if (status == GKV_OK)
-        status = gkv__cache_open(&cache, f->kv, 1, s->n_head_kv, s->head_dim, f->n, err);
+        status = gkv__cache_open(&cache, f->t->kv_first, 1, s->n_head_kv, s->head_dim, f->t->n, err);
     if (status == GKV_OK)
         status = layers(e, f, &x, &cache, err);
     if (status == GKV_OK)

@@ -36,9 +36,10 @@ static const struct gkv__param params[] = {
 };
 
 struct stream {
-    const struct gkv__first *f;
+    const struct gkv__task  *t;
     struct gkv__bounded      b;
     size_t                   step, n_text;
+    float                   *score;     /* [t->n] */
     const struct gkv__quant *key_type;
     uint8_t                 *keys;      /* [n] rows of the filter layer */
 };
@@ -47,12 +48,12 @@ struct stream {
 
 static size_t kv_width(const struct stream *s)
 {
-    return (size_t)s->f->m->shape.n_head_kv * s->f->m->shape.head_dim;
+    return (size_t)s->t->m->shape.n_head_kv * s->t->m->shape.head_dim;
 }
 
 static bool by_chunk(const struct stream *s)
 {
-    return (int)s->f->param[PLACE] == CHUNK;
+    return (int)s->t->schedule_param[PLACE] == CHUNK;
 }
 
 static uint64_t key_row(const struct stream *s)
@@ -61,21 +62,20 @@ static uint64_t key_row(const struct stream *s)
 }
 
 /* Rows at a time, memory among them, depend on --chunk only, whatever the question's length. */
-static void sizes(struct stream *s, const struct gkv__first *f, size_t chunk)
+static void sizes(struct stream *s, const struct gkv__task *t, size_t chunk)
 {
-    const double *p = f->param;
+    const double *p = t->schedule_param;
     const size_t question = gkv__min(GKV__MAX_QUESTION, chunk);
     struct gkv__bounded *b = &s->b;
 
-    s->f = f;
+    s->t = t;
     s->key_type = gkv__quant_named(key_types[(int)p[KEYS]]);
     *b = (struct gkv__bounded){
-        .m = f->m, .n_layer = f->il, .kv = f->kv, .id = f->id, .sinks = GKV__SINKS,
+        .m = t->m, .n_layer = t->filter, .kv = t->kv_first, .sinks = GKV__SINKS,
         .budget = (size_t)p[BUDGET], .recent = (size_t)p[RECENT], .warm = (size_t)p[WARM],
-        .n_q = gkv__min(gkv__min(f->n_tail ? f->n_tail : 1, question), f->n),
+        .n_q = gkv__min(gkv__min(t->n_tail ? t->n_tail : 1, question), t->n),
     };
-    s->n_text = (size_t)f->n - b->n_q;
-    b->question = f->id ? f->id + s->n_text : NULL;
+    s->n_text = (size_t)t->n - b->n_q;
     if (p[STEP] > 0) {
         s->step = (size_t)p[STEP];
         b->max_rows = b->warm + s->step + question;
@@ -83,25 +83,25 @@ static void sizes(struct stream *s, const struct gkv__first *f, size_t chunk)
         b->max_rows = gkv__max(2 * chunk, b->warm + question + 64);
         s->step = b->max_rows - b->warm - b->n_q;
     }
-    b->max_rows = gkv__min(b->max_rows, gkv__max((size_t)f->n, chunk));
+    b->max_rows = gkv__min(b->max_rows, gkv__max((size_t)t->n, chunk));
 }
 
 /* Tokens of passages that are read again; all: there is nothing to choose before. */
-static size_t n_again(const struct gkv__first *f)
+static size_t n_again(const struct gkv__task *t)
 {
-    return gkv__min(gkv__times((uint64_t)f->param[REFINE], f->n_kept), f->n);
+    return gkv__min(gkv__times((uint64_t)t->schedule_param[REFINE], t->k), t->n);
 }
 
-static uint64_t bytes(const struct gkv__first *f, uint32_t chunk, unsigned n_threads)
+static uint64_t bytes(const struct gkv__task *t, uint32_t chunk, unsigned n_threads)
 {
     struct stream s = { 0 };
     uint64_t first, again;
 
-    if (n_again(f) == f->n)
-        return gkv__refine_bytes(f, f->n, chunk, n_threads);
-    sizes(&s, f, chunk);
-    first = gkv__plus(gkv__bounded_bytes(&s.b, f->n), gkv__times(f->n, key_row(&s)));
-    again = n_again(f) ? gkv__refine_bytes(f, n_again(f), chunk, n_threads) : 0;
+    if (n_again(t) == t->n)
+        return gkv__refine_bytes(t, t->n, chunk, n_threads);
+    sizes(&s, t, chunk);
+    first = gkv__plus(gkv__bounded_bytes(&s.b, t->n), gkv__times(t->n, key_row(&s)));
+    again = n_again(t) ? gkv__refine_bytes(t, n_again(t), chunk, n_threads) : 0;
     return first > again ? first : again;
 }
 
@@ -116,13 +116,16 @@ static gkv_status check(const struct stream *s, gkv_error *err)
     return GKV_OK;
 }
 
-static gkv_status begin(struct stream *s, struct gkv__exec *e, gkv_error *err)
-{
-    const struct gkv__first *f = s->f;
+static uint64_t span_of(const struct stream *s);
 
-    s->keys = by_chunk(s) ? NULL : gkv__pages(f->n, key_row(s));
+static gkv_status begin(struct stream *s, struct gkv__exec *e, const uint32_t *id, gkv_error *err)
+{
+    s->b.id = id;
+    s->b.question = id + s->n_text;
+    s->b.span = span_of(s);
+    s->keys = by_chunk(s) ? NULL : gkv__pages(s->t->n, key_row(s));
     if (!s->keys && !by_chunk(s))
-        return gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes", f->n * key_row(s));
+        return gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes", s->t->n * key_row(s));
     return gkv__bounded_open(&s->b, e, err);
 }
 
@@ -137,7 +140,7 @@ static void keep_keys(struct stream *s, size_t first, size_t n, size_t at)
     for (size_t i = 0; i < n; i += e->chunk) {
         const size_t nc = gkv__min(e->chunk, n - i);
 
-        gkv__layer_keys(e, s->f->m, s->f->il, s->b.x + (first + i) * e->shape->n_embd, nc);
+        gkv__layer_keys(&s->b.p, s->t->filter, s->b.x + (first + i) * e->shape->n_embd, nc);
         for (size_t t = 0; t < nc; t++)
             s->key_type->from_f32(e->k + t * width, s->keys + (at + i + t) * key_row(s), width);
     }
@@ -145,11 +148,12 @@ static void keep_keys(struct stream *s, size_t first, size_t n, size_t at)
 
 /* Keys at their places in the text; or all as far from the query as its own beginning, which no text
  * is too long for. */
-static bool is_common(const struct gkv__first *f)
+static bool is_common(const struct gkv__task *t)
 {
-    const uint32_t trained = f->m->shape.context;
+    const uint32_t trained = t->m->shape.context;
+    const int place = (int)t->schedule_param[PLACE];
 
-    return (int)f->param[PLACE] == COMMON || ((int)f->param[PLACE] == AUTO && trained && f->n > trained);
+    return place == COMMON || (place == AUTO && trained && t->n > trained);
 }
 
 /* Positions that steps and scores have. */
@@ -159,14 +163,14 @@ static uint64_t span_of(const struct stream *s)
     const uint64_t steps = gkv__min(b->budget, s->n_text) + b->warm + gkv__min(s->step, s->n_text) +
                            b->n_q;
 
-    return by_chunk(s) || is_common(s->f) ? steps : gkv__max(steps, s->f->n);
+    return by_chunk(s) || is_common(s->t) ? steps : gkv__max(steps, s->t->n);
 }
 
 /* What rotation to position 0 does to keys, done to the query instead. */
 static void stand(const struct stream *s, float *q)
 {
-    const struct gkv__shape *h = &s->f->m->shape;
-    const float scale = (float)gkv__model_rope(s->f->m, s->f->il, s->b.e->span)->scale;
+    const struct gkv__shape *h = &s->t->m->shape;
+    const float scale = (float)gkv__model_rope(s->t->m, s->t->filter, s->b.span)->scale;
 
     for (size_t ih = 0; ih < h->n_head_kv; ih++)
         for (size_t x = 0; x < h->n_rot; x++)
@@ -176,14 +180,14 @@ static void stand(const struct stream *s, float *q)
 /* The question's rows are in x. */
 static void score_all(struct stream *s)
 {
-    const struct gkv__first *f = s->f;
+    const struct gkv__task *t = s->t;
     struct gkv__exec *e = s->b.e;
-    const bool common = is_common(f);
-    const size_t width = kv_width(s), n = (size_t)f->n;
+    const bool common = is_common(t);
+    const size_t width = kv_width(s), n = (size_t)t->n;
     gkv__unpack_fn *unpack = e->simd->unpack[s->key_type->type];
     float *q = s->b.mass;               /* idle */
 
-    gkv__layer_qk(e, f->m, f->il, s->b.x, s->b.n_q, common ? 1 : s->n_text, s->b.n_q - 1);
+    gkv__layer_qk(&s->b.p, t->filter, s->b.x, s->b.n_q, common ? 1 : s->n_text, s->b.n_q - 1);
     gkv__fold_query(e, s->b.n_q - 1, q);
     if (common)
         stand(s, q);
@@ -192,28 +196,28 @@ static void score_all(struct stream *s)
 
         unpack(s->keys + at * key_row(s), e->k, nc * width);
         if (!common)
-            gkv__rope_keys(e, f->m, f->il, e->k, nc, at);
-        gkv__score(e, e->k, nc, q, f->score + at);
+            gkv__rope_keys(&s->b.p, t->filter, e->k, nc, at);
+        gkv__score(e, e->k, nc, q, s->score + at);
     }
 }
 
 /* The chunk that was run behind `past` entries, and after the last of them the question. */
 static void score_chunk(struct stream *s, size_t past, size_t at, size_t n)
 {
-    const struct gkv__first *f = s->f;
+    const struct gkv__task *t = s->t;
     struct gkv__exec *e = s->b.e;
     const size_t d = e->shape->n_embd, first = s->b.n_warm, last = first + n + s->b.n_q - 1;
     const size_t count = at + n < s->n_text ? n : n + s->b.n_q;
     float *q = s->b.mass;               /* idle */
 
-    gkv__layer_qk(e, f->m, f->il, s->b.x + last * d, 1, past + last, 0);
+    gkv__layer_qk(&s->b.p, t->filter, s->b.x + last * d, 1, past + last, 0);
     gkv__fold_query(e, 0, q);
     for (size_t i = 0; i < count; i += e->chunk) {
         const size_t nc = gkv__min(e->chunk, count - i);
 
-        gkv__layer_keys(e, f->m, f->il, s->b.x + (first + i) * d, nc);
-        gkv__rope_keys(e, f->m, f->il, e->k, nc, past + first + i);
-        gkv__score(e, e->k, nc, q, f->score + at + i);
+        gkv__layer_keys(&s->b.p, t->filter, s->b.x + (first + i) * d, nc);
+        gkv__rope_keys(&s->b.p, t->filter, e->k, nc, past + first + i);
+        gkv__score(e, e->k, nc, q, s->score + at + i);
     }
 }
 
@@ -248,17 +252,16 @@ static double work_of(const struct stream *s)
 
 static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error *err)
 {
-    struct stream s = { 0 };
+    struct stream s = { .score = f->score };
     gkv_status status;
 
-    sizes(&s, f, e->chunk);
+    sizes(&s, f->t, e->chunk);
     GKV__TRY(check(&s, err));
-    if (n_again(f) == f->n)
-        return gkv__refine(e, f, n_again(f), err);
-    status = begin(&s, e, err);
-    e->span = span_of(&s);
+    if (n_again(f->t) == f->t->n)
+        return gkv__refine(e, f, n_again(f->t), err);
+    status = begin(&s, e, f->id, err);
     if (status == GKV_OK)
-        gkv__stage(e, "first pass", f->n, work_of(&s));
+        gkv__stage(e, GKV_STAGE_FIRST_PASS, f->t->n, work_of(&s));
     for (size_t at = 0; status == GKV_OK && at < s.n_text; at += s.step)
         status = step(&s, at, gkv__min(s.step, s.n_text - at), err);
     if (status == GKV_OK && (!by_chunk(&s) || !s.n_text))
@@ -266,9 +269,9 @@ static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error
     if (status == GKV_OK && !by_chunk(&s))
         score_all(&s);
     gkv__bounded_close(&s.b);
-    gkv__pages_free(s.keys, f->n, key_row(&s));
-    if (status == GKV_OK && n_again(f))
-        status = gkv__refine(e, f, n_again(f), err);
+    gkv__pages_free(s.keys, f->t->n, key_row(&s));
+    if (status == GKV_OK && n_again(f->t))
+        status = gkv__refine(e, f, n_again(f->t), err);
     return status;
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "src/first/schedule.h"
+#include "src/base/mem.h"
 #include "src/base/thread.h"
 
 extern const struct gkv__schedule gkv__schedule_layer, gkv__schedule_chunk, gkv__schedule_stream;
@@ -128,4 +129,21 @@ uint64_t gkv__weights_early(const gkv_model *m, uint32_t il)
     for (uint32_t i = 0; i < il; i++)
         sum += gkv__model_layer_bytes(m, i);
     return sum;
+}
+
+/* ---- for the next question ---------------------------------------------------------------- */
+
+uint64_t gkv__early_bytes(const struct gkv__task *t, uint64_t slots)
+{
+    const struct gkv__shape *s = &t->m->shape;
+    const uint64_t keys = gkv__times(slots, (uint64_t)s->n_head_kv * s->head_dim * sizeof(float));
+
+    return gkv__plus(keys, gkv__cache_bytes(t->kv_first, t->filter, s->n_head_kv, s->head_dim, slots));
+}
+
+void gkv__early_close(struct gkv__early *e)
+{
+    gkv__pages_free(e->keys, e->slots * e->cache.n_head_kv, e->cache.head_dim * sizeof *e->keys);
+    gkv__cache_close(&e->cache);
+    *e = (struct gkv__early){ 0 };
 }

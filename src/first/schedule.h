@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * schedule.h - in which order the first pass meets tokens and layers, and what it keeps.  One
- * file, one struct, one line in schedule.c each (ALGORITHMS.md, section 7).
+ * file, one struct, one line in schedule.c each.
  *
  * All compute, or approximate, the same: score[j] = sum over query heads h of
  * q_h(n - 1) . k_{h / group}(j)  at the filter layer: rotated, raw, f32 (GemFilter, Algorithm 1), or for
@@ -9,39 +9,45 @@
 #ifndef GKV__SCHEDULE_H
 #define GKV__SCHEDULE_H
 
-#include "src/engine/exec.h"
-#include "src/engine/kv.h"
-#include "src/base/param.h"
+#include "src/engine/pass.h"
+#include "src/first/task.h"
 
 enum { GKV__SINKS = 4 };        /* first tokens, that attention rests on (StreamingLLM) */
 
-/* Whose query scores the keys (GemFilter, appendix E.2, tries others than the last). */
-enum gkv__row { GKV__ROW_LAST, GKV__ROW_MIDDLE, GKV__ROW_LARGEST };
+/* What a schedule keeps of a prompt's beginning for the next question about it: keys and values of the
+ * early layers, and the filter layer's keys, of the first n tokens.  Zero: nothing yet. */
+struct gkv__early {
+    struct gkv__cache cache;
+    float            *keys;             /* [slots][n_head_kv * head_dim]                     */
+    uint64_t          slots, n;
+    uint64_t          touched;          /* slots that have been written                      */
+    uint32_t          filter, chunk;
+    const struct gkv__rope *rope;       /* long prompts may have other angles                */
+};
+uint64_t gkv__early_bytes(const struct gkv__task *t, uint64_t slots);
+void     gkv__early_close(struct gkv__early *e);
 
+/* One run of a schedule.  Of the task count the prompt's sizes, the filter layer, the row, and what is
+ * said of the first pass. */
 struct gkv__first {
-    const gkv_model         *m;
-    uint32_t                 il;        /* filter layer                                      */
-    const struct gkv__quant *kv;        /* type of keys and values of earlier layers         */
-    const double            *param;     /* of the schedule                                   */
-    bool                     spill;     /* hidden states go to a file (schedules that can)   */
-    enum gkv__row            row;       /* other than the last: of schedules that can        */
-    uint64_t                 n;         /* tokens of the prompt ...                          */
-    size_t                   n_tail;    /* ... the last of them, the question; at least 1    */
-    uint64_t                 n_kept;    /* how many of them will be kept                     */
-    bool                     again;     /* they are passages that another schedule chose     */
-    const uint32_t          *id;        /* [n]                                               */
-    float                   *score;     /* [n] the result                                    */
+    const struct gkv__task  *t;
+    struct gkv__early       *early;     /* of the questions before, or NULL; the first ...   */
+    size_t                   n_fixed;   /* ... n_fixed tokens are the same in all of them    */
+    bool                     again;     /* the text is passages that another schedule chose  */
+    const uint32_t          *id;        /* [t->n]                                            */
+    float                   *score;     /* [t->n] the result                                 */
 };
 
 struct gkv__schedule {
     const char              *name, *summary;
     const struct gkv__param *params;    /* ends with a row without a name                    */
     bool                     exact, can_spill, any_row;
+    bool                     reuses;    /* can keep what does not depend on the question     */
     const char              *kv_type;   /* where the user does not say                       */
     gkv_status             (*run)(struct gkv__exec *e, const struct gkv__first *f, gkv_error *err);
-    /* What run allocates, with blocks of `chunk` rows and that many threads (id, n_tail and
-     * score are not known yet); and the weights that are resident at its peak. */
-    uint64_t               (*bytes)(const struct gkv__first *f, uint32_t chunk, unsigned n_threads);
+    /* What run allocates, with blocks of `chunk` rows and that many threads; and the weights that are
+     * resident at its peak. */
+    uint64_t               (*bytes)(const struct gkv__task *t, uint32_t chunk, unsigned n_threads);
     uint64_t               (*weights)(const gkv_model *m, uint32_t il);
 };
 

@@ -26,7 +26,7 @@ enum { ASL, GEM };
     [WINDOW] = { "window", "32", "last tokens of the prompt, that observe and are kept", 1, 4096 }, \
     [KERNEL] = { "kernel", "7", "width of the pool, an odd number of tokens", 1, 255, .odd = true }, \
     [POOL] = { "pool", "avg", "how neighbouring scores are pooled", .words = GKV__POOL_WORDS }, \
-    [LMIN] = { "lmin", "-1", "first layer that may select; -1: a third of the depth", -1, 4096 }, \
+    [LMIN] = { "lmin", "-1", "first layer that may select; -1: a third of the depth, lobs - 1 at least", -1, 4096 }, \
     [LOBS] = { "lobs", "8", "layers whose ranks are compared", 2, 64 },                         \
     [TAU] = { "tau", "0.3", "select when the variance of ranks falls below so much of that at lmin", 0, 1 }
 
@@ -52,30 +52,30 @@ struct state {
     uint64_t sort[];            /* [n]; then ranks [lobs][n] of uint32_t, a ring             */
 };
 
-static uint32_t lobs(const struct gkv__context *c)
+static uint32_t lobs(const struct gkv__task *t)
 {
-    return (uint32_t)c->param[LOBS];
+    return (uint32_t)t->param[LOBS];
 }
 
-static uint32_t lmin(const struct gkv__context *c)
+static uint32_t lmin(const struct gkv__task *t)
 {
-    const uint32_t third = c->m->shape.n_layer / 3;
+    const uint32_t third = t->m->shape.n_layer / 3;
 
-    if (c->param[LMIN] >= 0)
-        return (uint32_t)c->param[LMIN];
-    return third + 1 > lobs(c) ? third : lobs(c) - 1;   /* it takes lobs layers to compare them */
+    if (t->param[LMIN] >= 0)
+        return (uint32_t)t->param[LMIN];
+    return third + 1 > lobs(t) ? third : lobs(t) - 1;   /* it takes lobs layers to compare them */
 }
 
-static uint64_t state_bytes(const struct gkv__context *c)
+static uint64_t state_bytes(const struct gkv__task *t)
 {
-    return sizeof(struct state) + gkv__times(c->n, sizeof(uint64_t) + lobs(c) * sizeof(uint32_t));
+    return sizeof(struct state) + gkv__times(t->n, sizeof(uint64_t) + lobs(t) * sizeof(uint32_t));
 }
 
 static uint32_t *ranks_of(struct gkv__sweep *s, uint32_t layer)
 {
     struct state *t = s->state;
 
-    return (uint32_t *)(void *)(t->sort + s->stride) + (size_t)(layer % lobs(s->c)) * s->stride;
+    return (uint32_t *)(void *)(t->sort + s->stride) + (size_t)(layer % lobs(s->c->t)) * s->stride;
 }
 
 /* ---- ranks ------------------------------------------------------------------------------ */
@@ -106,7 +106,7 @@ static void rank(uint32_t *rank_of, uint64_t *sort, const float *score, size_t n
  * ranks over these layers. */
 static double variance(struct gkv__sweep *s, size_t n, size_t k)
 {
-    const uint32_t rows = lobs(s->c);
+    const uint32_t rows = lobs(s->c->t);
     double sum = 0;
     size_t count = 0;
 
@@ -139,141 +139,119 @@ static bool settled(struct gkv__sweep *s, size_t window)
 {
     const struct gkv__context *c = s->c;
     struct state *t = s->state;
-    const size_t n = s->n - window, k = gkv__min(c->k - window, n);
+    const size_t n = s->n - window, k = gkv__min(c->t->k - window, n);
     double v;
 
     rank(ranks_of(s, s->il), t->sort, s->score, n);
-    if (s->il < lmin(c))
+    if (s->il < lmin(c->t))
         return false;
     v = variance(s, n, k);
-    if (s->il == lmin(c))
+    if (s->il == lmin(c->t))
         t->first = v;
-    return (s->il == lmin(c) || t->first == 0 ? 1 : v / t->first) < c->param[TAU];
+    return (s->il == lmin(c->t) || t->first == 0 ? 1 : v / t->first) < c->t->param[TAU];
 }
 
 /* ---- one pass --------------------------------------------------------------------------- */
 
-static size_t rows(const struct gkv__context *c, uint32_t il, size_t n)
+static size_t rows(const struct gkv__task *t, uint32_t il, size_t n)
 {
     (void)il;
     (void)n;
-    return (size_t)c->param[WINDOW];
+    return (size_t)t->param[WINDOW];
 }
 
-static uint64_t room(const struct gkv__context *c, uint32_t il)
+static uint64_t room(const struct gkv__task *t, uint32_t il)
 {
     (void)il;
-    return (int)c->param[LAST] == FULL ? c->n : c->k;
+    return (int)t->param[LAST] == FULL ? t->n : t->k;
 }
 
 static gkv_status layer_one(struct gkv__sweep *s, gkv_error *err)
 {
     struct gkv__context *c = s->c;
     struct state *t = s->state;
-    const size_t window = (size_t)c->param[WINDOW];
+    const size_t window = (size_t)c->t->param[WINDOW];
 
     (void)err;
-    gkv__window_pool(s, window, (size_t)c->param[KERNEL], (int)c->param[POOL]);
+    gkv__window_pool(s, window, (size_t)c->t->param[KERNEL], (int)c->t->param[POOL]);
     if (!t->selected) {
-        gkv__window_score(s, window, 0, c->m->shape.n_head);
+        gkv__window_score(s, window, 0, c->t->m->shape.n_head);
         if (settled(s, window)) {
             t->selected = true;
             c->chosen = (int32_t)s->il;
-            s->n_go = gkv__window_best(s, window, (size_t)c->k, s->go);
+            s->n_go = gkv__window_best(s, window, (size_t)c->t->k, s->go);
         }
     }
-    if ((int)c->param[LAST] == SNAPKV)
-        gkv__window_keep(s, window, (size_t)c->k);
+    if ((int)c->t->param[LAST] == SNAPKV)
+        gkv__window_keep(s, window, (size_t)c->t->k);
     return GKV_OK;
 }
 
-static gkv_status fits(const struct gkv__context *c, gkv_error *err)
+static gkv_status fits(const struct gkv__task *t, gkv_error *err)
 {
-    if (lmin(c) + 1 < lobs(c) || lmin(c) >= c->m->shape.n_layer)
+    if (lmin(t) + 1 < lobs(t) || lmin(t) >= t->m->shape.n_layer)
         return gkv__fail(err, GKV_INVALID, "lmin=%u: at least lobs - 1 = %u, and less than the %u layers "
-                         "of the model", lmin(c), lobs(c) - 1, c->m->shape.n_layer);
-    return gkv__window_fits(c, (size_t)c->param[WINDOW], c->k, err);
+                         "of the model", lmin(t), lobs(t) - 1, t->m->shape.n_layer);
+    return gkv__window_fits(t, (size_t)t->param[WINDOW], t->k, err);
 }
 
 static const struct gkv__watch watch_one = {
-    .rows = rows, .layer = layer_one, .room = room, .state_bytes = state_bytes,
+    .rows = rows, .check = fits, .layer = layer_one, .room = room, .state_bytes = state_bytes,
 };
-
-static gkv_status run_one(struct gkv__context *c, gkv_error *err)
-{
-    GKV__TRY(fits(c, err));
-    return gkv__sweep(c, &watch_one, err);
-}
 
 const struct gkv__select gkv__select_asl = {
     .name = "asl",
     .summary = "one pass; tokens are selected at the layer where their ranks settle",
     .params = params_one,
-    .run = run_one,
+    .kind = GKV__SWEEPS,
     .watch = &watch_one,
-    .order = "layer",
 };
 
 /* ---- two passes ------------------------------------------------------------------------- */
 
-static uint64_t room_none(const struct gkv__context *c, uint32_t il)
+static bool raw(const struct gkv__task *t, uint32_t il)
 {
-    (void)c;
-    (void)il;
-    return 1;                           /* nobody will see it */
-}
-
-static bool raw(const struct gkv__context *c, uint32_t il)
-{
-    return (int)c->param[LAST] == GEM && il >= lmin(c);
+    return (int)t->param[LAST] == GEM && il >= lmin(t);
 }
 
 /* When no layer settles, the last selects. */
 static gkv_status layer_two(struct gkv__sweep *s, gkv_error *err)
 {
     struct gkv__context *c = s->c;
-    const size_t window = (size_t)c->param[WINDOW];
-    const bool gem = (int)c->param[LAST] == GEM;
+    const size_t window = (size_t)c->t->param[WINDOW];
+    const bool gem = (int)c->t->param[LAST] == GEM;
 
     (void)err;
-    s->n_keep = 1;
     if (gem)                            /* raw scores, but for the ranks */
         memcpy(c->score, s->score, s->n * sizeof *s->score);
-    gkv__window_pool(s, window, (size_t)c->param[KERNEL], (int)c->param[POOL]);
-    gkv__window_score(s, window, 0, c->m->shape.n_head);
-    if (!settled(s, window) && s->il + 1 < c->m->shape.n_layer)
+    gkv__window_pool(s, window, (size_t)c->t->param[KERNEL], (int)c->t->param[POOL]);
+    gkv__window_score(s, window, 0, c->t->m->shape.n_head);
+    if (!settled(s, window) && s->il + 1 < c->t->m->shape.n_layer)
         return GKV_OK;
     c->chosen = (int32_t)s->il;
-    c->restart = s->stop = true;
+    s->stop = true;
     if (gem) {
         gkv__pool(c->score, s->spare, s->n, 5, GKV__POOL_AVG);
         memcpy(s->spare, c->score, s->n * sizeof *s->spare);
-        gkv__force(s->spare, s->n, c->keep_first, c->keep_last);
-        c->n_kept = (size_t)c->k;
+        gkv__force(s->spare, s->n, c->t->keep_first, c->t->keep_last);
+        c->n_kept = (size_t)c->t->k;
         gkv__top(s->spare, s->n, c->n_kept, c->kept);
     } else {
         memcpy(c->score, s->score, s->n * sizeof *s->score);
-        c->n_kept = gkv__window_best(s, window, (size_t)c->k, c->kept);
+        c->n_kept = gkv__window_best(s, window, (size_t)c->t->k, c->kept);
     }
     return GKV_OK;
 }
 
 static const struct gkv__watch watch_two = {
-    .rows = rows, .raw = raw, .layer = layer_two, .room = room_none, .state_bytes = state_bytes,
+    .rows = rows, .raw = raw, .check = fits, .layer = layer_two, .state_bytes = state_bytes,
 };
-
-static gkv_status run_two(struct gkv__context *c, gkv_error *err)
-{
-    GKV__TRY(fits(c, err));
-    return gkv__sweep(c, &watch_two, err);
-}
 
 const struct gkv__select gkv__select_asl_2pass = {
     .name = "asl-2pass",
     .summary = "restart with the tokens selected at the layer where their ranks settle",
     .params = params_two,
-    .run = run_two,
+    .kind = GKV__SWEEPS,
     .watch = &watch_two,
     .restarts = true,
-    .order = "layer",
 };

@@ -22,6 +22,7 @@ struct work {
     struct gkv__exec            *e;
     const struct gkv__calibrate *c;
     struct gkv__cache            cache, tsp_cache;      /* one layer: all tokens, those that go on */
+    struct gkv__pass             p, tsp_p;              /* over them                     */
     float    *x, *y;                    /* [n][n_embd]; [tsp][n_embd]                        */
     float    *score, *pooled;           /* [n]                                               */
     float    *mass;                     /* [n_head][n]                                       */
@@ -120,7 +121,7 @@ static void score(struct work *w, uint32_t il)
         const size_t at = i * chunk, nc = gkv__min(chunk, c->n - at);
         const bool last = at + nc == c->n;
 
-        gkv__layer_qk(w->e, c->m, il, w->x + at * s->n_embd, nc, at, last ? nc - 1 : nc);
+        gkv__layer_qk(&w->p, il, w->x + at * s->n_embd, nc, at, last ? nc - 1 : nc);
         if (last)
             gkv__fold_query(w->e, nc - 1, w->q);
         gkv__score(w->e, w->e->k, nc, w->q, w->score + at);
@@ -154,7 +155,7 @@ static void window_queries(struct work *w, uint32_t il)
     const struct gkv__calibrate *c = w->c;
     const size_t at = c->n - c->window;
 
-    gkv__layer_qk(w->e, c->m, il, w->x + at * c->m->shape.n_embd, c->window, at, 0);
+    gkv__layer_qk(&w->p, il, w->x + at * c->m->shape.n_embd, c->window, at, 0);
     memcpy(w->q, w->e->q, c->window * q_width(c) * sizeof *w->q);
 }
 
@@ -193,7 +194,7 @@ static gkv_status go_on(struct work *w, uint32_t il, gkv_error *err)
         for (size_t at = 0; at < c->tsp; at += w->e->chunk) {
             const size_t nc = gkv__min(w->e->chunk, c->tsp - at);
 
-            gkv__layer_at(w->e, c->m, i, w->y + at * d, nc, at, w->kept + at, &w->tsp_cache, 0);
+            gkv__layer_at(&w->tsp_p, i, w->y + at * d, nc, at, w->kept + at, 0);
             gkv__progress(w->e, gkv__layer_work(&c->m->shape, at, nc));
             if (gkv__cancelled(w->e))
                 return gkv__fail(err, GKV_CANCELLED, "cancelled after layer %u", il);
@@ -231,7 +232,7 @@ static gkv_status layer(struct work *w, uint32_t il, gkv_error *err)
     for (size_t at = 0; at < c->n; at += w->e->chunk) {
         const size_t nc = gkv__min(w->e->chunk, c->n - at);
 
-        gkv__layer(w->e, c->m, il, w->x + at * s->n_embd, nc, at, &w->cache, 0);
+        gkv__layer(&w->p, il, w->x + at * s->n_embd, nc, at, 0);
         gkv__progress(w->e, gkv__layer_work(s, at, nc));
         if (gkv__cancelled(w->e))
             return gkv__fail(err, GKV_CANCELLED, "cancelled in layer %u of %u", il, s->n_layer);
@@ -272,7 +273,9 @@ gkv_status gkv__calibrate(struct gkv__exec *e, const struct gkv__calibrate *c,
     struct work w = { .e = e, .c = c };
     gkv_status status = reserve(&w, err);
 
-    gkv__stage(e, "calibrate", c->n, total_work(c));
+    w.p = (struct gkv__pass){ .e = e, .m = c->m, .span = c->n, .c = &w.cache };
+    w.tsp_p = (struct gkv__pass){ .e = e, .m = c->m, .span = c->n, .c = &w.tsp_cache };
+    gkv__stage(e, GKV_STAGE_CALIBRATE, c->n, total_work(c));
     if (status == GKV_OK)
         status = layers(&w, out, err);
     release(&w);

@@ -25,70 +25,77 @@ static const struct gkv__param params[] = {
     { .name = NULL },
 };
 
-static uint32_t tsp(const struct gkv__context *c)
+static uint32_t tsp(const struct gkv__task *t)
 {
-    const double p = c->param[TSP];
+    const double p = t->param[TSP];
 
-    return p >= 0 ? (uint32_t)p : c->layer >= 0 ? (uint32_t)c->layer : c->m->tsp_layer;
+    return p >= 0 ? (uint32_t)p : t->layer >= 0 ? (uint32_t)t->layer : t->m->tsp_layer;
 }
 
 /* The number, or the share of the prompt; with the tokens that are always kept. */
-static size_t count(const struct gkv__context *c, int len, int rate)
+static size_t count(const struct gkv__task *t, int len, int rate)
 {
-    size_t n = c->param[len] > 0 ? (size_t)c->param[len] : (size_t)((double)c->n * c->param[rate]);
-    size_t window = (size_t)c->param[WINDOW];
-    const size_t least = c->keep_first + (c->keep_last > window ? c->keep_last : window);
+    size_t n = t->param[len] > 0 ? (size_t)t->param[len] : (size_t)((double)t->n * t->param[rate]);
+    size_t window = (size_t)t->param[WINDOW];
+    const size_t least = t->keep_first + (t->keep_last > window ? t->keep_last : window);
 
     n = n < least ? least : n;
-    return n < c->n ? n : (size_t)c->n;
+    return n < t->n ? n : (size_t)t->n;
 }
 
-static size_t rows(const struct gkv__context *c, uint32_t il, size_t n)
+static size_t rows(const struct gkv__task *t, uint32_t il, size_t n)
 {
     (void)il;
     (void)n;
-    return gkv__min((uint64_t)c->param[WINDOW], c->n);
+    return gkv__min((uint64_t)t->param[WINDOW], t->n);
 }
 
-static uint64_t room(const struct gkv__context *c, uint32_t il)
+static uint64_t room(const struct gkv__task *t, uint32_t il)
 {
-    const size_t here = il <= tsp(c) ? (size_t)c->n : count(c, TSP_LEN, TSP_RATE);
+    const size_t here = il <= tsp(t) ? (size_t)t->n : count(t, TSP_LEN, TSP_RATE);
 
-    return gkv__min(here, count(c, KV_LEN, KV_RATE));
+    return gkv__min(here, count(t, KV_LEN, KV_RATE));
 }
 
 static gkv_status layer(struct gkv__sweep *s, gkv_error *err)
 {
     const struct gkv__context *c = s->c;
-    const size_t window = rows(c, s->il, s->n), go = count(c, TSP_LEN, TSP_RATE);
+    const size_t window = rows(c->t, s->il, s->n), go = count(c->t, TSP_LEN, TSP_RATE);
 
     (void)err;
-    gkv__window_pool(s, window, (size_t)c->param[KERNEL], (int)c->param[POOL]);
-    gkv__window_keep(s, window, count(c, KV_LEN, KV_RATE));
-    if (s->il == tsp(c) && go < s->n) {
-        gkv__window_score(s, window, 0, c->m->shape.n_head);
+    gkv__window_pool(s, window, (size_t)c->t->param[KERNEL], (int)c->t->param[POOL]);
+    gkv__window_keep(s, window, count(c->t, KV_LEN, KV_RATE));
+    if (s->il == tsp(c->t) && go < s->n) {
+        gkv__window_score(s, window, 0, c->t->m->shape.n_head);
         s->n_go = gkv__window_best(s, window, go, s->go);
     }
     return GKV_OK;
 }
 
-static const struct gkv__watch watch = { .rows = rows, .layer = layer, .room = room };
-
-static gkv_status run(struct gkv__context *c, gkv_error *err)
+static gkv_status check(const struct gkv__task *t, gkv_error *err)
 {
-    if (tsp(c) >= c->m->shape.n_layer)
-        return gkv__fail(err, GKV_INVALID, "tsp=%u: the model has layers 0 .. %u", tsp(c),
-                         c->m->shape.n_layer - 1);
-    c->chosen = (int32_t)tsp(c);
-    return gkv__sweep(c, &watch, err);
+    if (tsp(t) >= t->m->shape.n_layer)
+        return gkv__fail(err, GKV_INVALID, "tsp=%u: the model has layers 0 .. %u", tsp(t),
+                         t->m->shape.n_layer - 1);
+    return GKV_OK;
 }
+
+static gkv_status begin(struct gkv__sweep *s, gkv_error *err)
+{
+    (void)err;
+    s->c->chosen = (int32_t)tsp(s->c->t);
+    return GKV_OK;
+}
+
+static const struct gkv__watch watch = {
+    .rows = rows, .check = check, .begin = begin, .layer = layer, .room = room,
+};
 
 const struct gkv__select gkv__select_fastkv = {
     .name = "fastkv",
     .summary = "one pass; after one layer only the tokens that the end attends to go on",
     .params = params,
-    .run = run,
+    .kind = GKV__SWEEPS,
     .watch = &watch,
     .own_budget = true,
-    .order = "layer",
 };

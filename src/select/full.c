@@ -11,5 +11,5 @@ const struct gkv__select gkv__select_full = {
     .name = "full",
     .summary = "no selection: the whole prompt through the whole model",
     .params = params,
-    .needs = GKV__NEEDS_NOTHING,
+    .kind = GKV__KEEPS_ALL,
 };

@@ -27,21 +27,22 @@ static enum gkv__row row(const double *param)
     return (enum gkv__row)param[ROW];
 }
 
-static size_t pick(const struct gkv__pick *in, uint32_t *out)
+static size_t pick(const struct gkv__task *t, float *score, float *spare, uint32_t *out)
 {
-    gkv__pool(in->score, in->spare, in->n, (size_t)in->param[KERNEL],
-              (enum gkv__pool)in->param[POOL]);
-    memcpy(in->spare, in->score, in->n * sizeof *in->score);
-    gkv__force(in->spare, in->n, in->keep_first, in->keep_last);
-    gkv__top(in->spare, in->n, in->k, out);
-    return in->k;
+    const size_t n = (size_t)t->n, k = (size_t)t->k;
+
+    gkv__pool(score, spare, n, (size_t)t->param[KERNEL], (enum gkv__pool)t->param[POOL]);
+    memcpy(spare, score, n * sizeof *score);
+    gkv__force(spare, n, t->keep_first, t->keep_last);
+    gkv__top(spare, n, k, out);
+    return k;
 }
 
 const struct gkv__select gkv__select_gemfilter = {
     .name = "gemfilter",
     .summary = "restart with the tokens that one early layer attends to",
     .params = params,
-    .needs = GKV__NEEDS_LAST_ROW,
+    .kind = GKV__SCORES,
     .row = row,
     .pick = pick,
 };

@@ -39,12 +39,12 @@ struct step {
     uint32_t *oldest;           /* [n_layer]                                                 */
 };
 
-static uint64_t step_bytes(const struct gkv__context *c)
+static uint64_t step_bytes(const struct gkv__task *t)
 {
-    const struct gkv__shape *s = &c->m->shape;
-    const uint64_t row = (c->k + 1) * sizeof(float), rows = s->n_head + (uint64_t)s->n_layer * s->n_head_kv;
+    const struct gkv__shape *s = &t->m->shape;
+    const uint64_t row = (t->k + 1) * sizeof(float), rows = s->n_head + (uint64_t)s->n_layer * s->n_head_kv;
 
-    return (int)c->param[EVICT] == ONCE ? 0
+    return (int)t->param[EVICT] == ONCE ? 0
          : sizeof(struct step) + gkv__times(rows, row) + s->n_head * 2 * sizeof(float) +
            s->n_layer * sizeof(uint32_t);
 }
@@ -52,14 +52,14 @@ static uint64_t step_bytes(const struct gkv__context *c)
 static gkv_status begin(struct gkv__sweep *sweep, gkv_error *err)
 {
     const struct gkv__context *c = sweep->c;
-    const struct gkv__shape *s = &c->m->shape;
-    struct step *t = c->cache.own;
+    const struct gkv__shape *s = &c->t->m->shape;
+    struct step *t = c->hook.state;
 
     (void)err;
     if (!t)
         return GKV_OK;
-    t->k = (size_t)c->k;
-    t->recent = (size_t)c->param[RECENT];
+    t->k = (size_t)c->t->k;
+    t->recent = (size_t)c->t->param[RECENT];
     t->sums = (float *)(t + 1);
     t->mass = t->sums + 2 * (size_t)s->n_head;
     t->score = t->mass + s->n_head * (t->k + 1);
@@ -74,10 +74,12 @@ static void take_place(struct gkv__cache *c, uint32_t il, uint32_t ih, float *sc
 }
 
 /* One token of the answer.  The least of the heavy hitters and the oldest of the recent goes; where scores are equal, the latter. */
-static void attended(struct gkv__cache *c, struct gkv__exec *e, uint32_t il, size_t n, uint64_t slot,
+static void attended(struct gkv__hook *hook, const struct gkv__pass *p, uint32_t il, size_t n, uint64_t slot,
                      uint32_t window)
 {
-    struct step *t = c->own;
+    struct gkv__exec *e = p->e;
+    struct gkv__cache *c = p->c;
+    struct step *t = hook->state;
     const size_t k = t->k, heavy = k - t->recent, old = heavy + t->oldest[il];
     const size_t group = e->shape->n_head / c->n_head_kv;
     struct gkv__looking l = { c, il, e->q, n, slot, NULL, window, t->sums };
@@ -104,30 +106,30 @@ static void attended(struct gkv__cache *c, struct gkv__exec *e, uint32_t il, siz
 
 /* ---- after each layer -------------------------------------------------------------------- */
 
-static size_t rows(const struct gkv__context *c, uint32_t il, size_t n)
+static size_t rows(const struct gkv__task *t, uint32_t il, size_t n)
 {
-    (void)c;
+    (void)t;
     (void)il;
     return n;
 }
 
-static uint64_t room(const struct gkv__context *c, uint32_t il)
+static uint64_t room(const struct gkv__task *t, uint32_t il)
 {
     (void)il;
-    return c->k;
+    return t->k;
 }
 
 /* The scores of what head ih keeps; what is always kept stays so. */
 static void remember(struct gkv__sweep *s, size_t ih, size_t group)
 {
     const struct gkv__context *c = s->c;
-    const struct step *t = c->cache.own;
+    const struct step *t = c->hook.state;
     float *score = t->score + (s->il * c->cache.n_head_kv + ih) * (t->k + 1);
 
     for (size_t i = 0; i < s->n_keep; i++) {
         const uint32_t j = s->keep[ih * s->stride + i];
 
-        score[i] = j < c->keep_first || j >= s->n - c->keep_last ? INFINITY : 0;
+        score[i] = j < c->t->keep_first || j >= s->n - c->t->keep_last ? INFINITY : 0;
         for (size_t h = ih * group; h < (ih + 1) * group; h++)
             score[i] += s->mass[h * s->stride + j];
     }
@@ -135,39 +137,44 @@ static void remember(struct gkv__sweep *s, size_t ih, size_t group)
 
 static gkv_status layer(struct gkv__sweep *s, gkv_error *err)
 {
-    const struct gkv__shape *h = &s->c->m->shape;
+    const struct gkv__shape *h = &s->c->t->m->shape;
     const size_t group = h->n_head / h->n_head_kv;
 
     (void)err;
     for (size_t ih = 0; ih < h->n_head_kv; ih++) {
-        gkv__window_score(s, (size_t)s->c->param[RECENT], ih * group, group);
-        s->n_keep = gkv__window_best(s, (size_t)s->c->param[RECENT], (size_t)s->c->k,
+        gkv__window_score(s, (size_t)s->c->t->param[RECENT], ih * group, group);
+        s->n_keep = gkv__window_best(s, (size_t)s->c->t->param[RECENT], (size_t)s->c->t->k,
                                      s->keep + ih * s->stride);
-        if (s->c->cache.own)
+        if (s->c->hook.state)
             remember(s, ih, group);
     }
     return GKV_OK;
 }
 
-static const struct gkv__watch watch = { .rows = rows, .layer = layer, .room = room, .begin = begin,
-                                         .own_bytes = step_bytes };
-
-static gkv_status run(struct gkv__context *c, gkv_error *err)
+static gkv_status check(const struct gkv__task *t, gkv_error *err)
 {
-    GKV__TRY(gkv__window_fits(c, (size_t)c->param[RECENT], c->k, err));
-    GKV__TRY(gkv__sweep(c, &watch, err));
-    if (c->cache.own) {
-        c->cache.attended = attended;
-        c->cache.sums = ((struct step *)c->cache.own)->sums;
-    }
-    return GKV_OK;
+    return gkv__window_fits(t, (size_t)t->param[RECENT], t->k, err);
 }
+
+static void end(struct gkv__sweep *s)
+{
+    struct gkv__hook *hook = &s->c->hook;
+
+    if (hook->state) {
+        hook->attended = attended;
+        hook->sums = ((struct step *)hook->state)->sums;
+    }
+}
+
+static const struct gkv__watch watch = {
+    .rows = rows, .check = check, .begin = begin, .layer = layer, .end = end, .room = room,
+    .hook_bytes = step_bytes,
+};
 
 const struct gkv__select gkv__select_h2o = {
     .name = "h2o",
     .summary = "one pass; each head keeps what got most attention from all tokens, and the end",
     .params = params,
-    .run = run,
+    .kind = GKV__SWEEPS,
     .watch = &watch,
-    .order = "layer",
 };

@@ -19,69 +19,64 @@ static const struct gkv__param params[] = {
     { .name = NULL },
 };
 
-static uint32_t filter(const struct gkv__context *c)
+static bool raw(const struct gkv__task *t, uint32_t il)
 {
-    return c->layer >= 0 ? (uint32_t)c->layer : c->m->filter_layer;
+    return il == t->filter;
 }
 
-static bool raw(const struct gkv__context *c, uint32_t il)
-{
-    return il == filter(c);
-}
-
-static uint64_t room(const struct gkv__context *c, uint32_t il)
+static uint64_t room(const struct gkv__task *t, uint32_t il)
 {
     (void)il;
-    return c->k;
+    return t->k;
 }
 
 /* Layers before the filter layer keep everything until it has chosen. */
-static uint64_t before(const struct gkv__context *c, uint32_t il)
+static uint64_t before(const struct gkv__task *t, uint32_t il)
 {
-    return il < filter(c) ? c->n : 0;
+    return il < t->filter ? t->n : 0;
 }
 
-static uint64_t state_bytes(const struct gkv__context *c)
+static uint64_t state_bytes(const struct gkv__task *t)
 {
-    return gkv__times(c->k, sizeof(uint32_t));
+    return gkv__times(t->k, sizeof(uint32_t));
+}
+
+static gkv_status begin(struct gkv__sweep *s, gkv_error *err)
+{
+    (void)err;
+    s->c->chosen = (int32_t)s->c->t->filter;
+    return GKV_OK;
 }
 
 static gkv_status layer(struct gkv__sweep *s, gkv_error *err)
 {
     const struct gkv__context *c = s->c;
-    const size_t k = (size_t)c->k;
+    const size_t k = (size_t)c->t->k;
     uint32_t *chosen = s->state;
 
-    if (s->il < filter(c))
+    if (s->il < c->t->filter)
         return GKV_OK;
-    if (s->il == filter(c)) {
-        gkv__pool(s->score, s->spare, s->n, (size_t)c->param[KERNEL], (enum gkv__pool)c->param[POOL]);
-        gkv__force(s->score, s->n, c->keep_first, c->keep_last);
+    if (s->il == c->t->filter) {
+        gkv__pool(s->score, s->spare, s->n, (size_t)c->t->param[KERNEL], (enum gkv__pool)c->t->param[POOL]);
+        gkv__force(s->score, s->n, c->t->keep_first, c->t->keep_last);
         gkv__top(s->score, s->n, k, chosen);
         for (uint32_t il = 0; il < s->il; il++)
             GKV__TRY(gkv__sweep_cut(s, il, chosen, k, err));
     }
-    for (size_t ih = 0; ih < c->m->shape.n_head_kv; ih++)
+    for (size_t ih = 0; ih < c->t->m->shape.n_head_kv; ih++)
         memcpy(s->keep + ih * s->stride, chosen, k * sizeof *chosen);
     s->n_keep = k;
     return GKV_OK;
 }
 
 static const struct gkv__watch watch = {
-    .raw = raw, .layer = layer, .room = room, .before = before, .state_bytes = state_bytes,
+    .raw = raw, .begin = begin, .layer = layer, .room = room, .before = before, .state_bytes = state_bytes,
 };
-
-static gkv_status run(struct gkv__context *c, gkv_error *err)
-{
-    c->chosen = (int32_t)filter(c);
-    return gkv__sweep(c, &watch, err);
-}
 
 const struct gkv__select gkv__select_onerun = {
     .name = "gemfilter-onerun",
     .summary = "one pass; every layer keeps the tokens that one early layer attends to",
     .params = params,
-    .run = run,
+    .kind = GKV__SWEEPS,
     .watch = &watch,
-    .order = "layer",
 };

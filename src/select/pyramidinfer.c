@@ -23,56 +23,56 @@ static const struct gkv__param params[] = {
     { .name = NULL },
 };
 
-static size_t recent(const struct gkv__context *c)
+static size_t recent(const struct gkv__task *t)
 {
-    size_t n = 1 + (size_t)((double)c->n * c->param[RECENT]);
+    size_t n = 1 + (size_t)((double)t->n * t->param[RECENT]);
 
-    n = n < c->keep_last ? c->keep_last : n;
-    return n < c->n ? n : (size_t)c->n;
+    n = n < t->keep_last ? t->keep_last : n;
+    return n < t->n ? n : (size_t)t->n;
 }
 
 /* Tokens that go on after layer il, of n in it. */
-static size_t next(const struct gkv__context *c, uint32_t il, size_t n)
+static size_t next(const struct gkv__task *t, uint32_t il, size_t n)
 {
-    const double p = c->param[DECAY], pi = 3.14159265358979323846;
-    const double ratio = (1 - p) * (cos(pi * il / c->m->shape.n_layer) + 1) / 2 + p;
-    const size_t before = n - recent(c), want = (size_t)((double)before * ratio);
-    size_t least = (size_t)c->param[LEAST];
+    const double p = t->param[DECAY], pi = 3.14159265358979323846;
+    const double ratio = (1 - p) * (cos(pi * il / t->m->shape.n_layer) + 1) / 2 + p;
+    const size_t before = n - recent(t), want = (size_t)((double)before * ratio);
+    size_t least = (size_t)t->param[LEAST];
 
-    least = least < c->n - recent(c) ? least : (size_t)c->n - recent(c);
-    return before > least && ratio < 1 && want > least ? want + recent(c) : n;
+    least = least < t->n - recent(t) ? least : (size_t)t->n - recent(t);
+    return before > least && ratio < 1 && want > least ? want + recent(t) : n;
 }
 
-static size_t rows(const struct gkv__context *c, uint32_t il, size_t n)
+static size_t rows(const struct gkv__task *t, uint32_t il, size_t n)
 {
-    return next(c, il, n) < n ? recent(c) : 0;
+    return next(t, il, n) < n ? recent(t) : 0;
 }
 
-static float weight(const struct gkv__context *c, size_t i, size_t rows)
+static float weight(const struct gkv__task *t, size_t i, size_t rows)
 {
-    return rows > 1 ? (float)(1 + (c->param[WEIGHT] - 1) * (double)i / (double)(rows - 1)) : 1;
+    return rows > 1 ? (float)(1 + (t->param[WEIGHT] - 1) * (double)i / (double)(rows - 1)) : 1;
 }
 
-static uint64_t room(const struct gkv__context *c, uint32_t il)
+static uint64_t room(const struct gkv__task *t, uint32_t il)
 {
-    size_t n = (size_t)c->n;
+    size_t n = (size_t)t->n;
 
     for (uint32_t i = 0; i < il; i++)
-        n = next(c, i, n);
+        n = next(t, i, n);
     return n;
 }
 
 static gkv_status layer(struct gkv__sweep *s, gkv_error *err)
 {
     const struct gkv__context *c = s->c;
-    const size_t go = next(c, s->il, s->n), last = recent(c);
-    size_t sinks = (size_t)c->param[SINKS];
+    const size_t go = next(c->t, s->il, s->n), last = recent(c->t);
+    size_t sinks = (size_t)c->t->param[SINKS];
 
     (void)err;
     if (go == s->n)
         return GKV_OK;
-    gkv__window_score(s, last, 0, c->m->shape.n_head);
-    sinks = sinks < c->keep_first ? c->keep_first : sinks;
+    gkv__window_score(s, last, 0, c->t->m->shape.n_head);
+    sinks = sinks < c->t->keep_first ? c->t->keep_first : sinks;
     for (size_t j = 0; j < sinks && j < s->n - last; j++)
         s->score[j] = INFINITY;
     gkv__top(s->score, s->n - last, go - last, s->go);
@@ -84,17 +84,11 @@ static gkv_status layer(struct gkv__sweep *s, gkv_error *err)
 
 static const struct gkv__watch watch = { .rows = rows, .weight = weight, .layer = layer, .room = room };
 
-static gkv_status run(struct gkv__context *c, gkv_error *err)
-{
-    return gkv__sweep(c, &watch, err);
-}
-
 const struct gkv__select gkv__select_pyramidinfer = {
     .name = "pyramidinfer",
     .summary = "one pass in which fewer tokens go on from layer to layer",
     .params = params,
-    .run = run,
+    .kind = GKV__SWEEPS,
     .watch = &watch,
     .own_budget = true,
-    .order = "layer",
 };

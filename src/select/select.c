@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "src/select/select.h"
+#include "src/select/sweep.h"
 
 extern const struct gkv__select gkv__select_gemfilter, gkv__select_full, gkv__select_truncate,
     gkv__select_onerun, gkv__select_snapkv, gkv__select_h2o, gkv__select_streamingllm,
@@ -47,11 +48,30 @@ gkv_status gkv__select_parse(const char *spec, const struct gkv__select **out,
                      (int)strcspn(spec, ":"), spec, known);
 }
 
-size_t gkv__sinks(const struct gkv__context *c, double asked)
+size_t gkv__sinks(const struct gkv__task *t, double asked)
 {
-    const size_t n = asked < (double)c->keep_first ? c->keep_first : (size_t)asked;
+    return gkv__min(gkv__max((uint64_t)asked, t->keep_first), t->k);
+}
 
-    return n < c->k ? n : (size_t)c->k;
+/* ---- running ---------------------------------------------------------------------------- */
+
+enum gkv__kind gkv__task_kind(const struct gkv__task *t)
+{
+    return t->k < t->n || t->method->own_budget ? t->method->kind : GKV__KEEPS_ALL;
+}
+
+gkv_status gkv__select_run(struct gkv__context *c, gkv_error *err)
+{
+    const struct gkv__select *m = c->t->method;
+
+    return m->kind == GKV__SWEEPS ? gkv__sweep(c, m->watch, err) : m->run(c, err);
+}
+
+uint64_t gkv__select_bytes(const struct gkv__task *t, uint32_t chunk)
+{
+    const struct gkv__select *m = t->method;
+
+    return m->kind == GKV__SWEEPS ? gkv__sweep_bytes(t, m->watch, chunk) : m->bytes(t, chunk);
 }
 
 /* ---- API: the same rows without the insides --------------------------------------------- */
@@ -67,7 +87,7 @@ static void publish(void)
         for (size_t j = 0; p[j].name; j++)
             public_params[i][j] = (gkv_param){ p[j].name, p[j].value, p[j].help };
         public_rows[i] = (gkv_method){ methods[i]->name, methods[i]->summary, public_params[i],
-                                       methods[i]->needs != GKV__NEEDS_NOTHING };
+                                       methods[i]->kind == GKV__SCORES };
     }
 }
 

@@ -23,50 +23,50 @@ static const struct gkv__param params[] = {
     { .name = NULL },
 };
 
-static size_t rows(const struct gkv__context *c, uint32_t il, size_t n)
+static size_t rows(const struct gkv__task *t, uint32_t il, size_t n)
 {
     (void)il;
     (void)n;
-    return (size_t)c->param[WINDOW];
+    return (size_t)t->param[WINDOW];
 }
 
-static uint64_t room(const struct gkv__context *c, uint32_t il)
+static uint64_t room(const struct gkv__task *t, uint32_t il)
 {
     (void)il;
-    return c->k;
+    return t->k;
 }
 
-static uint32_t heads(const struct gkv__context *c)
+static uint32_t heads(const struct gkv__task *t)
 {
-    const struct gkv__shape *s = &c->m->shape;
+    const struct gkv__shape *s = &t->m->shape;
 
-    return (int)c->param[HEADS] == QUERY ? s->n_head : s->n_head_kv;
+    return (int)t->param[HEADS] == QUERY ? s->n_head : s->n_head_kv;
 }
 
 static gkv_status layer(struct gkv__sweep *s, gkv_error *err)
 {
-    const double *p = s->c->param;
+    const double *p = s->c->t->param;
     const size_t window = (size_t)p[WINDOW];
 
     (void)err;
     gkv__window_pool(s, window, (size_t)p[KERNEL], (int)p[POOL]);
-    gkv__window_keep(s, window, (size_t)s->c->k);
+    gkv__window_keep(s, window, (size_t)s->c->t->k);
     return GKV_OK;
 }
 
-static const struct gkv__watch watch = { .heads = heads, .rows = rows, .layer = layer, .room = room };
-
-static gkv_status run(struct gkv__context *c, gkv_error *err)
+static gkv_status check(const struct gkv__task *t, gkv_error *err)
 {
-    GKV__TRY(gkv__window_fits(c, (size_t)c->param[WINDOW], c->k, err));
-    return gkv__sweep(c, &watch, err);
+    return gkv__window_fits(t, (size_t)t->param[WINDOW], t->k, err);
 }
+
+static const struct gkv__watch watch = {
+    .heads = heads, .rows = rows, .check = check, .layer = layer, .room = room,
+};
 
 const struct gkv__select gkv__select_snapkv = {
     .name = "snapkv",
     .summary = "one pass; each head keeps what the end of the prompt attends to",
     .params = params,
-    .run = run,
+    .kind = GKV__SWEEPS,
     .watch = &watch,
-    .order = "layer",
 };

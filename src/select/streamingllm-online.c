@@ -30,27 +30,28 @@ static const struct gkv__param params[] = {
     { .name = NULL },
 };
 
-static size_t sinks(const struct gkv__context *c)
+static size_t sinks(const struct gkv__task *t)
 {
-    return gkv__sinks(c, c->param[SINKS]);
+    return gkv__sinks(t, t->param[SINKS]);
 }
 
 /* ---- rows meet the sinks ------------------------------------------------------------------ */
 
-/* cache.own; behind it, in this order: */
+/* The hook's state; behind it, in this order: */
 struct own {
     size_t  k, sinks;
+    uint64_t window;
     float  *sums;               /* [chunk][n_head][2]                                        */
     float  *turn;               /* [n_layer][n_rot] angles of place k                        */
     float  *key, *value;        /* [n_head_kv][sinks][head_dim] of the layer at hand         */
 };
 
-static uint64_t own_bytes(const struct gkv__context *c, uint32_t chunk)
+static uint64_t own_bytes(const struct gkv__task *t, uint32_t chunk)
 {
-    const struct gkv__shape *s = &c->m->shape;
+    const struct gkv__shape *s = &t->m->shape;
 
     return sizeof(struct own) + ((uint64_t)chunk * s->n_head * 2 + (uint64_t)s->n_layer * s->n_rot +
-                                 2 * (uint64_t)s->n_head_kv * sinks(c) * s->head_dim) * sizeof(float);
+                                 2 * (uint64_t)s->n_head_kv * sinks(t) * s->head_dim) * sizeof(float);
 }
 
 struct job {
@@ -63,9 +64,9 @@ struct job {
 };
 
 /* Sinks that the row in slot p does not see in its window. */
-static size_t beyond(const struct gkv__cache *c, const struct own *o, uint64_t p)
+static size_t beyond(const struct own *o, uint64_t p)
 {
-    return p + 1 <= c->window ? 0 : (size_t)gkv__min(o->sinks, p + 1 - c->window);
+    return p + 1 <= o->window ? 0 : (size_t)gkv__min(o->sinks, p + 1 - o->window);
 }
 
 /* att[head_dim], normalised by sum, gets n more keys and values; q is scaled. */
@@ -111,7 +112,7 @@ static void item(void *arg, size_t i, unsigned thread)
     float *q = gkv__scratch(j->e, thread);
 
     for (size_t r = i * ROWS; r < j->n && r < (i + 1) * ROWS; r++) {
-        const size_t n = beyond(j->c, o, j->slot + r);
+        const size_t n = beyond(o, j->slot + r);
 
         for (size_t h = 0; n && h < s->n_head; h++) {
             const size_t at = (h / group) * o->sinks * d;
@@ -129,13 +130,15 @@ static void item(void *arg, size_t i, unsigned thread)
     }
 }
 
-static void attended(struct gkv__cache *c, struct gkv__exec *e, uint32_t il, size_t n, uint64_t slot,
+static void attended(struct gkv__hook *hook, const struct gkv__pass *p, uint32_t il, size_t n, uint64_t slot,
                      uint32_t window)
 {
-    struct own *o = c->own;
+    struct gkv__exec *e = p->e;
+    const struct gkv__cache *c = p->c;
+    struct own *o = hook->state;
     struct job j = { o, e, c, il, n, slot };
 
-    if (!beyond(c, o, slot + n - 1) || window < c->window)
+    if (!beyond(o, slot + n - 1) || window < o->window)
         return;                 /* a layer with a narrower window of its own has no sinks */
     for (uint32_t ih = 0; ih < c->n_head_kv; ih++) {
         const size_t at = ih * o->sinks * c->head_dim, count = o->sinks * c->head_dim;
@@ -149,61 +152,59 @@ static void attended(struct gkv__cache *c, struct gkv__exec *e, uint32_t il, siz
 /* ---- the pass ---------------------------------------------------------------------------- */
 
 /* Slots that a layer needs: the cache, and a block or the answer behind it. */
-static uint64_t room(const struct gkv__context *c, uint32_t chunk)
+static uint64_t room(const struct gkv__task *t, uint32_t chunk)
 {
-    return gkv__plus(c->k, c->n_new > chunk ? c->n_new : chunk);
+    return gkv__plus(t->k, t->n_new > chunk ? t->n_new : chunk);
 }
 
-static uint64_t bytes(const struct gkv__context *c, uint32_t chunk)
+static uint64_t bytes(const struct gkv__task *t, uint32_t chunk)
 {
-    const struct gkv__shape *s = &c->m->shape;
-    uint64_t sum = gkv__cache_bytes(c->kv, s->n_layer, s->n_head_kv, s->head_dim, room(c, chunk));
+    const struct gkv__shape *s = &t->m->shape;
+    uint64_t sum = gkv__cache_bytes(t->kv, s->n_layer, s->n_head_kv, s->head_dim, room(t, chunk));
 
-    sum = gkv__plus(sum, gkv__plus(own_bytes(c, chunk), gkv__model_weight_bytes(c->m)));
+    sum = gkv__plus(sum, gkv__plus(own_bytes(t, chunk), gkv__model_weight_bytes(t->m)));
     return gkv__plus(sum, (chunk + 1) * (uint64_t)s->n_embd * sizeof(float));
 }
 
-static gkv_status open(struct gkv__context *c, gkv_error *err)
+static gkv_status open(struct gkv__context *c, const struct gkv__pass *p, gkv_error *err)
 {
-    const struct gkv__shape *s = &c->m->shape;
+    const struct gkv__shape *s = &c->t->m->shape;
     struct gkv__exec *e = c->e;
     struct own *o;
 
-    GKV__TRY(gkv__cache_open(&c->cache, c->kv, s->n_layer, s->n_head_kv, s->head_dim, room(c, e->chunk), err));
-    c->cache.own_bytes = own_bytes(c, e->chunk);
-    o = c->cache.own = gkv__pages(c->cache.own_bytes, 1);
-    if (!o)
-        return gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes", c->cache.own_bytes);
-    o->k = (size_t)c->k;
-    o->sinks = sinks(c);
+    GKV__TRY(gkv__cache_open(&c->cache, c->t->kv, s->n_layer, s->n_head_kv, s->head_dim, room(c->t, e->chunk), err));
+    GKV__TRY(gkv__hook_open(&c->hook, own_bytes(c->t, e->chunk), err));
+    o = c->hook.state;
+    o->k = (size_t)c->t->k;
+    o->sinks = sinks(c->t);
     o->sums = (float *)(o + 1);
     o->turn = o->sums + (size_t)e->chunk * s->n_head * 2;
     o->key = o->turn + (size_t)s->n_layer * s->n_rot;
     o->value = o->key + s->n_head_kv * o->sinks * s->head_dim;
-    e->span = c->k + 1;         /* no distance is more */
     for (uint32_t il = 0; il < s->n_layer; il++) {
-        gkv__turn(e, c->m, il, 1, c->k);
+        gkv__turn(p, il, 1, c->t->k);
         memcpy(o->turn + il * s->n_rot, e->turn, s->n_rot * sizeof *o->turn);
     }
-    c->cache.window = c->k - o->sinks + 1;
-    c->cache.attended = attended;
-    c->cache.sums = o->sums;
+    o->window = c->t->k - o->sinks + 1;
+    c->hook.window = o->window;
+    c->hook.attended = attended;
+    c->hook.sums = o->sums;
     return GKV_OK;
 }
 
 /* n tokens have been read: of them only the sinks and the most recent stay. */
 static void cut(struct gkv__context *c, uint64_t n)
 {
-    const uint64_t first = sinks(c);
+    const uint64_t first = sinks(c->t);
 
     for (uint32_t il = 0; il < c->cache.n_layer; il++) {
         struct gkv__cache_layer *l = &c->cache.layer[il];
         const uint64_t have = n - l->away;
 
-        for (uint32_t ih = 0; have > c->k && ih < c->cache.n_head_kv; ih++)
-            gkv__cache_move(&c->cache, il, ih, first, have - (c->k - first), c->k - first);
-        if (have > c->k)
-            l->away = n - c->k;
+        for (uint32_t ih = 0; have > c->t->k && ih < c->cache.n_head_kv; ih++)
+            gkv__cache_move(&c->cache, il, ih, first, have - (c->t->k - first), c->t->k - first);
+        if (have > c->t->k)
+            l->away = n - c->t->k;
     }
 }
 
@@ -212,15 +213,15 @@ static gkv_status shrink(struct gkv__context *c, gkv_error *err)
 {
     gkv_status status = GKV_OK;
 
-    for (uint32_t il = 0; c->e->chunk > c->n_new && il < c->cache.n_layer && status == GKV_OK; il++) {
+    for (uint32_t il = 0; c->e->chunk > c->t->n_new && il < c->cache.n_layer && status == GKV_OK; il++) {
         struct gkv__cache_layer was = c->cache.layer[il];
         struct gkv__cache old = c->cache;
 
         old.layer = &was;
         c->cache.layer[il] = (struct gkv__cache_layer){ .away = was.away };
-        status = gkv__cache_room(&c->cache, il, c->k + c->n_new, err);
+        status = gkv__cache_room(&c->cache, il, c->t->k + c->t->n_new, err);
         for (uint32_t ih = 0; ih < c->cache.n_head_kv && status == GKV_OK; ih++)
-            gkv__cache_take(&c->cache, il, &old, 0, ih, NULL, (size_t)c->k);
+            gkv__cache_take(&c->cache, il, &old, 0, ih, NULL, (size_t)c->t->k);
         gkv__cache_drop(&old, 0);
     }
     return status;
@@ -228,12 +229,12 @@ static gkv_status shrink(struct gkv__context *c, gkv_error *err)
 
 static void show(struct gkv__context *c)
 {
-    const size_t first = sinks(c);
+    const size_t first = sinks(c->t);
 
-    memset(c->score, 0, (size_t)c->n * sizeof *c->score);
-    c->n_kept = (size_t)c->k;
+    memset(c->score, 0, (size_t)c->t->n * sizeof *c->score);
+    c->n_kept = (size_t)c->t->k;
     for (size_t i = 0; i < c->n_kept; i++) {
-        c->kept[i] = (uint32_t)(i < first ? i : c->n - c->k + i);
+        c->kept[i] = (uint32_t)(i < first ? i : c->t->n - c->t->k + i);
         c->score[c->kept[i]] = 1;
     }
     for (uint32_t il = 0; c->holds && il < c->cache.n_layer; il++)
@@ -243,24 +244,27 @@ static void show(struct gkv__context *c)
 
 static gkv_status run(struct gkv__context *c, gkv_error *err)
 {
-    const size_t d = c->m->shape.n_embd, rows = c->e->chunk;
+    const size_t d = c->t->m->shape.n_embd, rows = c->e->chunk;
     float *x = gkv__pages(rows, d * sizeof *x);
-    gkv_status status = x ? open(c, err) : gkv__fail(err, GKV_NOMEM, "out of memory");
+    /* No distance is more than the cache has entries. */
+    const struct gkv__pass p = { .e = c->e, .m = c->t->m, .span = c->t->k + 1, .c = &c->cache, .hook = &c->hook };
+    gkv_status status = x ? open(c, &p, err) : gkv__fail(err, GKV_NOMEM, "out of memory");
     double work = 0;
 
-    for (uint64_t at = 0; at < c->n; at += rows)
-        work += gkv__layer_work(&c->m->shape, gkv__min(at, c->k), gkv__min(rows, c->n - at));
-    gkv__stage(c->e, "prefill", c->n, c->m->shape.n_layer * work);
-    for (size_t at = 0; at < c->n && status == GKV_OK; at += rows) {
-        const size_t n = gkv__min(rows, c->n - at);
+    for (uint64_t at = 0; at < c->t->n; at += rows)
+        work += gkv__layer_work(&c->t->m->shape, gkv__min(at, c->t->k), gkv__min(rows, c->t->n - at));
+    gkv__stage(c->e, GKV_STAGE_PREFILL, c->t->n, c->t->m->shape.n_layer * work);
+    for (size_t at = 0; at < c->t->n && status == GKV_OK; at += rows) {
+        const size_t n = gkv__min(rows, c->t->n - at);
 
-        status = gkv__block(c->e, c->m, c->id + at, n, at, &c->cache, x, err);
+        status = gkv__block(&p, c->id + at, n, at, x, err);
         cut(c, at + n);
-        if (at + n == c->n)
+        if (at + n == c->t->n)
             memcpy(c->x, x + (n - 1) * d, d * sizeof *x);
     }
     gkv__pages_free(x, rows, d * sizeof *x);
-    c->next = c->n;
+    c->next = c->t->n;
+    c->span = p.span;
     if (status == GKV_OK)
         status = shrink(c, err);
     if (status == GKV_OK)
@@ -272,7 +276,7 @@ const struct gkv__select gkv__select_streamingllm_online = {
     .name = "streamingllm-online",
     .summary = "the beginning and a sliding window are all that a token sees of those before it",
     .params = params,
+    .kind = GKV__RUNS,
     .run = run,
     .bytes = bytes,
-    .order = "stream",
 };

@@ -20,51 +20,50 @@ static const struct gkv__param params[] = {
     { .name = NULL },
 };
 
-static uint64_t room(const struct gkv__context *c, uint32_t il)
+static uint64_t room(const struct gkv__task *t, uint32_t il)
 {
     (void)il;
-    return c->k;
+    return t->k;
 }
 
-static size_t sinks(const struct gkv__context *c)
+static size_t sinks(const struct gkv__task *t)
 {
-    return gkv__sinks(c, c->param[SINKS]);
+    return gkv__sinks(t, t->param[SINKS]);
 }
 
 static gkv_status layer(struct gkv__sweep *s, gkv_error *err)
 {
-    const size_t k = (size_t)s->c->k, first = sinks(s->c);
+    const size_t k = (size_t)s->c->t->k, first = sinks(s->c->t);
 
     (void)err;
-    for (size_t ih = 0; ih < s->c->m->shape.n_head_kv; ih++)
+    for (size_t ih = 0; ih < s->c->t->m->shape.n_head_kv; ih++)
         for (size_t i = 0; i < k; i++)
             s->keep[ih * s->stride + i] = (uint32_t)(i < first ? i : s->n - k + i);
     s->n_keep = k;
     return GKV_OK;
 }
 
-static const struct gkv__watch watch = { .layer = layer, .room = room };
-
-static gkv_status run(struct gkv__context *c, gkv_error *err)
+/* Side by side: the sinks stay where they are, the others move down. */
+static void end(struct gkv__sweep *s)
 {
-    const size_t k = (size_t)c->k, first = sinks(c);
+    struct gkv__context *c = s->c;
+    const size_t n = (size_t)c->t->n, k = (size_t)c->t->k, first = sinks(c->t);
+    const struct gkv__pass p = { .e = c->e, .m = c->t->m, .span = s->p.span, .c = &c->cache };
 
-    GKV__TRY(gkv__sweep(c, &watch, err));
-    if ((int)c->param[POSITIONS] == CACHE) {
-        /* The sinks stay where they are, the others move down. */
-        gkv__move_keys(c->e, c->m, &c->cache, first, k - first, c->n - k + first, first);
-        for (uint32_t il = 0; il < c->cache.n_layer; il++)
-            c->cache.layer[il].away = 0;
-        c->next = k;
-    }
-    return GKV_OK;
+    if ((int)c->t->param[POSITIONS] != CACHE)
+        return;
+    gkv__move_keys(&p, first, k - first, n - k + first, first);
+    for (uint32_t il = 0; il < c->cache.n_layer; il++)
+        c->cache.layer[il].away = 0;
+    c->next = k;
 }
+
+static const struct gkv__watch watch = { .layer = layer, .end = end, .room = room };
 
 const struct gkv__select gkv__select_streamingllm = {
     .name = "streamingllm",
     .summary = "one pass; every layer keeps the beginning and the end",
     .params = params,
-    .run = run,
+    .kind = GKV__SWEEPS,
     .watch = &watch,
-    .order = "layer",
 };

@@ -16,114 +16,121 @@
 
 /* ---- memory ----------------------------------------------------------------------------- */
 
-static bool watches(const struct gkv__context *c, const struct gkv__watch *w)
+static bool watches(const struct gkv__task *t, const struct gkv__watch *w)
 {
     bool any = false;
 
-    for (uint32_t il = 0; w->rows && il < c->m->shape.n_layer; il++)
-        any = any || w->rows(c, il, (size_t)c->n);
+    for (uint32_t il = 0; w->rows && il < t->m->shape.n_layer; il++)
+        any = any || w->rows(t, il, (size_t)t->n);
     return any;
 }
 
-static uint32_t heads(const struct gkv__context *c, const struct gkv__watch *w)
+static uint32_t heads(const struct gkv__task *t, const struct gkv__watch *w)
 {
-    return w->heads ? w->heads(c) : c->m->shape.n_head_kv;
+    return w->heads ? w->heads(t) : t->m->shape.n_head_kv;
 }
 
 /* Of a token: its row, places, scores, votes, and its share of what is chosen from. */
-static uint64_t token_bytes(const struct gkv__context *c, const struct gkv__watch *w)
+static uint64_t token_bytes(const struct gkv__task *t, const struct gkv__watch *w)
 {
-    const struct gkv__shape *s = &c->m->shape;
+    const struct gkv__shape *s = &t->m->shape;
 
-    return (s->n_embd + 2 + (w->weight ? 1 : 0) + (watches(c, w) ? s->n_head : 0)) * sizeof(float) +
-           (3 + heads(c, w)) * sizeof(uint32_t);
+    return (s->n_embd + 2 + (w->weight ? 1 : 0) + (watches(t, w) ? s->n_head : 0)) * sizeof(float) +
+           (3 + heads(t, w)) * sizeof(uint32_t);
 }
 
-static uint64_t caches(const struct gkv__context *c, uint32_t n_heads,
-                       uint64_t (*room)(const struct gkv__context *, uint32_t))
+static uint64_t caches(const struct gkv__task *t, uint32_t n_heads,
+                       uint64_t (*room)(const struct gkv__task *, uint32_t))
 {
-    const struct gkv__shape *s = &c->m->shape;
+    const struct gkv__shape *s = &t->m->shape;
     uint64_t sum = 0;
 
     for (uint32_t il = 0; il < s->n_layer; il++)
-        sum = gkv__plus(sum, gkv__plus(room(c, il), c->n_new));
-    return gkv__times(sum, gkv__cache_bytes(c->kv, 1, n_heads, s->head_dim, 1));
+        sum = gkv__plus(sum, gkv__plus(room(t, il), t->n_new));
+    return gkv__times(sum, gkv__cache_bytes(t->kv, 1, n_heads, s->head_dim, 1));
+}
+
+/* Keys and values of the layer at hand; of those that a second pass will compute again, as exact as
+ * the scores want them. */
+static const struct gkv__quant *work_type(const struct gkv__task *t)
+{
+    return t->method->restarts ? t->kv_first : t->kv;
 }
 
 /* While it runs, one layer's weights, the whole prompt's rows and what is kept so far; then the
  * whole model's and what is kept. */
-uint64_t gkv__sweep_bytes(const struct gkv__context *c, const struct gkv__watch *w, uint32_t chunk)
+uint64_t gkv__sweep_bytes(const struct gkv__task *t, const struct gkv__watch *w, uint32_t chunk)
 {
-    const struct gkv__shape *s = &c->m->shape;
-    const uint32_t n_heads = heads(c, w);
-    const uint64_t own = w->own_bytes ? w->own_bytes(c) : 0;
-    const uint64_t kept = gkv__plus(caches(c, n_heads, w->room), own);
-    const uint64_t before = w->before ? caches(c, n_heads, w->before) : 0;
-    uint64_t first = gkv__times(c->n, token_bytes(c, w)), second;
+    const struct gkv__shape *s = &t->m->shape;
+    const uint32_t n_heads = heads(t, w);
+    const uint64_t own = w->hook_bytes ? w->hook_bytes(t) : 0;
+    const uint64_t kept = t->method->restarts ? 0 : gkv__plus(caches(t, n_heads, w->room), own);
+    const uint64_t before = w->before ? caches(t, n_heads, w->before) : 0;
+    uint64_t first = gkv__times(t->n, token_bytes(t, w)), second;
 
-    first = gkv__plus(first, watches(c, w) ? chunk * s->n_head * 2 * sizeof(float) : 0);
-    first = gkv__plus(first, gkv__cache_bytes(c->kv, 1, s->n_head_kv, s->head_dim, c->n));
-    first = gkv__plus(first, w->state_bytes ? w->state_bytes(c) : 0);
-    first = gkv__plus(first, gkv__weights_largest(c->m, s->n_layer - 1));
+    first = gkv__plus(first, watches(t, w) ? chunk * s->n_head * 2 * sizeof(float) : 0);
+    first = gkv__plus(first, gkv__cache_bytes(work_type(t), 1, s->n_head_kv, s->head_dim, t->n));
+    first = gkv__plus(first, w->state_bytes ? w->state_bytes(t) : 0);
+    first = gkv__plus(first, gkv__weights_largest(t->m, s->n_layer - 1));
     first = gkv__plus(first, kept > before ? kept : before);
-    second = gkv__plus(gkv__model_weight_bytes(c->m), kept);
+    second = gkv__plus(gkv__model_weight_bytes(t->m), kept);
     return (first > second ? first : second) + s->n_embd * sizeof(float);
 }
 
 static void close(struct gkv__sweep *s, const struct gkv__watch *w)
 {
     const struct gkv__context *c = s->c;
-    const struct gkv__shape *h = &c->m->shape;
+    const struct gkv__shape *h = &c->t->m->shape;
 
     gkv__cache_close(&s->work);
-    gkv__pages_free(s->x, c->n, h->n_embd * sizeof *s->x);
-    gkv__pages_free(s->mass, c->n, h->n_head * sizeof *s->mass);
-    gkv__pages_free(s->score, c->n, sizeof *s->score);
-    gkv__pages_free(s->spare, c->n, sizeof *s->spare);
-    gkv__pages_free(s->weight, c->n, sizeof *s->weight);
-    gkv__pages_free(s->at, c->n, sizeof *s->at);
-    gkv__pages_free(s->go, c->n, sizeof *s->go);
-    gkv__pages_free(s->votes, c->n, sizeof *s->votes);
-    gkv__pages_free(s->keep, c->n, heads(c, w) * sizeof *s->keep);
+    gkv__pages_free(s->x, c->t->n, h->n_embd * sizeof *s->x);
+    gkv__pages_free(s->mass, c->t->n, h->n_head * sizeof *s->mass);
+    gkv__pages_free(s->score, c->t->n, sizeof *s->score);
+    gkv__pages_free(s->spare, c->t->n, sizeof *s->spare);
+    gkv__pages_free(s->weight, c->t->n, sizeof *s->weight);
+    gkv__pages_free(s->at, c->t->n, sizeof *s->at);
+    gkv__pages_free(s->go, c->t->n, sizeof *s->go);
+    gkv__pages_free(s->votes, c->t->n, sizeof *s->votes);
+    gkv__pages_free(s->keep, c->t->n, heads(c->t, w) * sizeof *s->keep);
     gkv__pages_free(s->q, h->n_head_kv, h->head_dim * sizeof *s->q);
-    c->e->sums = NULL;
     gkv__pages_free(s->sums, c->e->chunk, h->n_head * 2 * sizeof *s->sums);
     if (w->state_bytes)
-        gkv__pages_free(s->state, w->state_bytes(c), 1);
+        gkv__pages_free(s->state, w->state_bytes(c->t), 1);
 }
 
 static gkv_status open(struct gkv__sweep *s, const struct gkv__watch *w, gkv_error *err)
 {
     struct gkv__context *c = s->c;
-    const struct gkv__shape *h = &c->m->shape;
-    const bool mass = watches(c, w);
+    const struct gkv__shape *h = &c->t->m->shape;
+    const bool mass = watches(c->t, w);
 
-    s->n = s->stride = (size_t)c->n;
-    s->x = gkv__pages(c->n, h->n_embd * sizeof *s->x);
-    s->mass = mass ? gkv__pages(c->n, h->n_head * sizeof *s->mass) : NULL;
-    s->weight = w->weight ? gkv__pages(c->n, sizeof *s->weight) : NULL;
-    s->score = gkv__pages(c->n, sizeof *s->score);
-    s->spare = gkv__pages(c->n, sizeof *s->spare);
-    s->at = gkv__pages(c->n, sizeof *s->at);
-    s->go = gkv__pages(c->n, sizeof *s->go);
-    s->votes = gkv__pages(c->n, sizeof *s->votes);
-    s->keep = gkv__pages(c->n, heads(c, w) * sizeof *s->keep);
+    s->n = s->stride = (size_t)c->t->n;
+    s->x = gkv__pages(c->t->n, h->n_embd * sizeof *s->x);
+    s->mass = mass ? gkv__pages(c->t->n, h->n_head * sizeof *s->mass) : NULL;
+    s->weight = w->weight ? gkv__pages(c->t->n, sizeof *s->weight) : NULL;
+    s->score = gkv__pages(c->t->n, sizeof *s->score);
+    s->spare = gkv__pages(c->t->n, sizeof *s->spare);
+    s->at = gkv__pages(c->t->n, sizeof *s->at);
+    s->go = gkv__pages(c->t->n, sizeof *s->go);
+    s->votes = gkv__pages(c->t->n, sizeof *s->votes);
+    s->keep = gkv__pages(c->t->n, heads(c->t, w) * sizeof *s->keep);
     s->q = gkv__pages(h->n_head_kv, h->head_dim * sizeof *s->q);
     s->sums = mass ? gkv__pages(c->e->chunk, h->n_head * 2 * sizeof *s->sums) : NULL;
     if (w->state_bytes)
-        s->state = gkv__pages(w->state_bytes(c), 1);
+        s->state = gkv__pages(w->state_bytes(c->t), 1);
     if (!s->x || (mass && !(s->mass && s->sums)) || (w->weight && !s->weight) || !s->score ||
         !s->spare || !s->at || !s->go || !s->votes || !s->keep || !s->q || (w->state_bytes && !s->state))
         return gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes",
-                         gkv__times(c->n, token_bytes(c, w)));
+                         gkv__times(c->t->n, token_bytes(c->t, w)));
     for (size_t i = 0; i < s->n; i++)
         s->at[i] = (uint32_t)i;
-    GKV__TRY(gkv__cache_open(&s->work, c->kv, 1, h->n_head_kv, h->head_dim, c->n, err));
-    GKV__TRY(gkv__cache_open(&c->cache, c->kv, h->n_layer, heads(c, w), h->head_dim, 0, err));
-    c->cache.repeat = heads(c, w) / h->n_head_kv;
-    c->cache.own_bytes = w->own_bytes ? w->own_bytes(c) : 0;
-    if (c->cache.own_bytes && !(c->cache.own = gkv__pages(c->cache.own_bytes, 1)))
-        return gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes", c->cache.own_bytes);
+    GKV__TRY(gkv__cache_open(&s->work, work_type(c->t), 1, h->n_head_kv, h->head_dim, c->t->n, err));
+    s->p = (struct gkv__pass){ .e = c->e, .m = c->t->m, .span = gkv__plus(c->t->n, c->t->n_new), .c = &s->work };
+    if (!c->t->method->restarts)
+        GKV__TRY(gkv__cache_open(&c->cache, c->t->kv, h->n_layer, heads(c->t, w), h->head_dim, 0, err));
+    c->cache.repeat = heads(c->t, w) / h->n_head_kv;
+    if (w->hook_bytes && w->hook_bytes(c->t))
+        GKV__TRY(gkv__hook_open(&c->hook, w->hook_bytes(c->t), err));
     return w->begin ? w->begin(s, err) : GKV_OK;
 }
 
@@ -134,7 +141,7 @@ static void last_query(struct gkv__sweep *s)
 {
     struct gkv__exec *e = s->c->e;
 
-    gkv__layer_qk(e, s->c->m, s->il, s->x + (s->n - 1) * s->c->m->shape.n_embd, 1, s->at[s->n - 1], 0);
+    gkv__layer_qk(&s->p, s->il, s->x + (s->n - 1) * s->c->t->m->shape.n_embd, 1, s->at[s->n - 1], 0);
     gkv__fold_query(e, 0, s->q);
 }
 
@@ -142,10 +149,10 @@ static void last_query(struct gkv__sweep *s)
  * among the last `rows`. */
 static void look(struct gkv__sweep *s, size_t from, size_t n, size_t rows)
 {
-    const struct gkv__shape *h = &s->c->m->shape;
+    const struct gkv__shape *h = &s->c->t->m->shape;
     const size_t first = s->n - rows, skip = first > from ? first - from : 0;
     struct gkv__looking l = { &s->work, 0, NULL, n - skip, from + skip, NULL,
-                              s->c->m->layer[s->il].window, s->sums + skip * h->n_head * 2 };
+                              s->c->t->m->layer[s->il].window, s->sums + skip * h->n_head * 2 };
 
     if (skip >= n)
         return;
@@ -158,25 +165,25 @@ static void look(struct gkv__sweep *s, size_t from, size_t n, size_t rows)
 static gkv_status layer(struct gkv__sweep *s, const struct gkv__watch *w, gkv_error *err)
 {
     const struct gkv__context *c = s->c;
-    const struct gkv__shape *h = &c->m->shape;
+    const struct gkv__shape *h = &c->t->m->shape;
     struct gkv__exec *e = c->e;
-    const size_t rows = w->rows ? w->rows(c, s->il, s->n) : 0;
-    const bool raw = w->raw && w->raw(c, s->il), whole = s->n == c->n;
+    const size_t rows = w->rows ? w->rows(c->t, s->il, s->n) : 0;
+    const bool raw = w->raw && w->raw(c->t, s->il), whole = s->n == c->t->n;
     for (size_t i = 0; rows && w->weight && i < rows; i++)
-        s->weight[i] = w->weight(c, i, rows);
+        s->weight[i] = w->weight(c->t, i, rows);
     for (size_t ih = 0; rows && ih < h->n_head; ih++)
         memset(s->mass + ih * s->stride, 0, s->n * sizeof *s->mass);
     if (raw)
         last_query(s);
-    e->sums = rows ? s->sums : NULL;
+    s->p.sums = rows ? s->sums : NULL;
     for (size_t at = 0; at < s->n; at += e->chunk) {
         const size_t nc = gkv__min(e->chunk, s->n - at);
         float *x = s->x + at * h->n_embd;
 
         if (whole)
-            gkv__layer(e, c->m, s->il, x, nc, at, &s->work, 0);
+            gkv__layer(&s->p, s->il, x, nc, at, 0);
         else
-            gkv__layer_at(e, c->m, s->il, x, nc, at, s->at + at, &s->work, 0);
+            gkv__layer_at(&s->p, s->il, x, nc, at, s->at + at, 0);
         if (rows)
             look(s, at, nc, rows);
         if (raw)
@@ -207,7 +214,7 @@ static gkv_status store(struct gkv__sweep *s, uint32_t il, const struct gkv__cac
     struct gkv__context *c = s->c;
     const size_t count = n ? n : s->n;
 
-    GKV__TRY(gkv__cache_room(&c->cache, il, count + c->n_new, err));
+    GKV__TRY(gkv__cache_room(&c->cache, il, count + c->t->n_new, err));
     c->cache.layer[il].away = c->next - count;
     for (uint32_t ih = 0; ih < c->cache.n_head_kv; ih++) {
         const uint32_t *at = n ? keep + ih * stride : NULL;
@@ -240,7 +247,7 @@ gkv_status gkv__sweep_cut(struct gkv__sweep *s, uint32_t il, const uint32_t *kee
 
 static gkv_status settle(struct gkv__sweep *s, gkv_error *err)
 {
-    const size_t d = s->c->m->shape.n_embd;
+    const size_t d = s->c->t->m->shape.n_embd;
     const uint32_t n_heads = s->c->cache.n_head_kv;
 
     GKV__TRY(store(s, s->il, &s->work, 0, s->keep, s->stride, s->n_keep, err));
@@ -264,52 +271,57 @@ static void show(struct gkv__sweep *s)
     const double heads = (double)c->cache.n_layer * c->cache.n_head_kv;
     double sum = 0;
 
-    for (size_t i = 0; i < c->n; i++) {
+    for (size_t i = 0; i < c->t->n; i++) {
         sum += s->votes[i];
         c->score[i] = (float)(s->votes[i] / heads);
     }
-    c->n_kept = gkv__min((uint64_t)(sum / heads + 0.5), c->n);
-    gkv__top(c->score, (size_t)c->n, c->n_kept, c->kept);
+    c->n_kept = gkv__min((uint64_t)(sum / heads + 0.5), c->t->n);
+    gkv__top(c->score, (size_t)c->t->n, c->n_kept, c->kept);
 }
 
 gkv_status gkv__sweep(struct gkv__context *c, const struct gkv__watch *w, gkv_error *err)
 {
-    const struct gkv__shape *h = &c->m->shape;
+    const struct gkv__shape *h = &c->t->m->shape;
     struct gkv__sweep s = { .c = c };
-    gkv_status status = open(&s, w, err);
+    gkv_status status = w->check ? w->check(c->t, err) : GKV_OK;
 
-    c->next = c->n;
-    gkv__stage(c->e, "prefill", c->n, h->n_layer * gkv__layer_work(h, 0, c->n));
+    if (status != GKV_OK)
+        return status;
+    status = open(&s, w, err);
+    c->next = c->t->n;
+    c->span = s.p.span;
+    c->restart = c->t->method->restarts;
+    gkv__stage(c->e, GKV_STAGE_PREFILL, c->t->n, h->n_layer * gkv__layer_work(h, 0, c->t->n));
     for (size_t at = 0; status == GKV_OK && at < s.n; at += c->e->chunk)
-        gkv__embed(c->e, c->m, c->id + at, s.x + at * h->n_embd, gkv__min(c->e->chunk, s.n - at));
+        gkv__embed(c->e, c->t->m, c->id + at, s.x + at * h->n_embd, gkv__min(c->e->chunk, s.n - at));
     for (; status == GKV_OK && s.il < h->n_layer && !s.stop; s.il++) {
-        gkv__model_layer_need(c->m, s.il, true);
+        gkv__model_layer_need(c->t->m, s.il, true);
         status = layer(&s, w, err);
         if (status == GKV_OK)
             status = w->layer(&s, err);
-        if (status == GKV_OK && !s.stop)
+        if (status == GKV_OK && !c->t->method->restarts)
             status = settle(&s, err);
-        gkv__model_layer_need(c->m, s.il, false);
+        gkv__model_layer_need(c->t->m, s.il, false);
     }
-    if (status == GKV_OK && !s.stop) {
+    if (status == GKV_OK && !c->t->method->restarts) {
         memcpy(c->x, s.x + (s.n - 1) * h->n_embd, h->n_embd * sizeof *c->x);
         show(&s);
     }
-    if (s.stop)                 /* a second pass has a cache of its own */
-        gkv__cache_close(&c->cache);
+    if (status == GKV_OK && w->end)
+        w->end(&s);
     close(&s, w);
     return status;
 }
 
 /* ---- the observation window --------------------------------------------------------------- */
 
-gkv_status gkv__window_fits(const struct gkv__context *c, size_t window, uint64_t budget,
+gkv_status gkv__window_fits(const struct gkv__task *t, size_t window, uint64_t budget,
                             gkv_error *err)
 {
-    const uint64_t least = c->keep_first + (c->keep_last > window ? c->keep_last : window);
+    const uint64_t least = t->keep_first + (t->keep_last > window ? t->keep_last : window);
 
-    if (window >= c->n)
-        return gkv__fail(err, GKV_INVALID, "a window of %zu tokens: the prompt has %" PRIu64, window, c->n);
+    if (window >= t->n)
+        return gkv__fail(err, GKV_INVALID, "a window of %zu tokens: the prompt has %" PRIu64, window, t->n);
     if (least > budget)
         return gkv__fail(err, GKV_INVALID, "a budget of %" PRIu64 " tokens is less than the %" PRIu64
                          " that are always kept; raise --keep, or lower --keep-first, --keep-last or the "
@@ -319,7 +331,7 @@ gkv_status gkv__window_fits(const struct gkv__context *c, size_t window, uint64_
 
 void gkv__window_pool(struct gkv__sweep *s, size_t window, size_t kernel, int pool)
 {
-    for (size_t h = 0; h < s->c->m->shape.n_head; h++)
+    for (size_t h = 0; h < s->c->t->m->shape.n_head; h++)
         gkv__pool(s->mass + h * s->stride, s->spare, s->n - window, kernel, (enum gkv__pool)pool);
 }
 
@@ -339,8 +351,8 @@ size_t gkv__window_best(struct gkv__sweep *s, size_t window, size_t budget, uint
     const struct gkv__context *c = s->c;
     const size_t before = s->n - window, n = gkv__min(budget - window, before);
 
-    gkv__force(s->score, before, gkv__min(c->keep_first, before),
-               gkv__min(c->keep_last > window ? c->keep_last - window : 0, before));
+    gkv__force(s->score, before, gkv__min(c->t->keep_first, before),
+               gkv__min(c->t->keep_last > window ? c->t->keep_last - window : 0, before));
     gkv__top(s->score, before, n, out);
     for (size_t i = 0; i < window; i++)
         out[n + i] = (uint32_t)(before + i);
@@ -349,7 +361,7 @@ size_t gkv__window_best(struct gkv__sweep *s, size_t window, size_t budget, uint
 
 void gkv__window_keep(struct gkv__sweep *s, size_t window, size_t budget)
 {
-    const size_t n_heads = s->c->cache.n_head_kv, group = s->c->m->shape.n_head / n_heads;
+    const size_t n_heads = s->c->cache.n_head_kv, group = s->c->t->m->shape.n_head / n_heads;
 
     if (s->n <= budget)
         return;

@@ -27,31 +27,34 @@ struct gkv__sweep {
     bool                 stop;          /* no more layers: c->kept is known                  */
     /* Insides: */
     struct gkv__cache    work;
+    struct gkv__pass     p;             /* over work                                         */
     float               *x, *weight, *q;
     uint32_t            *votes;
 };
 
 struct gkv__watch {
     /* Heads that the result has, a multiple of n_head_kv; NULL: n_head_kv. */
-    uint32_t (*heads)(const struct gkv__context *c);
+    uint32_t (*heads)(const struct gkv__task *t);
     /* How many of the last of n tokens are watched in layer il; NULL: none.  They fill mass. */
-    size_t   (*rows)(const struct gkv__context *c, uint32_t il, size_t n);
+    size_t   (*rows)(const struct gkv__task *t, uint32_t il, size_t n);
     /* Weight of the i-th of them; NULL: 1. */
-    float    (*weight)(const struct gkv__context *c, size_t i, size_t rows);
+    float    (*weight)(const struct gkv__task *t, size_t i, size_t rows);
     /* Whether score is wanted of layer il: q . k of the last row, as in schedule.h. */
-    bool     (*raw)(const struct gkv__context *c, uint32_t il);
+    bool     (*raw)(const struct gkv__task *t, uint32_t il);
+    gkv_status (*check)(const struct gkv__task *t, gkv_error *err);     /* NULL: all is well */
     gkv_status (*begin)(struct gkv__sweep *s, gkv_error *err);  /* NULL: nothing to do       */
     gkv_status (*layer)(struct gkv__sweep *s, gkv_error *err);  /* after each layer          */
+    void       (*end)(struct gkv__sweep *s);    /* after the last; NULL: nothing to do       */
     /* Entries that layer il keeps in the end, at most; and, unless NULL, while others are not there
      * yet; bytes of state. */
-    uint64_t (*room)(const struct gkv__context *c, uint32_t il);
-    uint64_t (*before)(const struct gkv__context *c, uint32_t il);
-    uint64_t (*state_bytes)(const struct gkv__context *c);
-    uint64_t (*own_bytes)(const struct gkv__context *c);        /* of cache.own, for `attended` */
+    uint64_t (*room)(const struct gkv__task *t, uint32_t il);
+    uint64_t (*before)(const struct gkv__task *t, uint32_t il);
+    uint64_t (*state_bytes)(const struct gkv__task *t);
+    uint64_t (*hook_bytes)(const struct gkv__task *t);       /* of the hook's state       */
 };
 
 gkv_status gkv__sweep(struct gkv__context *c, const struct gkv__watch *w, gkv_error *err);
-uint64_t   gkv__sweep_bytes(const struct gkv__context *c, const struct gkv__watch *w, uint32_t chunk);
+uint64_t   gkv__sweep_bytes(const struct gkv__task *t, const struct gkv__watch *w, uint32_t chunk);
 
 /* A layer that kept everything, il < s->il, keeps only what all heads keep now. */
 gkv_status gkv__sweep_cut(struct gkv__sweep *s, uint32_t il, const uint32_t *keep, size_t n,
@@ -60,7 +63,7 @@ gkv_status gkv__sweep_cut(struct gkv__sweep *s, uint32_t il, const uint32_t *kee
 /* ---- what SnapKV, FastKV and ASL share: the scores of an observation window ---------------- */
 
 /* Whether budget has room for the window and what is always kept, and the prompt for the window. */
-gkv_status gkv__window_fits(const struct gkv__context *c, size_t window, uint64_t budget,
+gkv_status gkv__window_fits(const struct gkv__task *t, size_t window, uint64_t budget,
                             gkv_error *err);
 /* The mass of each query head is pooled; once per layer, before what follows. */
 void gkv__window_pool(struct gkv__sweep *s, size_t window, size_t kernel, int pool);

@@ -6,19 +6,21 @@
 
 extern const struct gkv__select gkv__select_truncate;
 
-static size_t pick(const struct gkv__pick *in, uint32_t *out)
+static size_t pick(const struct gkv__task *t, float *score, float *spare, uint32_t *out)
 {
     /* The forced end (the question) is apart; head and tail are the document's. */
-    size_t rest = in->k - in->keep_last, end = in->n - in->keep_last;
+    size_t rest = (size_t)t->k - t->keep_last, end = (size_t)t->n - t->keep_last;
     size_t head = rest / 2, tail = rest - head, at = 0;
 
-    if (head < in->keep_first) {
-        head = in->keep_first;
+    (void)score;
+    (void)spare;
+    if (head < t->keep_first) {
+        head = t->keep_first;
         tail = rest - head;
     }
     for (size_t i = 0; i < head; i++)
         out[at++] = (uint32_t)i;
-    for (size_t i = end - tail; i < in->n; i++)
+    for (size_t i = end - tail; i < t->n; i++)
         out[at++] = (uint32_t)i;
     return at;
 }
@@ -29,6 +31,6 @@ const struct gkv__select gkv__select_truncate = {
     .name = "truncate",
     .summary = "the beginning and the end of the document",
     .params = params,
-    .needs = GKV__NEEDS_NOTHING,
+    .kind = GKV__PICKS,
     .pick = pick,
 };

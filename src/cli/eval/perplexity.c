@@ -143,7 +143,7 @@ static void within(void *arg, const gkv_progress *g)
                       + g->fraction * (double)g->tokens;
     const uint64_t all = (uint64_t)p->n_window * p->context;
 
-    progress_update(NULL, &(gkv_progress){ "perplexity", done / (double)all, all });
+    progress_show("perplexity", done / (double)all, all);
 }
 
 static void add(struct sum *s, const float *logprob, size_t n)

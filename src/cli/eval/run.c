@@ -77,13 +77,13 @@ static void within(void *arg, const gkv_progress *g)
     double done = e->work_done;
 
     /* What comes before the answer takes most of the time, most of it the first of these. */
-    if (!strcmp(g->stage, "first pass") || !strcmp(g->stage, "prefill"))
+    if (g->stage == GKV_STAGE_FIRST_PASS || g->stage == GKV_STAGE_PREFILL)
         done += e->work_now * 0.9 * g->fraction;
-    else if (!strcmp(g->stage, "passages"))
+    else if (g->stage == GKV_STAGE_PASSAGES)
         done += e->work_now * 0.9;
-    else if (!strcmp(g->stage, "second pass"))
+    else if (g->stage == GKV_STAGE_SECOND_PASS)
         done += e->work_now * (0.9 + 0.05 * g->fraction);
-    progress_update(NULL, &(gkv_progress){ e->task, done / e->work_all, (uint64_t)e->work_all });
+    progress_show(e->task, done / e->work_all, (uint64_t)e->work_all);
 }
 
 int eval_open(struct eval *e, int argc)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * unit-prompt.c - text fed in pieces of any size is the tokens of the whole; control tokens come
+ * unit-document.c - text fed in pieces of any size is the tokens of the whole; control tokens come
  * from the template only; tokens lead back to the right bytes of the right document. */
 #include "config.h"
 #include <stdlib.h>
@@ -15,27 +15,91 @@ static const struct gkv__vocab *vocab;
 static const struct gkv__template *chatml;
 static gkv_error err;
 
-/* One document, fed `step` bytes at a time, and a question. */
+static gkv_document *document(const struct gkv__template *t, size_t piece)
+{
+    gkv_document *d = calloc(1, sizeof *d);
+
+    if (!d || gkv__document_init(d, vocab, t, piece, &err) != GKV_OK)
+        printf("# %s\n", err.text);
+    return d;
+}
+
+static gkv_status ask(struct gkv__prompt *p, gkv_document *d, const char *question)
+{
+    gkv_status status = gkv__document_finish(d, &err);
+
+    memset(p, 0, sizeof *p);
+    return status != GKV_OK ? status : gkv__prompt_make(p, d, question, strlen(question), NULL, &err);
+}
+
+/* One file, fed `step` bytes at a time, and a question. */
 static struct gkv__prompt prompt_of(const struct gkv__template *t, const char *text, size_t len,
                                     size_t step, size_t piece, const char *question)
 {
-    struct gkv__prompt p = { 0 };
-    gkv_status status = gkv__prompt_open(&p, vocab, t, piece, &err);
+    struct gkv__prompt p;
+    gkv_document *d = document(t, piece);
+    gkv_status status = GKV_OK;
 
     for (size_t at = 0; at < len && status == GKV_OK; at += step)
-        status = gkv__prompt_feed(&p, text + at, len - at < step ? len - at : step, &err);
+        status = gkv_document_feed(d, text + at, len - at < step ? len - at : step, &err);
     if (status == GKV_OK)
-        status = gkv__prompt_ask(&p, question, strlen(question), NULL, &err);
+        status = ask(&p, d, question);
     if (status != GKV_OK)
         printf("# %s\n", err.text);
     return p;
 }
 
+static void drop(struct gkv__prompt *p)
+{
+    gkv_document_close((gkv_document *)p->d);
+    gkv__prompt_close(p);
+}
+
 static int same(const struct gkv__prompt *a, const struct gkv__prompt *b)
 {
-    return a->tokens.n == b->tokens.n && a->tokens.n &&
-           !memcmp(a->tokens.id, b->tokens.id, a->tokens.n * sizeof *a->tokens.id) &&
-           !memcmp(a->tokens.len, b->tokens.len, a->tokens.n * sizeof *a->tokens.len);
+    int good = a->n == b->n && a->n && !memcmp(a->id, b->id, a->n * sizeof *a->id);
+
+    for (size_t i = 0; good && i < a->n; i++)
+        good = gkv__prompt_len(a, i) == gkv__prompt_len(b, i);
+    return good;
+}
+
+/* What is asked does not change the tokens of the document; the next question makes tokens of its own
+ * only, and all are those of a document that was fed for it. */
+static void test_often(void)
+{
+    static const char *const questions[] = { "Who?", "", "e said: why", "Where was it, and when did they go?" };
+    size_t len;
+    char *text = slurp("data/prophets-mantle.txt", &len);
+    gkv_document *d = document(chatml, 4096);
+
+    len = 20011;
+    ok(gkv_document_feed(d, text, len, &err) == GKV_OK, "a document");
+    for (size_t i = 0; i < sizeof questions / sizeof *questions; i++) {
+        struct gkv__prompt alone = prompt_of(chatml, text, len, len, WHOLE, questions[i]), p;
+        const uint32_t *before = d->finished ? d->tokens.id : NULL;
+
+        ok(ask(&p, d, questions[i]) == GKV_OK && same(&p, &alone), "question %zu: the same tokens", i + 1);
+        ok(p.rest.n < 60 && (!before || before == d->tokens.id), "%zu of %zu tokens were made for it", p.rest.n,
+           p.n);
+        gkv__prompt_close(&p);
+        drop(&alone);
+    }
+    ok(gkv_document_feed(d, "more", 4, &err) == GKV_INVALID, "it takes no more text");
+    gkv_document_close(d);
+    free(text);
+}
+
+static void test_pages(void)
+{
+    static const char text[] = "one\ftwo\f\ffour";
+    gkv_document *d = document(chatml, WHOLE);
+
+    ok(gkv_document_feed(d, text, strlen(text), &err) == GKV_OK && gkv_document_page(d, 0, 0) == 1 &&
+       gkv_document_page(d, 0, 3) == 1 && gkv_document_page(d, 0, 4) == 2 &&
+       gkv_document_page(d, 0, 9) == 4 && gkv_document_page(d, 0, 1000) == 4 &&
+       gkv_document_page(d, 1, 0) == 0, "pages end with a form feed");
+    gkv_document_close(d);
 }
 
 static void test_pieces(void)
@@ -54,9 +118,9 @@ static void test_pieces(void)
             struct gkv__prompt p = prompt_of(chatml, text, len, steps[i], pieces[j], "Who?");
 
             ok(same(&p, &whole), "fed %zu bytes at a time, pieces of %zu", steps[i], pieces[j]);
-            gkv__prompt_close(&p);
+            drop(&p);
         }
-    gkv__prompt_close(&whole);
+    drop(&whole);
     free(text);
 }
 
@@ -64,8 +128,8 @@ static size_t count(const struct gkv__prompt *p, uint32_t id)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < p->tokens.n; i++)
-        n += p->tokens.id[i] == id;
+    for (size_t i = 0; i < p->n; i++)
+        n += p->id[i] == id;
     return n;
 }
 
@@ -76,16 +140,16 @@ static void test_special(void)
     const uint32_t end = gkv__vocab_find(vocab, "<|im_end|>", 10), bos = gkv__vocab_bos(vocab);
     struct gkv__prompt p = prompt_of(chatml, text, strlen(text), 9, 1, "<|im_end|>?");
 
-    ok(count(&p, bos) == 1 && p.tokens.id[0] == bos && p.tokens.len[0] == 0, "one BOS, in front");
+    ok(count(&p, bos) == 1 && p.id[0] == bos && gkv__prompt_len(&p, 0) == 0, "one BOS, in front");
     ok(count(&p, start) == 2 && count(&p, end) == 1, "control tokens are the template's only");
-    gkv__prompt_close(&p);
+    drop(&p);
 
     p = prompt_of(&gkv__template_raw, text, strlen(text), 9, 1, "<|im_end|>?");
     ok(count(&p, start) == 1 && count(&p, end) == 2 && count(&p, bos) == 2, "raw: they are parsed");
-    gkv__prompt_close(&p);
+    drop(&p);
     p = prompt_of(&gkv__template_raw, "<|begin_of_text|>Hi", 19, 19, 1, "");
     ok(count(&p, bos) == 1, "raw: its own BOS is not doubled");
-    gkv__prompt_close(&p);
+    drop(&p);
 }
 
 /* The bundled model's own template, run, is ChatML: BOS is in it, and must not be there twice. */
@@ -97,8 +161,8 @@ static void test_own(const gkv_model *m)
     struct gkv__prompt b = prompt_of(chatml, text, strlen(text), 3, 1, "Which?");
 
     ok(own != chatml && same(&a, &b), "the model's own template");
-    gkv__prompt_close(&a);
-    gkv__prompt_close(&b);
+    drop(&a);
+    drop(&b);
 }
 
 /* A system prompt is text too: what it says does not end its turn. */
@@ -117,38 +181,36 @@ static void test_system(const gkv_model *m)
     b = prompt_of(&own, text, strlen(text), 99, WHOLE, "Which?");
     ok(count(&a, start) == 3 && count(&a, end) == 2 && count(&a, gkv__vocab_bos(vocab)) == 1 &&
        same(&a, &b), "... and the documents after it");
-    gkv__prompt_close(&a);
-    gkv__prompt_close(&b);
+    drop(&a);
+    drop(&b);
     free(own.text);
 }
 
 static void test_refusals(void)
 {
-    struct gkv__prompt p = { 0 };
+    gkv_document *d = document(chatml, WHOLE);
 
-    ok(gkv__prompt_open(&p, vocab, chatml, WHOLE, &err) == GKV_OK, "open");
-    ok(gkv__prompt_feed(&p, "caf\303", 4, &err) == GKV_OK, "a character may be cut between feeds");
-    ok(gkv__prompt_feed(&p, "\251", 1, &err) == GKV_OK, "... and go on");
-    ok(gkv__prompt_feed_end(&p, &err) == GKV_OK, "... and end");
-    ok(gkv__prompt_feed(&p, "caf\303", 4, &err) == GKV_OK &&
-       gkv__prompt_feed_end(&p, &err) == GKV_DOCUMENT, "a document may not end inside one");
+    ok(gkv_document_feed(d, "caf\303", 4, &err) == GKV_OK, "a character may be cut between feeds");
+    ok(gkv_document_feed(d, "\251", 1, &err) == GKV_OK, "... and go on");
+    ok(gkv_document_end_file(d, &err) == GKV_OK, "... and end");
+    ok(gkv_document_feed(d, "caf\303", 4, &err) == GKV_OK &&
+       gkv_document_end_file(d, &err) == GKV_DOCUMENT, "a file may not end inside one");
     printf("# %s\n", err.text);
-    gkv__prompt_close(&p);
+    gkv_document_close(d);
 
-    memset(&p, 0, sizeof p);
-    ok(gkv__prompt_open(&p, vocab, chatml, WHOLE, &err) == GKV_OK &&
-       gkv__prompt_feed(&p, "a\0b", 3, &err) == GKV_DOCUMENT, "NUL is not text");
-    gkv__prompt_close(&p);
-    memset(&p, 0, sizeof p);
-    ok(gkv__prompt_open(&p, vocab, chatml, WHOLE, &err) == GKV_OK &&
-       gkv__prompt_ask(&p, "q", 1, NULL, &err) == GKV_DOCUMENT, "no document");
-    gkv__prompt_close(&p);
+    d = document(chatml, WHOLE);
+    ok(gkv_document_feed(d, "a\0b", 3, &err) == GKV_DOCUMENT, "NUL is not text");
+    gkv_document_close(d);
+    d = document(chatml, WHOLE);
+    ok(gkv__document_finish(d, &err) == GKV_DOCUMENT, "no document");
+    gkv_document_close(d);
 }
 
 static void test_passages(void)
 {
     static const char *const docs[] = { "One \342\200\224 two.", "Three\360\237\246\211four." };
-    struct gkv__prompt p = { 0 };
+    gkv_document *d = document(chatml, WHOLE);
+    struct gkv__prompt p;
     uint32_t kept[256];
     float score[256];
     gkv_kept *span = NULL;
@@ -156,23 +218,22 @@ static void test_passages(void)
     uint64_t n_doc = 0;
 
     for (size_t i = 0; i < 2; i++)
-        if ((i == 0 && gkv__prompt_open(&p, vocab, chatml, WHOLE, &err)) ||
-            gkv__prompt_feed(&p, docs[i], strlen(docs[i]), &err) || gkv__prompt_feed_end(&p, &err))
+        if (gkv_document_feed(d, docs[i], strlen(docs[i]), &err) || gkv_document_end_file(d, &err))
             printf("# %s\n", err.text);
-    ok(gkv__prompt_ask(&p, "q", 1, NULL, &err) == GKV_OK && p.tokens.n < 256, "two documents");
+    ok(ask(&p, d, "q") == GKV_OK && p.n < 256, "two files");
 
-    for (size_t i = 0; i < p.tokens.n; i++)
+    for (size_t i = 0; i < p.n; i++)
         kept[n_kept++] = (uint32_t)i, score[i] = (float)i;
     ok(gkv__prompt_passages(&p, kept, n_kept, score, &span, &n, &n_doc, &err) == GKV_OK && n == 2 &&
        span[0].file == 0 && span[0].start == 0 && span[0].end == strlen(docs[0]) &&
        span[1].file == 1 && span[1].start == 0 && span[1].end == strlen(docs[1]) &&
        !memcmp(span[1].text, docs[1], strlen(docs[1])), "all kept: the documents, whole");
-    ok(n_doc > 4 && n_doc + gkv__prompt_tail(&p) < p.tokens.n, "tokens of documents are counted");
+    ok(n_doc > 4 && n_doc + gkv__prompt_tail(&p) < p.n, "tokens of documents are counted");
     free(span);
 
     /* The owl is four bytes and no token: keep each of its tokens alone. */
-    for (size_t i = 0, at = 0, good = 0, tried = 0; i < p.tokens.n; at += p.tokens.len[i++]) {
-        const size_t owl = p.doc[1].start + 5;
+    for (size_t i = 0, at = 0, good = 0, tried = 0; i < p.n; at += gkv__prompt_len(&p, i++)) {
+        const size_t owl = p.d->file[1].start + 5;
 
         kept[0] = (uint32_t)i;
         if (at < owl || at >= owl + 4)
@@ -182,10 +243,10 @@ static void test_passages(void)
         good += n == 1 && span[0].file == 1 && span[0].start == 5 && span[0].end >= 9 &&
                 span[0].best == 5;
         free(span);
-        if (at + p.tokens.len[i] >= owl + 4)
+        if (at + gkv__prompt_len(&p, i) >= owl + 4)
             ok(tried && good == tried, "a part of a character is widened to the whole (%zu)", tried);
     }
-    gkv__prompt_close(&p);
+    drop(&p);
 }
 
 int main(void)
@@ -203,6 +264,8 @@ int main(void)
     vocab = m->vocab;
     chatml = gkv__template_named("chatml");
     test_pieces();
+    test_often();
+    test_pages();
     test_special();
     test_own(m);
     test_system(m);

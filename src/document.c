@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * document.c - see document.h */
+#include "config.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "src/base/mem.h"
+#include "src/document.h"
+#include "src/model/model.h"
+#include "src/base/unicode.h"
+
+static gkv_status append(gkv_document *d, const char *text, size_t len, gkv_error *err)
+{
+    if (len > d->cap - d->len) {
+        size_t cap = d->cap ? d->cap : 4096;
+        char *grown;
+
+        while (cap - d->len < len) {
+            if (cap > SIZE_MAX / 2)
+                return gkv__fail(err, GKV_NOMEM, "out of memory");
+            cap *= 2;
+        }
+        grown = realloc(d->text, cap);
+        if (!grown)
+            return gkv__fail(err, GKV_NOMEM, "the system refused %zu bytes for the text", cap);
+        d->text = grown;
+        d->cap = cap;
+    }
+    if (len)
+        memcpy(d->text + d->len, text, len);
+    d->len += len;
+    return GKV_OK;
+}
+
+/* ---- opening, closing ------------------------------------------------------------------- */
+
+gkv_status gkv__document_init(gkv_document *d, const struct gkv__vocab *v,
+                              const struct gkv__template *tmpl, size_t piece, gkv_error *err)
+{
+    d->vocab = v;
+    d->tmpl = tmpl;
+    d->piece = d->next = piece;
+    if (gkv__vocab_add_bos(v) && gkv__vocab_bos(v) != GKV__NO_TOKEN) {
+        GKV__TRY(gkv__tokens_reserve(&d->tokens, 1, err));
+        gkv__tokens_push(&d->tokens, gkv__vocab_bos(v), 0);
+    }
+    return append(d, tmpl->open, strlen(tmpl->open), err);
+}
+
+void gkv__document_free(gkv_document *d)
+{
+    gkv__tokens_free(&d->tokens);
+    free(d->own_template.text);
+    free(d->text);
+    free(d->file);
+}
+
+static gkv_status choose_template(gkv_document *d, const gkv_options *o, const struct gkv__template **out,
+                                  gkv_error *err)
+{
+    const gkv_model *m = d->model;
+    const char *name = o->chat_template;
+
+    if (o->system && (o->raw || name))
+        return gkv__fail(err, GKV_INVALID,
+                         "only the model's own chat template takes a system prompt");
+    if (o->raw) {
+        *out = &gkv__template_raw;
+    } else if (o->system) {
+        gkv_error why = { 0 };
+
+        *out = &d->own_template;
+        if (gkv__utf8_check(o->system, strlen(o->system), NULL) < strlen(o->system))
+            return gkv__fail(err, GKV_INVALID, "the system prompt is not UTF-8");
+        if (gkv__model_template(m, o->system, &d->own_template, &why) != GKV_OK)
+            return gkv__fail(err, GKV_INVALID, "no system prompt for this model: %s", why.text);
+    } else if (name) {
+        *out = gkv__template_named(name);
+        if (!*out) {
+            char list[256] = "";
+            size_t at = 0;
+            for (size_t i = 0; gkv__template_at(i); i++)
+                at += (size_t)snprintf(list + at, sizeof list - at, " %s", gkv__template_at(i)->name);
+            return gkv__fail(err, GKV_INVALID, "no template \"%s\"; there are:%s", name, list);
+        }
+    } else {
+        *out = m->chat_template ? m->chat_template : gkv__template_plain;
+        if (*out != &m->own_template)
+            snprintf(d->warning, sizeof d->warning, "%.140s; using \"%s\" (choose with --template, "
+                     "or give the whole prompt with --raw)", m->template_error.status ?
+                     m->template_error.text : "the model has no chat template",
+                     (*out)->name);
+    }
+    return GKV_OK;
+}
+
+/* Tokens are made while the text arrives, in pieces of this many bytes: a document that can
+ * never fit is refused long before its end. */
+enum { PIECE = 16 << 20, MIN_PIECE = 64 << 10, TOKEN = 16 };    /* TOKEN: bytes, most are shorter */
+
+static size_t piece_of(uint64_t max_context)
+{
+    return (size_t)gkv__max(MIN_PIECE, max_context ? gkv__min(PIECE, gkv__times(max_context, TOKEN)) : PIECE);
+}
+
+static gkv_status open_for(gkv_document *d, const gkv_options *o, gkv_error *err)
+{
+    const gkv_model *m = d->model;
+    const struct gkv__template *tmpl;
+
+    if (!m->vocab) {
+        if (err)
+            *err = m->vocab_error;
+        return m->vocab_error.status;
+    }
+    GKV__TRY(choose_template(d, o, &tmpl, err));
+    d->max_context = o->max_context;
+    d->limit = o->memory_limit ? o->memory_limit : gkv_memory_default();
+    return gkv__document_init(d, m->vocab, tmpl, piece_of(o->max_context), err);
+}
+
+gkv_status gkv_document_open(gkv_document **out, gkv_model *model, const gkv_options *opt, gkv_error *err)
+{
+    gkv_document *d = calloc(1, sizeof *d);
+    gkv_status status;
+
+    *out = NULL;
+    if (!d)
+        return gkv__fail(err, GKV_NOMEM, "out of memory");
+    d->model = model;
+    status = open_for(d, opt, err);
+    if (status != GKV_OK) {
+        gkv_document_close(d);
+        return status;
+    }
+    d->resident = gkv__mem_resident();
+    *out = d;
+    return GKV_OK;
+}
+
+void gkv_document_close(gkv_document *d)
+{
+    if (d)
+        gkv__document_free(d);
+    free(d);
+}
+
+/* ---- documents -------------------------------------------------------------------------- */
+
+static gkv_status check_text(gkv_document *d, bool last, gkv_error *err)
+{
+    const uint64_t start = d->file[d->n_files - 1].start;
+    const char *nul = memchr(d->text + d->checked, 0, d->len - d->checked);
+    int cut = 0;
+    size_t good = d->checked + gkv__utf8_check(d->text + d->checked, d->len - d->checked, &cut);
+
+    if (nul && (size_t)(nul - d->text) < good)
+        return gkv__fail(err, GKV_DOCUMENT, "document %zu is not text: byte %" PRIu64 " is NUL",
+                         d->n_files, (uint64_t)(nul - d->text) - start);
+    if (good < d->len && (!cut || last))
+        return gkv__fail(err, GKV_DOCUMENT, "document %zu is not UTF-8 text: byte %" PRIu64 " is 0x%02x; "
+                         "if it is text in another encoding, convert it with iconv(1)", d->n_files,
+                         (uint64_t)good - start, (unsigned char)d->text[good]);
+    d->checked = good;
+    return GKV_OK;
+}
+
+/* text[tokenized .. tokenized + n) becomes tokens: plain ones, but for the template's in its opening. */
+static gkv_status tokenize(gkv_document *d, size_t n, gkv_error *err)
+{
+    const double start = gkv__seconds();
+    const size_t from = d->tokenized, open = strlen(d->tmpl->open);
+    const struct gkv__range plain[] = {
+        { d->tmpl->system, d->tmpl->system_end }, { from < open ? open - from : 0, n },
+    };
+    const size_t n_plain = !from && d->tmpl->system_end ? 2 : 1;
+
+    d->tokenized += n;
+    GKV__TRY(gkv__tokenize(d->vocab, d->text + from, n, plain + 2 - n_plain, n_plain, &d->tokens, err));
+    d->seconds += gkv__seconds() - start;
+    return GKV_OK;
+}
+
+/* What has arrived, up to a place where text and tokens can be cut, if there is one. */
+static gkv_status tokenize_piece(gkv_document *d, gkv_error *err)
+{
+    const size_t n = d->checked - d->tokenized;
+    size_t cut = gkv__token_safe_cut(d->vocab, d->text + d->tokenized, n);
+
+    if (d->tokenized + cut < strlen(d->tmpl->open))     /* no piece ends inside the template */
+        cut = 0;
+    /* One word so far: look again when it is twice as long, or the search is quadratic. */
+    d->next = cut ? d->piece : 2 * n;
+    return cut ? tokenize(d, cut, err) : GKV_OK;
+}
+
+static gkv_status begin_file(gkv_document *d, gkv_error *err)
+{
+    struct gkv__file *grown = realloc(d->file, (d->n_files + 1) * sizeof *grown);
+
+    if (!grown)
+        return gkv__fail(err, GKV_NOMEM, "out of memory");
+    d->file = grown;
+    if (d->n_files && !gkv__document_is_raw(d))
+        GKV__TRY(append(d, "\n\n", 2, err));
+    d->file[d->n_files++] = (struct gkv__file){ d->len, d->len };
+    d->checked = d->len;
+    d->file_open = true;
+    return GKV_OK;
+}
+
+/* With so little text, what is refused is what comes after it, by what all of it needs. */
+enum { LITTLE = 1 << 20 };
+
+/* Room for len more bytes of text: what is left of the limit is for their tokens. */
+static gkv_status reserve_text(gkv_document *d, size_t len, gkv_error *err)
+{
+    const uint64_t text = (uint64_t)d->len + len, held = d->resident + text;
+
+    if (!d->limit)
+        return GKV_OK;
+    if (held >= d->limit && text > LITTLE)
+        return gkv__fail(err, GKV_LIMIT, "the program and its text need at least %" PRIu64 " bytes of "
+                         "memory, the limit is %" PRIu64 "; raise --memory, or give a shorter document",
+                         held, d->limit);
+    d->tokens.limit = gkv__max(d->limit > held ? d->limit - held : 0, LITTLE);
+    return GKV_OK;
+}
+
+static gkv_status check_tokens(const gkv_document *d, gkv_error *err)
+{
+    if (d->max_context && d->tokens.n > d->max_context)
+        return gkv__fail(err, GKV_LIMIT, "the prompt has at least %zu tokens, the limit is %" PRIu64
+                         "; raise --context, or give a shorter document", d->tokens.n, d->max_context);
+    return d->check ? d->check(d->check_arg, d->tokens.n, err) : GKV_OK;
+}
+
+gkv_status gkv_document_feed(gkv_document *d, const char *text, size_t len, gkv_error *err)
+{
+    const size_t before = d->tokenized;
+
+    if (d->finished)
+        return gkv__fail(err, GKV_INVALID, "the document has been asked about: it takes no more text");
+    GKV__TRY(reserve_text(d, len, err));
+    if (!d->file_open)
+        GKV__TRY(begin_file(d, err));
+    GKV__TRY(append(d, text, len, err));
+    d->file[d->n_files - 1].end = d->len;
+    GKV__TRY(check_text(d, false, err));
+    /* Where special tokens are parsed there is no safe cut. */
+    if (d->checked - d->tokenized >= d->next && !gkv__document_is_raw(d))
+        GKV__TRY(tokenize_piece(d, err));
+    return d->tokenized > before ? check_tokens(d, err) : GKV_OK;
+}
+
+gkv_status gkv_document_end_file(gkv_document *d, gkv_error *err)
+{
+    if (d->file_open)
+        GKV__TRY(check_text(d, true, err));
+    d->file_open = false;
+    return GKV_OK;
+}
+
+gkv_status gkv__document_finish(gkv_document *d, gkv_error *err)
+{
+    uint64_t bytes = 0;
+
+    if (d->finished)
+        return GKV_OK;
+    GKV__TRY(gkv_document_end_file(d, err));
+    for (size_t i = 0; i < d->n_files; i++)
+        bytes += d->file[i].end - d->file[i].start;
+    if (!bytes)
+        return gkv__fail(err, GKV_DOCUMENT, "the document is empty");
+    if (!gkv__document_is_raw(d))
+        GKV__TRY(tokenize_piece(d, err));
+    d->finished = true;
+    return GKV_OK;
+}
+
+/* ---- what there is ---------------------------------------------------------------------- */
+
+const char *gkv_document_text(const gkv_document *d, size_t i, size_t *len)
+{
+    *len = 0;
+    if (i >= d->n_files)
+        return NULL;
+    *len = (size_t)(d->file[i].end - d->file[i].start);
+    return d->text + d->file[i].start;
+}
+
+uint64_t gkv_document_tokens(const gkv_document *d)
+{
+    return d->tokens.n;
+}
+
+uint64_t gkv_document_page(const gkv_document *d, size_t i, uint64_t byte)
+{
+    uint64_t page = 1;
+    size_t len;
+    const char *text = gkv_document_text(d, i, &len), *end;
+
+    if (!text)
+        return 0;
+    end = text + gkv__min(byte, len);
+    while ((text = memchr(text, '\f', (size_t)(end - text)))) {
+        page++;
+        text++;
+    }
+    return page;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * document.h - the text that questions are asked about, as tokens: fed once, then read only.
+ *
+ *     open | file \n\n file ... | ask question close        (src/template/template.h)
+ *
+ * The text is held once.  Long ones become tokens while they arrive, in pieces that are cut where that
+ * changes nothing; so only what follows the last such cut, mostly a word, becomes tokens with each
+ * question (prompt.h). */
+#ifndef GKV__DOCUMENT_H
+#define GKV__DOCUMENT_H
+
+#include "src/template/template.h"
+#include "src/token/token.h"
+
+struct gkv__file { uint64_t start, end; };      /* bytes of the document's text */
+
+struct gkv_document {
+    const gkv_model            *model;
+    const struct gkv__vocab    *vocab;
+    const struct gkv__template *tmpl;
+    struct gkv__template        own_template;   /* with a system prompt in it                */
+    char                        warning[256];   /* about the template, or ""                 */
+    size_t                      piece;          /* bytes worth tokenizing before the end     */
+    uint64_t                    resident;       /* bytes of the process, before there was text */
+    uint64_t                    limit;          /* bytes of memory for all of it; 0: none    */
+    uint64_t                    max_context;    /* tokens; 0: no limit                       */
+    /* Asked after more of the text became tokens, unless NULL. */
+    gkv_status                (*check)(void *arg, uint64_t n_tokens, gkv_error *err);
+    void                       *check_arg;
+
+    char                       *text;
+    size_t                      len, cap;
+    size_t                      checked;        /* known to be whole UTF-8 characters        */
+    size_t                      tokenized, next;/* next: untokenized bytes to try again at   */
+    struct gkv__file           *file;
+    size_t                      n_files;
+    bool                        file_open, finished;
+    struct gkv__tokens          tokens;         /* of text[0 .. tokenized); BOS first        */
+    double                      seconds;        /* spent making them                         */
+};
+
+/* *d is zero.  tmpl may be gkv__template_raw: then special tokens are parsed everywhere. */
+gkv_status gkv__document_init(gkv_document *d, const struct gkv__vocab *v,
+                              const struct gkv__template *tmpl, size_t piece, gkv_error *err);
+void       gkv__document_free(gkv_document *d);
+/* No more text: all of it that no question can change becomes tokens.  GKV_DOCUMENT: there is none. */
+gkv_status gkv__document_finish(gkv_document *d, gkv_error *err);
+
+/* What a document without a template of its own is given: tokens are plain text in it, or special tokens
+ * are parsed. */
+static inline bool gkv__document_is_raw(const gkv_document *d)
+{
+    return d->tmpl == &gkv__template_raw;
+}
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * task.h - what is asked of a run: the prompt's sizes, the method, the budget.  All that is predicted
+ * of a run (its memory above all) and all that the run does follows from this one struct. */
+#ifndef GKV__TASK_H
+#define GKV__TASK_H
+
+#include "src/base/param.h"
+#include "src/model/model.h"
+
+struct gkv__select;                     /* src/select/select.h */
+struct gkv__schedule;                   /* schedule.h */
+
+/* Whose query scores the keys (GemFilter, appendix E.2, tries others than the last). */
+enum gkv__row { GKV__ROW_LAST, GKV__ROW_MIDDLE, GKV__ROW_LARGEST };
+
+struct gkv__task {
+    const gkv_model            *m;
+    const struct gkv__select   *method;
+    double                      param[GKV__MAX_PARAMS];         /* of the method             */
+    enum gkv__row               row;            /* of the first pass                         */
+    int32_t                     layer;          /* asked for; -1: the model's                */
+    uint32_t                    filter;         /* the filter layer that comes of it         */
+    const struct gkv__schedule *schedule;       /* of the first pass                         */
+    double                      schedule_param[GKV__MAX_PARAMS];
+    bool                        spill;          /* its hidden states go to a file            */
+    const struct gkv__quant    *kv_first;       /* type of its keys and values               */
+    const struct gkv__quant    *kv;             /* ... and of those of the answer            */
+    uint64_t                    n;              /* tokens of the prompt ...                  */
+    size_t                      n_tail;         /* ... the last of them, the question; >= 1  */
+    uint64_t                    k;              /* budget: keep_first + keep_last <= k <= n  */
+    size_t                      keep_first, keep_last;
+    uint64_t                    n_new;          /* tokens of the answer, at most             */
+};
+
+#endif

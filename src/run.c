@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * run.c - see run.h */
+#include "config.h"
+#include <stdlib.h>
+#include "src/run.h"
+
+/* Whether the tokens that are always kept fit into the budget. */
+static gkv_status forced_fit(const struct gkv__task *t, gkv_error *err)
+{
+    if (t->keep_first + t->keep_last <= t->k)
+        return GKV_OK;
+    return gkv__fail(err, GKV_INVALID, "a budget of %zu tokens is less than the %zu that are "
+                     "always kept (%zu first, %zu last); raise --keep, or lower --keep-first and "
+                     "--keep-last", (size_t)t->k, t->keep_first + t->keep_last, t->keep_first,
+                     t->keep_last);
+}
+
+static gkv_status reserve(struct gkv__context *c, bool scores, gkv_error *err)
+{
+    const size_t n = (size_t)c->t->n;
+
+    c->kept = malloc(n * sizeof *c->kept);
+    c->score = scores ? malloc(n * sizeof *c->score) : NULL;
+    c->x = malloc(c->t->m->shape.n_embd * sizeof *c->x);
+    return c->kept && c->x && (c->score || !scores) ? GKV_OK : gkv__fail(err, GKV_NOMEM, "out of memory");
+}
+
+static void keep_all(struct gkv__context *c)
+{
+    for (size_t i = 0; i < c->t->n; i++)
+        c->kept[i] = (uint32_t)i;
+    c->n_kept = (size_t)c->t->n;
+}
+
+/* Scores of the first pass, and the tokens that the method picks by them. */
+static gkv_status score_and_pick(struct gkv__context *c, gkv_error *err)
+{
+    const struct gkv__task *t = c->t;
+    const struct gkv__first first = {
+        .t = t, .id = c->id, .score = c->score, .early = c->early, .n_fixed = c->n_fixed,
+    };
+    float *spare = malloc((size_t)t->n * sizeof *spare);
+    gkv_status status = spare ? t->schedule->run(c->e, &first, err)
+                              : gkv__fail(err, GKV_NOMEM, "out of memory");
+
+    c->chosen = (int32_t)t->filter;
+    if (status == GKV_OK)
+        c->n_kept = t->method->pick(t, c->score, spare, c->kept);
+    free(spare);
+    return status;
+}
+
+gkv_status gkv__run(struct gkv__context *c, gkv_error *err)
+{
+    const enum gkv__kind kind = gkv__task_kind(c->t);
+
+    c->chosen = -1;
+    c->restart = kind < GKV__SWEEPS;
+    GKV__TRY(kind == GKV__KEEPS_ALL ? GKV_OK : forced_fit(c->t, err));
+    GKV__TRY(reserve(c, kind >= GKV__SCORES, err));
+    switch (kind) {
+    case GKV__KEEPS_ALL:
+        keep_all(c);
+        return GKV_OK;
+    case GKV__PICKS:
+        c->n_kept = c->t->method->pick(c->t, NULL, NULL, c->kept);
+        return GKV_OK;
+    case GKV__SCORES:
+        return score_and_pick(c, err);
+    case GKV__SWEEPS:
+    case GKV__RUNS:
+        return gkv__select_run(c, err);
+    }
+    return GKV_OK;
+}
+
+void gkv__run_close(struct gkv__context *c)
+{
+    gkv__cache_close(&c->cache);
+    gkv__hook_close(&c->hook);
+    free(c->kept);
+    free(c->score);
+    free(c->x);
+    c->kept = NULL;
+    c->score = c->x = NULL;
+    c->n_kept = 0;
+}

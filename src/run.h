@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * run.h - token ids and a task in; what was kept of them, and perhaps a cache, out.
+ *
+ *     c.t, c.e, c.id given -> gkv__run -> kept, score; and cache, x, next unless `restart`
+ *                          -> gkv__decode_begin (src/answer/decode.h) -> the answer */
+#ifndef GKV__RUN_H
+#define GKV__RUN_H
+
+#include "src/select/select.h"
+
+/* By the method, whichever kind it is.  Allocates c->kept, c->x and, unless nothing has scores, c->score;
+ * gkv__run_close frees them, also after a failure. */
+gkv_status gkv__run(struct gkv__context *c, gkv_error *err);
+void       gkv__run_close(struct gkv__context *c);
+
+#endif

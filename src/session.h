@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * session.h - what session.c and probe.c know of a session. */
+#ifndef GKV__SESSION_H
+#define GKV__SESSION_H
+
+#include <stdatomic.h>
+#include "src/answer/decode.h"
+#include "src/plan.h"
+#include "src/prompt.h"
+
+struct gkv_session {
+    gkv_model             *model;
+    gkv_options            opt;
+    const gkv_document    *document;
+    gkv_document          *own;         /* the same, or NULL: it is shared                   */
+    bool                   broken;      /* it could not be fed                               */
+    char                   parameters[256];
+    struct gkv__early      early;       /* of a shared document's first pass, for the next question */
+    atomic_bool            cancel;
+    /* Of the last question: */
+    struct gkv__prompt     prompt;
+    struct gkv__plan       plan;
+    struct gkv__exec       exec;
+    struct gkv__context    run;
+    gkv_kept              *span;
+    size_t                 n_spans;
+    struct gkv__decode     decode;
+    bool                   answering;   /* more of the answer may come                       */
+    char                   piece[512];
+    size_t                 piece_len, piece_given;
+    char                   warning[256];
+    double                 t_open, t_ask;
+    gkv_stats              stats;
+};
+
+/* probe.c - gkv_probe, when s->prompt is made. */
+gkv_status gkv__probe(gkv_session *s, uint64_t start, uint64_t end, uint32_t tsp, gkv_layer_probe *layer,
+                      gkv_error *err);
+
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * unit-session.c - a document is asked often: each answer is that of a session of its own, whatever was
+ * asked before, by how many sessions, with work kept from the question before or not. */
+#include "config.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "src/session.h"
+#include "tests/tap.h"
+
+enum { BYTES = 900, MAX_ANSWER = 256, MAX_KEPT = 256, CHUNK = 64 };
+
+static const char *const questions[] = { "Where is the key?", "Who?", "And what became of the other one then?" };
+enum { N_QUESTIONS = sizeof questions / sizeof *questions };
+
+static gkv_error err;
+static char text[BYTES];
+
+struct answer {
+    char     text[MAX_ANSWER], finish[8];
+    size_t   len, n_kept;
+    uint64_t start[MAX_KEPT], end[MAX_KEPT];
+    uint64_t tokens, prompt;
+};
+
+static gkv_model *model_named(const char *name)
+{
+    gkv_model *m = NULL;
+    char       path[512];
+
+    snprintf(path, sizeof path, "%s/tests/files/golden/%s.gguf", getenv("srcdir") ? getenv("srcdir") : ".", name);
+    if (gkv_model_open(&m, path, 0, &err)) {
+        printf("Bail out! %s\n", err.text);
+        exit(1);
+    }
+    return m;
+}
+
+static gkv_options options(const char *method, const char *schedule)
+{
+    gkv_options o;
+
+    gkv_options_init(&o);
+    o.method = method;
+    o.schedule = schedule;
+    o.device = "cpu";
+    o.keep = 100;
+    o.max_tokens = 12;
+    o.threads = 2;
+    o.chunk = CHUNK;
+    o.ignore_end = 1;
+    return o;
+}
+
+static gkv_status ask(gkv_session *s, const char *question, struct answer *a)
+{
+    gkv_status status = gkv_ask(s, question, strlen(question), &err);
+    gkv_stats stats;
+    const gkv_kept *kept;
+    const char *piece;
+    size_t n;
+
+    memset(a, 0, sizeof *a);
+    while (!status && !(status = gkv_next(s, &piece, &n, &err)))
+        if (a->len + n <= MAX_ANSWER) {
+            memcpy(a->text + a->len, piece, n);
+            a->len += n;
+        }
+    if (status != GKV_END)
+        return status;
+    kept = gkv_session_kept(s, &a->n_kept);
+    for (size_t i = 0; i < a->n_kept && i < MAX_KEPT; i++) {
+        a->start[i] = kept[i].start;
+        a->end[i] = kept[i].end;
+    }
+    gkv_session_stats(s, &stats);
+    snprintf(a->finish, sizeof a->finish, "%s", stats.finish);
+    a->tokens = stats.tokens_answer;
+    a->prompt = stats.tokens_prompt;
+    return GKV_OK;
+}
+
+/* By a session that is asked nothing else. */
+static struct answer alone(gkv_model *m, const gkv_options *o, const char *question)
+{
+    struct answer a = { .len = 0 };
+    gkv_session *s = NULL;
+
+    if (gkv_session_open(&s, m, o, &err) || gkv_feed(s, text, BYTES, &err) || ask(s, question, &a))
+        printf("# %s\n", err.text);
+    gkv_session_close(s);
+    return a;
+}
+
+static bool same(const struct answer *a, const struct answer *b)
+{
+    return a->tokens && !memcmp(a, b, sizeof *a);
+}
+
+/* The same session, its own document. */
+static void test_three(gkv_model *m, const char *method, const char *schedule)
+{
+    const gkv_options o = options(method, schedule);
+    gkv_session *s = NULL;
+    size_t good = 0;
+
+    if (gkv_session_open(&s, m, &o, &err) || gkv_feed(s, text, BYTES, &err))
+        printf("# %s\n", err.text);
+    for (size_t i = 0; i < 2 * N_QUESTIONS; i++) {
+        const char *q = questions[i % N_QUESTIONS];
+        const struct answer want = alone(m, &o, q);
+        struct answer have;
+
+        good += ask(s, q, &have) == GKV_OK && same(&want, &have);
+    }
+    ok(good == 2 * N_QUESTIONS, "%s %s: six questions, each as if asked alone (%zu)", method,
+       schedule ? schedule : "", good);
+    ok(gkv_feed(s, "x", 1, &err) == GKV_INVALID, "%s: no more text after a question", method);
+    gkv_session_close(s);
+}
+
+/* Two sessions take turns on one document. */
+static void test_shared(gkv_model *m, const char *schedule, bool reuses)
+{
+    const gkv_options o = options("gemfilter", schedule);
+    gkv_document *d = NULL;
+    gkv_session *s[2] = { NULL, NULL };
+    size_t good = 0, kept = 0;
+    struct answer a, want;
+
+    if (gkv_document_open(&d, m, &o, &err) || gkv_document_feed(d, text, BYTES, &err) ||
+        gkv_session_of(&s[0], d, &o, &err) || gkv_session_of(&s[1], d, &o, &err))
+        printf("# %s\n", err.text);
+    for (size_t i = 0; i < 2 * N_QUESTIONS; i++) {
+        want = alone(m, &o, questions[i / 2]);
+        good += ask(s[i % 2], questions[i / 2], &a) == GKV_OK && same(&want, &a);
+        kept += s[i % 2]->early.n > 0;
+    }
+    ok(good == 2 * N_QUESTIONS, "%s: two sessions on one document, three questions each (%zu)",
+       schedule ? schedule : "auto", good);
+    ok(reuses ? kept == 2 * N_QUESTIONS : !kept, "%s: %s is kept for the next question",
+       schedule ? schedule : "auto", reuses ? "the document's part" : "nothing");
+    if (reuses) {               /* what is kept is what is used, and not computed again */
+        struct gkv__early *e = &s[0]->early;
+
+        ok(e->n % CHUNK == 0 && e->n + CHUNK > gkv_document_tokens(d), "all whole chunks of it: %u tokens",
+           (unsigned)e->n);
+        for (size_t i = 0; i < e->n / 2 * e->cache.n_head_kv * e->cache.head_dim; i++)
+            e->keys[i] = 0;
+        ok(ask(s[0], questions[2], &a) == GKV_OK && !same(&want, &a), "without its keys the answer is another");
+    }
+    gkv_session_close(s[0]);
+    gkv_session_close(s[1]);
+    gkv_document_close(d);
+}
+
+/* A question that fails leaves a session that can be asked. */
+static void test_after_failure(gkv_model *m)
+{
+    const gkv_options o = options("gemfilter", NULL);
+    const struct answer want = alone(m, &o, questions[0]);
+    gkv_session *s = NULL;
+    struct answer a;
+    char long_question[200];
+    gkv_stats st;
+
+    memset(long_question, 'q', sizeof long_question - 1);
+    long_question[sizeof long_question - 1] = 0;
+    if (gkv_session_open(&s, m, &o, &err) || gkv_feed(s, text, BYTES, &err))
+        printf("# %s\n", err.text);
+    ok(ask(s, long_question, &a) == GKV_INVALID, "a question longer than the budget");
+    ok(ask(s, questions[0], &a) == GKV_OK && same(&want, &a), "... and one after it");
+    gkv_cancel(s);
+    ok(ask(s, questions[1], &a) == GKV_CANCELLED, "a question that is cancelled");
+    ok(ask(s, questions[0], &a) == GKV_OK && same(&want, &a), "... and one after it");
+    ok(gkv_select(s, questions[0], strlen(questions[0]), &err) == GKV_OK, "a selection");
+    gkv_session_stats(s, &st);
+    ok(st.tokens_kept == 100 && st.tokens_answer == 0, "... has no answer");
+    ok(ask(s, questions[0], &a) == GKV_OK && same(&want, &a), "... and a question after it");
+    gkv_session_close(s);
+}
+
+/* Share of bytes start .. end that tokens kept at that layer have. */
+static double covered(gkv_model *m, gkv_options o, int32_t layer, uint64_t start, uint64_t end)
+{
+    gkv_session *s = NULL;
+    const gkv_kept *kept;
+    size_t n = 0, inside = 0;
+
+    o.layer = layer;
+    if (gkv_session_open(&s, m, &o, &err) || gkv_feed(s, text, BYTES, &err) ||
+        gkv_select(s, questions[0], strlen(questions[0]), &err))
+        printf("# %s\n", err.text);
+    kept = gkv_session_kept(s, &n);
+    for (size_t i = 0; i < n; i++)
+        for (uint64_t at = kept[i].start; at < kept[i].end; at++)
+            inside += at >= start && at < end;
+    gkv_session_close(s);
+    return (double)inside / (double)(end - start);
+}
+
+/* Each layer is probed with the angles that a selection there has: longrope's long ones, since the
+ * prompt is longer than 256 tokens. */
+static void test_probe(void)
+{
+    enum { START = 300, END = 420, LAYERS = 4 };
+    gkv_options o = options("gemfilter", "layer");
+    gkv_model *m = model_named("phi3");
+    gkv_layer_probe probe[LAYERS];
+    gkv_session *s = NULL;
+    size_t good = 0;
+
+    o.keep_first = o.keep_last = 0;
+    o.gemm = "exact";
+    o.keep = 200;
+    if (gkv_session_open(&s, m, &o, &err) || gkv_feed(s, text, BYTES, &err) ||
+        gkv_probe(s, questions[0], strlen(questions[0]), START, END, 0, probe, &err))
+        printf("# %s\n", err.text);
+    for (int32_t il = 0; il < LAYERS; il++) {
+        const double want = covered(m, o, il, START, END);
+
+        good += fabs(probe[il].covered - want) < 1e-9;
+        printf("# layer %d: probed %g, selected %g\n", (int)il, probe[il].covered, want);
+    }
+    ok(good == LAYERS, "longrope beyond its first context: probed as selected");
+    gkv_session_close(s);
+    gkv_model_close(m);
+}
+
+int main(void)
+{
+    static const char *const methods[] = {
+        "gemfilter", "full", "truncate", "gemfilter-onerun", "snapkv:window=8", "h2o:recent=8,evict=step",
+        "streamingllm", "streamingllm-online", "fastkv", "asl-2pass:window=8,lobs=2", "finch:chunk=200",
+    };
+    gkv_model *m;
+
+    if (BIG_ENDIAN_HOST)
+        return skip_all("models are refused here");
+    for (size_t i = 0; i < BYTES; i++)
+        text[i] = (char)(i % 7 == 6 ? ' ' : 'a' + i * i / 7 % 26);
+    m = model_named("llama3");
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        test_three(m, methods[i], NULL);
+    test_three(m, "gemfilter", "chunk");
+    test_three(m, "gemfilter", "stream:budget=128,recent=16");
+    test_shared(m, "chunk", true);
+    test_shared(m, NULL, true);
+    test_shared(m, "layer", false);
+    test_after_failure(m);
+    test_probe();
+    gkv_model_close(m);
+    return done();
+}
