@@ -2,9 +2,9 @@
  * bf16.c - the upper half of a binary32 */
 #include "config.h"
 #include <string.h>
-#include "src/quant/quant.h"
+#include "src/quant/convert.h"
 
-static void to_f32(const void *src, float *dst, size_t n)
+void gkv__to_f32_bf16(const void *src, float *dst, size_t n)
 {
     const uint8_t *p = src;             /* need not be aligned                            */
 
@@ -18,7 +18,7 @@ static void to_f32(const void *src, float *dst, size_t n)
     }
 }
 
-static void from_f32(const float *src, void *dst, size_t n)
+void gkv__from_f32_bf16(const float *src, void *dst, size_t n)
 {
     uint8_t *p = dst;
 
@@ -34,8 +34,3 @@ static void from_f32(const float *src, void *dst, size_t n)
         memcpy(p + i * sizeof h, &h, sizeof h);
     }
 }
-
-extern const struct gkv__quant gkv__quant_bf16;
-const struct gkv__quant gkv__quant_bf16 = {
-    "bf16", 30, 1, 2, GKV__TYPE_BF16, to_f32, from_f32
-};

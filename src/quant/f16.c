@@ -5,7 +5,7 @@
  * and equal those of F16C and NEON to the bit: NaNs become quiet, payloads stay. */
 #include "config.h"
 #include <string.h>
-#include "src/quant/quant.h"
+#include "src/quant/convert.h"
 
 float gkv__f16_to_f32(uint16_t h)
 {
@@ -54,7 +54,7 @@ uint16_t gkv__f32_to_f16(float f)
     return (uint16_t)(sign | m >> shift);
 }
 
-static void to_f32(const void *src, float *dst, size_t n)
+void gkv__to_f32_f16(const void *src, float *dst, size_t n)
 {
     const uint8_t *p = src;             /* need not be aligned                            */
 
@@ -66,7 +66,7 @@ static void to_f32(const void *src, float *dst, size_t n)
     }
 }
 
-static void from_f32(const float *src, void *dst, size_t n)
+void gkv__from_f32_f16(const float *src, void *dst, size_t n)
 {
     uint8_t *p = dst;
 
@@ -76,8 +76,3 @@ static void from_f32(const float *src, void *dst, size_t n)
         memcpy(p + i * sizeof h, &h, sizeof h);
     }
 }
-
-extern const struct gkv__quant gkv__quant_f16;
-const struct gkv__quant gkv__quant_f16 = {
-    "f16", 1, 1, 2, GKV__TYPE_F16, to_f32, from_f32
-};

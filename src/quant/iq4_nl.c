@@ -3,14 +3,14 @@
 #include "config.h"
 #include <math.h>
 #include <string.h>
-#include "src/quant/quant.h"
+#include "src/quant/convert.h"
 #include "src/quant/scale.h"
 
 #define QK 32
 
 static const int8_t value[16] = { GKV__IQ4_VALUES };
 
-static void to_f32(const void *src, float *dst, size_t n)
+void gkv__to_f32_iq4_nl(const void *src, float *dst, size_t n)
 {
     const uint8_t           *p = src;     /* need not be aligned */
     struct gkv__block_iq4_nl b;
@@ -28,7 +28,7 @@ static void to_f32(const void *src, float *dst, size_t n)
 }
 
 /* The value of largest magnitude becomes -127; see scale.h for the quality. */
-static void from_f32(const float *src, void *dst, size_t n)
+void gkv__from_f32_iq4_nl(const float *src, void *dst, size_t n)
 {
     uint8_t                 *p = dst;
     struct gkv__block_iq4_nl b;
@@ -51,8 +51,3 @@ static void from_f32(const float *src, void *dst, size_t n)
         memcpy(p, &b, sizeof b);
     }
 }
-
-extern const struct gkv__quant gkv__quant_iq4_nl;
-const struct gkv__quant gkv__quant_iq4_nl = {
-    "iq4_nl", 20, QK, sizeof(struct gkv__block_iq4_nl), GKV__TYPE_IQ4_NL, to_f32, from_f32
-};

@@ -2,14 +2,14 @@
  * iq4_xs.c - 8 groups of 32: 6-bit scales, 16 unequal steps */
 #include "config.h"
 #include <string.h>
-#include "src/quant/quant.h"
+#include "src/quant/convert.h"
 #include "src/quant/scale.h"
 
 #define QK 256
 
 static const int8_t value[16] = { GKV__IQ4_VALUES };
 
-static void to_f32(const void *src, float *dst, size_t n)
+void gkv__to_f32_iq4_xs(const void *src, float *dst, size_t n)
 {
     const uint8_t           *p = src;     /* need not be aligned */
     struct gkv__block_iq4_xs b;
@@ -33,7 +33,7 @@ static void to_f32(const void *src, float *dst, size_t n)
     }
 }
 
-static void from_f32(const float *src, void *dst, size_t n)
+void gkv__from_f32_iq4_xs(const float *src, void *dst, size_t n)
 {
     uint8_t                 *p = dst;
     struct gkv__block_iq4_xs b;
@@ -62,8 +62,3 @@ static void from_f32(const float *src, void *dst, size_t n)
         memcpy(p, &b, sizeof b);
     }
 }
-
-extern const struct gkv__quant gkv__quant_iq4_xs;
-const struct gkv__quant gkv__quant_iq4_xs = {
-    "iq4_xs", 23, QK, sizeof(struct gkv__block_iq4_xs), GKV__TYPE_IQ4_XS, to_f32, from_f32
-};

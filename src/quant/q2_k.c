@@ -2,12 +2,12 @@
  * q2_k.c - 16 groups of 16: 4-bit scales and minima, 2-bit integers */
 #include "config.h"
 #include <string.h>
-#include "src/quant/quant.h"
+#include "src/quant/convert.h"
 #include "src/quant/scale.h"
 
 #define QK 256
 
-static void to_f32(const void *src, float *dst, size_t n)
+void gkv__to_f32_q2_k(const void *src, float *dst, size_t n)
 {
     const uint8_t         *p = src;     /* need not be aligned */
     struct gkv__block_q2_k b;
@@ -27,7 +27,7 @@ static void to_f32(const void *src, float *dst, size_t n)
     }
 }
 
-static void from_f32(const float *src, void *dst, size_t n)
+void gkv__from_f32_q2_k(const float *src, void *dst, size_t n)
 {
     uint8_t               *p = dst;
     struct gkv__block_q2_k b;
@@ -46,8 +46,3 @@ static void from_f32(const float *src, void *dst, size_t n)
         memcpy(p, &b, sizeof b);
     }
 }
-
-extern const struct gkv__quant gkv__quant_q2_k;
-const struct gkv__quant gkv__quant_q2_k = {
-    "q2_k", 10, QK, sizeof(struct gkv__block_q2_k), GKV__TYPE_Q2_K, to_f32, from_f32
-};

@@ -2,7 +2,7 @@
  * q3_k.c - 16 groups of 16: 6-bit scales, 3-bit integers less 4 */
 #include "config.h"
 #include <string.h>
-#include "src/quant/quant.h"
+#include "src/quant/convert.h"
 #include "src/quant/scale.h"
 
 #define QK 256
@@ -14,7 +14,7 @@ static int scale_of(const uint8_t p[12], size_t s)
     return ((p[s % 8] >> s / 8 * 4 & 15) | (p[8 + s % 4] >> s / 4 * 2 & 3) << 4) - 32;
 }
 
-static void to_f32(const void *src, float *dst, size_t n)
+void gkv__to_f32_q3_k(const void *src, float *dst, size_t n)
 {
     const uint8_t         *p = src;     /* need not be aligned */
     struct gkv__block_q3_k b;
@@ -34,7 +34,7 @@ static void to_f32(const void *src, float *dst, size_t n)
     }
 }
 
-static void from_f32(const float *src, void *dst, size_t n)
+void gkv__from_f32_q3_k(const float *src, void *dst, size_t n)
 {
     uint8_t               *p = dst;
     struct gkv__block_q3_k b;
@@ -58,8 +58,3 @@ static void from_f32(const float *src, void *dst, size_t n)
         memcpy(p, &b, sizeof b);
     }
 }
-
-extern const struct gkv__quant gkv__quant_q3_k;
-const struct gkv__quant gkv__quant_q3_k = {
-    "q3_k", 11, QK, sizeof(struct gkv__block_q3_k), GKV__TYPE_Q3_K, to_f32, from_f32
-};

@@ -2,12 +2,12 @@
  * q4_k.c - 8 groups of 32: 6-bit scales and minima, 4-bit integers */
 #include "config.h"
 #include <string.h>
-#include "src/quant/quant.h"
+#include "src/quant/convert.h"
 #include "src/quant/scale.h"
 
 #define QK 256
 
-static void to_f32(const void *src, float *dst, size_t n)
+void gkv__to_f32_q4_k(const void *src, float *dst, size_t n)
 {
     const uint8_t         *p = src;     /* need not be aligned */
     struct gkv__block_q4_k b;
@@ -34,7 +34,7 @@ static void to_f32(const void *src, float *dst, size_t n)
     }
 }
 
-static void from_f32(const float *src, void *dst, size_t n)
+void gkv__from_f32_q4_k(const float *src, void *dst, size_t n)
 {
     uint8_t               *p = dst;
     struct gkv__block_q4_k b;
@@ -52,8 +52,3 @@ static void from_f32(const float *src, void *dst, size_t n)
         memcpy(p, &b, sizeof b);
     }
 }
-
-extern const struct gkv__quant gkv__quant_q4_k;
-const struct gkv__quant gkv__quant_q4_k = {
-    "q4_k", 12, QK, sizeof(struct gkv__block_q4_k), GKV__TYPE_Q4_K, to_f32, from_f32
-};

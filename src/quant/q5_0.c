@@ -3,12 +3,12 @@
 #include "config.h"
 #include <math.h>
 #include <string.h>
-#include "src/quant/quant.h"
+#include "src/quant/convert.h"
 #include "src/quant/scale.h"
 
 #define QK 32
 
-static void to_f32(const void *src, float *dst, size_t n)
+void gkv__to_f32_q5_0(const void *src, float *dst, size_t n)
 {
     const uint8_t         *p = src;     /* need not be aligned */
     struct gkv__block_q5_0 b;
@@ -29,7 +29,7 @@ static void to_f32(const void *src, float *dst, size_t n)
 }
 
 /* As ggml does: the value of largest magnitude becomes -16. */
-static void from_f32(const float *src, void *dst, size_t n)
+void gkv__from_f32_q5_0(const float *src, void *dst, size_t n)
 {
     uint8_t               *p = dst;
     struct gkv__block_q5_0 b;
@@ -55,8 +55,3 @@ static void from_f32(const float *src, void *dst, size_t n)
         memcpy(p, &b, sizeof b);
     }
 }
-
-extern const struct gkv__quant gkv__quant_q5_0;
-const struct gkv__quant gkv__quant_q5_0 = {
-    "q5_0", 6, QK, sizeof(struct gkv__block_q5_0), GKV__TYPE_Q5_0, to_f32, from_f32
-};

@@ -2,12 +2,12 @@
  * q5_1.c - blocks of 32: f16 scale and minimum, 5-bit integers */
 #include "config.h"
 #include <string.h>
-#include "src/quant/quant.h"
+#include "src/quant/convert.h"
 #include "src/quant/scale.h"
 
 #define QK 32
 
-static void to_f32(const void *src, float *dst, size_t n)
+void gkv__to_f32_q5_1(const void *src, float *dst, size_t n)
 {
     const uint8_t         *p = src;     /* need not be aligned */
     struct gkv__block_q5_1 b;
@@ -28,7 +28,7 @@ static void to_f32(const void *src, float *dst, size_t n)
     }
 }
 
-static void from_f32(const float *src, void *dst, size_t n)
+void gkv__from_f32_q5_1(const float *src, void *dst, size_t n)
 {
     uint8_t               *p = dst;
     struct gkv__block_q5_1 b;
@@ -56,8 +56,3 @@ static void from_f32(const float *src, void *dst, size_t n)
         memcpy(p, &b, sizeof b);
     }
 }
-
-extern const struct gkv__quant gkv__quant_q5_1;
-const struct gkv__quant gkv__quant_q5_1 = {
-    "q5_1", 7, QK, sizeof(struct gkv__block_q5_1), GKV__TYPE_Q5_1, to_f32, from_f32
-};

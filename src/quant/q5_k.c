@@ -2,12 +2,12 @@
  * q5_k.c - 8 groups of 32: 6-bit scales and minima, 5-bit integers */
 #include "config.h"
 #include <string.h>
-#include "src/quant/quant.h"
+#include "src/quant/convert.h"
 #include "src/quant/scale.h"
 
 #define QK 256
 
-static void to_f32(const void *src, float *dst, size_t n)
+void gkv__to_f32_q5_k(const void *src, float *dst, size_t n)
 {
     const uint8_t         *p = src;     /* need not be aligned */
     struct gkv__block_q5_k b;
@@ -35,7 +35,7 @@ static void to_f32(const void *src, float *dst, size_t n)
     }
 }
 
-static void from_f32(const float *src, void *dst, size_t n)
+void gkv__from_f32_q5_k(const float *src, void *dst, size_t n)
 {
     uint8_t               *p = dst;
     struct gkv__block_q5_k b;
@@ -55,8 +55,3 @@ static void from_f32(const float *src, void *dst, size_t n)
         memcpy(p, &b, sizeof b);
     }
 }
-
-extern const struct gkv__quant gkv__quant_q5_k;
-const struct gkv__quant gkv__quant_q5_k = {
-    "q5_k", 13, QK, sizeof(struct gkv__block_q5_k), GKV__TYPE_Q5_K, to_f32, from_f32
-};

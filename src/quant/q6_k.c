@@ -2,12 +2,12 @@
  * q6_k.c - 16 groups of 16: 8-bit scales, 6-bit integers less 32 */
 #include "config.h"
 #include <string.h>
-#include "src/quant/quant.h"
+#include "src/quant/convert.h"
 #include "src/quant/scale.h"
 
 #define QK 256
 
-static void to_f32(const void *src, float *dst, size_t n)
+void gkv__to_f32_q6_k(const void *src, float *dst, size_t n)
 {
     const uint8_t         *p = src;     /* need not be aligned */
     struct gkv__block_q6_k b;
@@ -27,7 +27,7 @@ static void to_f32(const void *src, float *dst, size_t n)
     }
 }
 
-static void from_f32(const float *src, void *dst, size_t n)
+void gkv__from_f32_q6_k(const float *src, void *dst, size_t n)
 {
     uint8_t               *p = dst;
     struct gkv__block_q6_k b;
@@ -48,8 +48,3 @@ static void from_f32(const float *src, void *dst, size_t n)
         memcpy(p, &b, sizeof b);
     }
 }
-
-extern const struct gkv__quant gkv__quant_q6_k;
-const struct gkv__quant gkv__quant_q6_k = {
-    "q6_k", 14, QK, sizeof(struct gkv__block_q6_k), GKV__TYPE_Q6_K, to_f32, from_f32
-};

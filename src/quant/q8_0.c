@@ -3,11 +3,11 @@
 #include "config.h"
 #include <math.h>
 #include <string.h>
-#include "src/quant/quant.h"
+#include "src/quant/convert.h"
 
 #define QK 32
 
-static void to_f32(const void *src, float *dst, size_t n)
+void gkv__to_f32_q8_0(const void *src, float *dst, size_t n)
 {
     const uint8_t         *p = src;     /* need not be aligned                            */
     struct gkv__block_q8_0 b;
@@ -25,7 +25,7 @@ static void to_f32(const void *src, float *dst, size_t n)
 /* Byte for byte what ggml's quantize_row_q8_0_ref writes, halves away from zero included,
  * so that files made here and there are the same.  Blocks whose scale has no finite
  * reciprocal get zeros, and so do NaNs. */
-static void from_f32(const float *src, void *dst, size_t n)
+void gkv__from_f32_q8_0(const float *src, void *dst, size_t n)
 {
     uint8_t               *p = dst;
     struct gkv__block_q8_0 b;
@@ -46,8 +46,3 @@ static void from_f32(const float *src, void *dst, size_t n)
         memcpy(p, &b, sizeof b);
     }
 }
-
-extern const struct gkv__quant gkv__quant_q8_0;
-const struct gkv__quant gkv__quant_q8_0 = {
-    "q8_0", 8, QK, sizeof(struct gkv__block_q8_0), GKV__TYPE_Q8_0, to_f32, from_f32
-};

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * convert.h - what the file of a type defines.
+ *
+ * n is a multiple of the block; bytes of blocks need not be aligned.  to_f32 is exact but for one
+ * rounding where a format adds a minimum.  from_f32 rounds to nearest even; q8_0, q4_0, q4_1, q5_0
+ * and q5_1 are byte for byte what ggml's quantize_row_*_ref makes, the others decent and no more:
+ * see scale.h. */
+#ifndef GKV__QUANT_CONVERT_H
+#define GKV__QUANT_CONVERT_H
+
+#include "src/quant/quant.h"
+
+#define GKV__CONVERT(TYPE, name, ...)                                                       \
+    void gkv__to_f32_##name(const void *src, float *dst, size_t n);                         \
+    void gkv__from_f32_##name(const float *src, void *dst, size_t n);
+GKV__TYPES(GKV__CONVERT)
+#undef GKV__CONVERT
+
+#endif

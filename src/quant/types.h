@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * types.h - what is known of each tensor type, one row each; whatever has a part per type takes
+ * the types from here: the enum and the table, kernels, devices, tests and scripts.
+ *
+ *     name    as files call it, and the suffix of its functions
+ *     ggml    its number in a GGUF file
+ *     block   elements per block, in so many bytes
+ *     bits    of an element, without scales
+ *
+ * and of integers u, with x = d * (u - off) + m:
+ *
+ *     range   u7: u is at most 127; u8: it takes all eight bits, also those of a table
+ *     off     what is taken off u, 0 or a power of two
+ *     min     1: there is m; its f16, or that of what it is counted in, follows d
+ *     halves  1: sixteen elements share d and m, 0: 32 or more
+ *     layout  of a block, struct gkv__block_NAME: little-endian, no padding; quant.h says what is where
+ *
+ * build-aux/quant-vectors.py reads these lines too. */
+#ifndef GKV__TYPES_H
+#define GKV__TYPES_H
+
+/* X(TYPE, name, ggml, block, bytes, bits): kernels are written for each, if there are any. */
+#define GKV__FLOAT_TYPES(X)                                                                 \
+    X(F32,    f32,     0,   1,   4, 32)                                                     \
+    X(F16,    f16,     1,   1,   2, 16)                                                     \
+    X(BF16,   bf16,   30,   1,   2, 16)
+
+/* X(TYPE, name, ggml, block, bytes, bits, range, off, min, halves, layout): bytes_NAME gives 32
+ * elements as integers (simd/impl/bytes.h), and all kernels follow. */
+#define GKV__INTEGER_TYPES(X)                                                               \
+    X(Q8_0,   q8_0,    8,  32,  34,  8, u8, 128, 0, 0, (uint16_t d; int8_t q[32];))         \
+    X(Q4_0,   q4_0,    2,  32,  18,  4, u7,   8, 0, 0, (uint16_t d; uint8_t q[16];))        \
+    X(Q4_1,   q4_1,    3,  32,  20,  4, u7,   0, 1, 0, (uint16_t d, m; uint8_t q[16];))     \
+    X(Q5_0,   q5_0,    6,  32,  22,  5, u7,  16, 0, 0, (uint16_t d; uint8_t h[4], q[16];))  \
+    X(Q5_1,   q5_1,    7,  32,  24,  5, u7,   0, 1, 0, (uint16_t d, m; uint8_t h[4], q[16];)) \
+    X(Q2_K,   q2_k,   10, 256,  84,  2, u7,   0, 1, 1, (uint8_t scale[16], q[64]; uint16_t d, dmin;)) \
+    X(Q3_K,   q3_k,   11, 256, 110,  3, u7,   4, 0, 1, (uint8_t h[32], q[64], scale[12]; uint16_t d;)) \
+    X(Q4_K,   q4_k,   12, 256, 144,  4, u7,   0, 1, 0, (uint16_t d, dmin; uint8_t scale[12], q[128];)) \
+    X(Q5_K,   q5_k,   13, 256, 176,  5, u7,   0, 1, 0, (uint16_t d, dmin; uint8_t scale[12], h[32], q[128];)) \
+    X(Q6_K,   q6_k,   14, 256, 210,  6, u7,  32, 0, 1, (uint8_t q[128], h[64]; int8_t scale[16]; uint16_t d;)) \
+    X(IQ4_NL, iq4_nl, 20,  32,  18,  4, u8, 128, 0, 0, (uint16_t d; uint8_t q[16];))        \
+    X(IQ4_XS, iq4_xs, 23, 256, 136,  4, u8, 128, 0, 0, (uint16_t d, scale_h; uint8_t scale_l[4], q[128];))
+
+/* All that this build computes with. */
+#define GKV__TYPES(X) GKV__FLOAT_TYPES(X) GKV__INTEGER_TYPES(X)
+
+/* X(name, ggml, block, bytes): the rest of ggml's list, so that a file can be checked and the type
+ * called by its name.  Numbers 4, 5, 31 to 33 and 36 to 38 were taken back by ggml and are unknown
+ * again. */
+#define GKV__KNOWN_TYPES(X)                                                                 \
+    X(q8_1,     9,  32,  36)                                                                \
+    X(q8_k,    15, 256, 292)                                                                \
+    X(iq2_xxs, 16, 256,  66)                                                                \
+    X(iq2_xs,  17, 256,  74)                                                                \
+    X(iq3_xxs, 18, 256,  98)                                                                \
+    X(iq1_s,   19, 256,  50)                                                                \
+    X(iq3_s,   21, 256, 110)                                                                \
+    X(iq2_s,   22, 256,  82)                                                                \
+    X(i8,      24,   1,   1)                                                                \
+    X(i16,     25,   1,   2)                                                                \
+    X(i32,     26,   1,   4)                                                                \
+    X(i64,     27,   1,   8)                                                                \
+    X(f64,     28,   1,   8)                                                                \
+    X(iq1_m,   29, 256,  56)                                                                \
+    X(tq1_0,   34, 256,  54)                                                                \
+    X(tq2_0,   35, 256,  66)                                                                \
+    X(mxfp4,   39,  32,  17)                                                                \
+    X(nvfp4,   40,  64,  36)                                                                \
+    X(q1_0,    41, 128,  18)                                                                \
+    X(q2_0,    42,  64,  18)
+
+#endif
