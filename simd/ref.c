@@ -22,17 +22,12 @@ static float dot_ref(enum gkv__type type, const void *w, const float *x, size_t 
     return sum;
 }
 
-#define TYPES(X)                                                                            \
-    X(F32, f32) X(F16, f16) X(BF16, bf16) X(Q8_0, q8_0) X(Q4_0, q4_0) X(Q4_1, q4_1)         \
-    X(Q5_0, q5_0) X(Q5_1, q5_1) X(Q2_K, q2_k) X(Q3_K, q3_k) X(Q4_K, q4_k) X(Q5_K, q5_k)     \
-    X(Q6_K, q6_k) X(IQ4_NL, iq4_nl) X(IQ4_XS, iq4_xs)
-
-#define DOT(TYPE, type)                                                                     \
+#define DOT(TYPE, type, ...)                                                                \
     static float dot_##type##_ref(const void *w, const float *x, size_t n)                  \
     {                                                                                       \
         return dot_ref(GKV__TYPE_##TYPE, w, x, n);                                          \
     }
-TYPES(DOT)
+GKV__TYPES(DOT)
 
 static void pack_ref(float *panel, const float *w, size_t ldw, size_t n, size_t k)
 {
@@ -216,8 +211,8 @@ void gkv__simd_ref(struct gkv__simd *k)
 {
     for (int t = 0; t < GKV__N_TYPES; t++)
         k->unpack[t] = gkv__quant_of((enum gkv__type)t)->to_f32;
-#define SLOT(TYPE, type) k->dot[GKV__TYPE_##TYPE] = dot_##type##_ref;
-    TYPES(SLOT)
+#define SLOT(TYPE, type, ...) k->dot[GKV__TYPE_##TYPE] = dot_##type##_ref;
+    GKV__TYPES(SLOT)
     k->pack = pack_ref;
     k->gemm = gemm_ref;
     k->nr = NR;

@@ -41,10 +41,10 @@ static void FN(fill)(struct gkv__simd *k)
     k->dots[GKV__TYPE_F32] = FN(dots_f32);
     k->dots[GKV__TYPE_F16] = FN(dots_f16);
     k->dots[GKV__TYPE_BF16] = FN(dots_bf16);
-#define SLOTS(TYPE, name)                                                                   \
+#define SLOTS(TYPE, name, ...)                                                              \
     k->unpack[GKV__TYPE_##TYPE] = FN(unpack_##name);                                        \
     k->dot[GKV__TYPE_##TYPE] = FN(dot_##name);
-    INTEGER_FORMATS(SLOTS)
+    GKV__INTEGER_TYPES(SLOTS)
     k->pack = FN(pack);
     k->gemm = FN(gemm);
     k->nr = NR;

@@ -185,13 +185,13 @@ INLINE void gemm(int halves, int min, float *c, size_t ldc, const uint8_t *x, si
     }
 GEMM(i8, 0, 0) GEMM(i8_min, 0, 1) GEMM(i8_halves, 1, 0) GEMM(i8_halves_min, 1, 1)
 
-#define PACK(TYPE, name)                                                                    \
+#define PACK(TYPE, name, ...)                                                               \
     static void pack_##name##_i8mm(void *panel, const void *w, size_t stride, size_t n,     \
                                    size_t k)                                                \
     {                                                                                       \
         pack(bytes_##name, OFF_##name, HALVES_##name, MIN_##name, panel, w, stride, n, k);  \
     }
-INTEGER_FORMATS(PACK)
+GKV__INTEGER_TYPES(PACK)
 
 void gkv__simd_i8mm(struct gkv__simd *k)
 {
@@ -201,11 +201,11 @@ void gkv__simd_i8mm(struct gkv__simd *k)
     };
     struct gkv__product *p;
 
-#define SLOT(TYPE, name)                                                                    \
+#define SLOT(TYPE, name, ...)                                                               \
     p = &k->product[GKV__TYPE_##TYPE];                                                      \
     p->w_bytes = (uint16_t)(i8_block(HALVES_##name, MIN_##name) / INR);                     \
     p->nr = INR;                                                                            \
     p->pack = pack_##name##_i8mm;                                                           \
     p->gemm = by[HALVES_##name][MIN_##name];
-    INTEGER_FORMATS(SLOT)
+    GKV__INTEGER_TYPES(SLOT)
 }

@@ -8,27 +8,13 @@
  * sixteen and 1 for the others.  MIN_FORMAT: m is not zero (and d * u - |m| is rounded once, as
  * in to_f32: d * (u - OFF) has 24 bits at most in every format, so it is exact).
  * HALVES_FORMAT: the halves have scales of their own.  BLOCK_FORMAT: weights per block; a loop
- * over the groups of one block, unrolled, works out what the groups share only once. */
+ * over the groups of one block, unrolled, works out what the groups share only once.  These are
+ * the columns of src/quant/types.h. */
 
-#define INTEGER_FORMATS(X)                                                                  \
-    X(Q8_0, q8_0) X(Q4_0, q4_0) X(Q4_1, q4_1) X(Q5_0, q5_0) X(Q5_1, q5_1) X(Q2_K, q2_k)     \
-    X(Q3_K, q3_k) X(Q4_K, q4_k) X(Q5_K, q5_k) X(Q6_K, q6_k) X(IQ4_NL, iq4_nl)               \
-    X(IQ4_XS, iq4_xs)
-
-#define FORMAT(name, block, off, min, halves) \
-    enum { BLOCK_##name = block, OFF_##name = off, MIN_##name = min, HALVES_##name = halves }
-FORMAT(q8_0, 32, 128, 0, 0);
-FORMAT(q4_0, 32, 8, 0, 0);
-FORMAT(q4_1, 32, 0, 1, 0);
-FORMAT(q5_0, 32, 16, 0, 0);
-FORMAT(q5_1, 32, 0, 1, 0);
-FORMAT(q2_k, 256, 0, 1, 1);
-FORMAT(q3_k, 256, 4, 0, 1);
-FORMAT(q4_k, 256, 0, 1, 0);
-FORMAT(q5_k, 256, 0, 1, 0);
-FORMAT(q6_k, 256, 32, 0, 1);
-FORMAT(iq4_nl, 32, 128, 0, 0);
-FORMAT(iq4_xs, 256, 128, 0, 0);
+#define FORMAT(TYPE, name, ggml, block, bytes, bits, range, off, min, halves, ...)          \
+    enum { BLOCK_##name = block, BITS_##name = bits, OFF_##name = off, MIN_##name = min,    \
+           HALVES_##name = halves };
+GKV__INTEGER_TYPES(FORMAT)
 #undef FORMAT
 
 typedef uint8_t  v16 __attribute__((vector_size(16)));

@@ -35,7 +35,7 @@ INLINE void unpack_group(float *dst, v32 u, const float d[2], const float m[2], 
     }
 }
 
-#define UNPACK(TYPE, name)                                                                  \
+#define UNPACK(TYPE, name, ...)                                                             \
     static void FN(unpack_##name)(const void *restrict src, float *restrict dst, size_t n)  \
     {                                                                                       \
         const struct gkv__block_##name *b = src;                                            \
@@ -48,7 +48,7 @@ INLINE void unpack_group(float *dst, v32 u, const float d[2], const float m[2], 
                 unpack_group(dst + k + 32 * i, u - OFF_##name, d, m, MIN_##name);           \
             }                                                                               \
     }
-INTEGER_FORMATS(UNPACK)
+GKV__INTEGER_TYPES(UNPACK)
 
 /* dot: one row.  dots: two rows at a time; each row's sums are those of dot.  Nothing is fetched ahead: 0.95 to
  * 1.04 (Zen 4, 1 KB). */
@@ -130,7 +130,7 @@ INLINE void dot_group(vf s[2], v32 u, const float *x, const float d[2], const fl
     }
 }
 
-#define DOT(TYPE, name)                                                                     \
+#define DOT(TYPE, name, ...)                                                                \
     static float FN(dot_##name)(const void *w, const float *x, size_t n)                    \
     {                                                                                       \
         const struct gkv__block_##name *b = w;                                              \
@@ -146,4 +146,4 @@ INLINE void dot_group(vf s[2], v32 u, const float *x, const float d[2], const fl
             }                                                                               \
         return vsum(s[0] + s[1]);                                                           \
     }
-INTEGER_FORMATS(DOT)
+GKV__INTEGER_TYPES(DOT)

@@ -493,6 +493,7 @@ INLINE v8i i16_products(v32 u, int off, const uint8_t *q)
             PER_256(name), 32 };                                                            \
         pack(m, panel, w, stride, n, k);                                                    \
     }                                                                                       \
+    _Static_assert(HALVES_##name || !MIN_##name || BITS_##name < 6, "TILE pauses only once"); \
     INLINE struct FN(recipe) recipe_##name##_i8(void)                                       \
     {                                                                                       \
         const struct layout f = HALVES_##name                                               \
@@ -501,7 +502,7 @@ INLINE v8i i16_products(v32 u, int off, const uint8_t *q)
             : (struct layout){ sizeof(struct FN(i8)), offsetof(struct FN(i8), sum),         \
                                offsetof(struct FN(i8), q), 32 };                            \
         return (struct FN(recipe)){                                                         \
-            FN(prepare_##name##_i8), bytes_##name, scales_##name, i8_products, HOW_##name,  \
+            FN(prepare_##name##_i8), bytes_##name, scales_##name, i8_products, HOW(name),   \
             .off = OFF_##name, .halves = HALVES_##name, .min = MIN_##name,                  \
             .per_256 = PER_256(name), .form = f };                                          \
     }                                                                                       \
@@ -542,8 +543,6 @@ TILE_I8(i8_halves_min, 1, 1, 1)
     }                                                                                       \
     GEMV(name##_i16)
 
-GEMM_I8(q4_0) GEMM_I8(q4_1) GEMM_I8(q5_0) GEMM_I8(q5_1) GEMM_I8(q2_k) GEMM_I8(q3_k) GEMM_I8(q4_k)
-GEMM_I8(q5_k) GEMM_I8(q6_k)
 #if I16
 static void FN(prepare_i16)(void *to, const float *x, size_t n)
 {
@@ -554,42 +553,37 @@ static void FN(gemm_i16)(float *c, size_t ldc, const void *x, size_t ldx, const 
 {
     gemm_i16(c, ldc, x, ldx, panels, m, n, k, add);
 }
-GEMM_I16(q8_0) GEMM_I16(iq4_nl) GEMM_I16(iq4_xs)
+#define IN_u8(how, ...) how##_I16(__VA_ARGS__)
 #else
-GEMM_I8(q8_0) GEMM_I8(iq4_nl) GEMM_I8(iq4_xs)
+#define IN_u8(how, ...) how##_I8(__VA_ARGS__)
 #endif
+#define IN_u7(how, ...) how##_I8(__VA_ARGS__)
+
+#define GEMM(TYPE, name, ggml, block, bytes, bits, range, ...) IN_##range(GEMM, name)
+GKV__INTEGER_TYPES(GEMM)
+#undef GEMM
+
+/* Tiles pause for u of up to 31; where halves have sums of their own, there is no need. */
+#define TILE(name)                                                                          \
+    (HALVES_##name ? MIN_##name ? FN(gemm_i8_halves_min) : FN(gemm_i8_halves)               \
+     : !MIN_##name ? FN(gemm_i8) : BITS_##name > 4 ? FN(gemm_i8_min_pause) : FN(gemm_i8_min))
 
 static void FN(fill_int)(struct gkv__simd *k)
 {
-#define SLOT_I8(TYPE, name, tile)                                                           \
-    k->product[GKV__TYPE_##TYPE] = (struct gkv__product){                                           \
+#define SLOT_I8(TYPE, name)                                                                 \
+    k->product[GKV__TYPE_##TYPE] = (struct gkv__product){                                   \
         "i8", 32, HALVES_##name ? sizeof(struct FN(i8h)) : sizeof(struct FN(i8)),           \
         (uint16_t)(i8_block(HALVES_##name, MIN_##name) / INR), INR,                         \
         (uint16_t)one_bytes(recipe_##name##_i8()),                                          \
-        FN(prepare_##name##_i8), FN(pack_##name##_i8), FN(gemm_##tile),                     \
+        FN(prepare_##name##_i8), FN(pack_##name##_i8), TILE(name),                          \
         FN(prepare_one_##name##_i8), FN(gemv_##name##_i8) };
 #define SLOT_I16(TYPE, name)                                                                \
-    k->product[GKV__TYPE_##TYPE] = (struct gkv__product){                                           \
+    k->product[GKV__TYPE_##TYPE] = (struct gkv__product){                                   \
         "i16", 32, sizeof(struct FN(i16)), I16_BLOCK / INR, INR,                            \
         (uint16_t)one_bytes(recipe_##name##_i16()),                                         \
         FN(prepare_i16), FN(pack_##name##_i16), FN(gemm_i16),                               \
         FN(prepare_one_##name##_i16), FN(gemv_##name##_i16) };
-    SLOT_I8(Q4_0, q4_0, i8)
-    SLOT_I8(Q4_1, q4_1, i8_min)
-    SLOT_I8(Q5_0, q5_0, i8)
-    SLOT_I8(Q5_1, q5_1, i8_min_pause)
-    SLOT_I8(Q2_K, q2_k, i8_halves_min)
-    SLOT_I8(Q3_K, q3_k, i8_halves)
-    SLOT_I8(Q4_K, q4_k, i8_min)
-    SLOT_I8(Q5_K, q5_k, i8_min_pause)
-    SLOT_I8(Q6_K, q6_k, i8_halves)
-#if I16
-    SLOT_I16(Q8_0, q8_0)
-    SLOT_I16(IQ4_NL, iq4_nl)
-    SLOT_I16(IQ4_XS, iq4_xs)
-#else
-    SLOT_I8(Q8_0, q8_0, i8)
-    SLOT_I8(IQ4_NL, iq4_nl, i8)
-    SLOT_I8(IQ4_XS, iq4_xs, i8)
-#endif
+#define SLOT(TYPE, name, ggml, block, bytes, bits, range, ...) IN_##range(SLOT, TYPE, name)
+    GKV__INTEGER_TYPES(SLOT)
+#undef SLOT
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * gemv_int.h - products of one row (decoding) of integer formats: weights are read once, as the file has
  * them, against activations in the form of gemm_int.h, in another order (prepare_one).  That file includes
- * this and says what the sums are made of.  HOW_FORMAT, at the end or in wide.h, says which way a format goes. */
+ * this and says what the sums are made of.  HOW(FORMAT) is which way a format goes. */
 
 #if defined __AVX512BW__ && VW == 16
 #define BY_64 1
 #include "simd/impl/wide.h"
+#define HOW(name) HOW_##name
 #endif
 
 INLINE float sum8(v8f v)
@@ -93,6 +94,15 @@ PAIR(q4_0, )
 PAIR(q4_1, )
 PAIR(q5_0, pair_fifths(u, b[0].h, b[1].h))
 PAIR(q5_1, pair_fifths(u, b[0].h, b[1].h))
+#define PAIRED_q4_0 , pair_q4_0
+#define PAIRED_q4_1 , pair_q4_1
+#define PAIRED_q5_0 , pair_q5_0
+#define PAIRED_q5_1 , pair_q5_1
+
+/* Formats without such a line go block by block: there the second of three is NULL. */
+#define SECOND(a, b, ...) b
+#define SECOND_OF(...) SECOND(__VA_ARGS__)
+#define HOW(name) .pair = SECOND_OF(PAIRED_##name, NULL, )
 #endif
 
 /* What gemv is made of, all known when it is compiled. */
@@ -380,18 +390,3 @@ INLINE void gemv(const struct FN(recipe) m, float *y, const struct gkv__band *w,
         put_pair(y, p, sum, add);
     }
 }
-
-#if !BY_64
-#define HOW_q8_0   .pair = NULL
-#define HOW_q4_0   .pair = pair_q4_0
-#define HOW_q4_1   .pair = pair_q4_1
-#define HOW_q5_0   .pair = pair_q5_0
-#define HOW_q5_1   .pair = pair_q5_1
-#define HOW_q2_k   .pair = NULL
-#define HOW_q3_k   .pair = NULL
-#define HOW_q4_k   .pair = NULL
-#define HOW_q5_k   .pair = NULL
-#define HOW_q6_k   .pair = NULL
-#define HOW_iq4_nl .pair = NULL
-#define HOW_iq4_xs .pair = NULL
-#endif

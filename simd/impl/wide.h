@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * wide.h - for products of one row with vectors of 64 bytes (x86): 256 weights in a few of them.  HOW_FORMAT,
- * at the end, says which way a format goes.
+ * wide.h - for products of one row with vectors of 64 bytes (x86): 256 weights in a few of them.  HOW_FORMAT
+ * says which way a format goes.
  *
  * Apart: four vectors,
  *
@@ -14,6 +14,9 @@
  * a quarter.  Where they have their scales the activations are 0; as two blocks are a multiple of four
  * bytes, no lane has weights of both, so that one vector of scales, lane by lane, does for all.  The
  * quarters that two rows leave over share a vector of 32 bytes. */
+
+#define APART(name, how, n) .wide = wide_##name, .order = order_##how, .sums = n
+#define LYING(...)          .lie = { __VA_ARGS__ }
 
 static const uint8_t
     order_whole[16]   = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 },
@@ -105,9 +108,13 @@ INLINE void values_of(vi u[2])
 WIDE_NIBBLES(q4_1, )
 WIDE_NIBBLES(q5_0, add_fifths(u + i, b->h, sizeof *b))
 WIDE_NIBBLES(q5_1, add_fifths(u + i, b->h, sizeof *b))
+#define HOW_q4_1 APART(q4_1, blocks, 2)
+#define HOW_q5_0 APART(q5_0, blocks, 2)
+#define HOW_q5_1 APART(q5_1, blocks, 2)
 
 /* ---- blocks of 256 ---------------------------------------------------------------------- */
 
+#define HOW_iq4_xs APART(iq4_xs, blocks, 2)
 INLINE void wide_iq4_xs(const void *row, vi u[4])
 {
     const struct gkv__block_iq4_xs *b = row;
@@ -130,6 +137,7 @@ INLINE void halves_of(__m512i x[2], const uint8_t q[128])
     x[1] = _mm512_shuffle_i64x2(a, b, 0xdd);
 }
 
+#define HOW_q4_k APART(q4_k, halves, 2)
 INLINE void wide_q4_k(const void *row, vi u[4])
 {
     const struct gkv__block_q4_k *b = row;
@@ -143,6 +151,7 @@ INLINE void wide_q4_k(const void *row, vi u[4])
     }
 }
 
+#define HOW_q5_k APART(q5_k, halves, 2)
 INLINE void wide_q5_k(const void *row, vi u[4])
 {
     const struct gkv__block_q5_k *b = row;
@@ -161,6 +170,7 @@ INLINE void wide_q5_k(const void *row, vi u[4])
     }
 }
 
+#define HOW_q2_k APART(q2_k, crumbs, 4)
 INLINE void wide_q2_k(const void *row, vi u[4])
 {
     const vi x = load_i(((const struct gkv__block_q2_k *)row)->q);
@@ -170,6 +180,7 @@ INLINE void wide_q2_k(const void *row, vi u[4])
         u[i] = masked(right64(x, 2 * i), 3);
 }
 
+#define HOW_q3_k APART(q3_k, crumbs, 4)
 INLINE void wide_q3_k(const void *row, vi u[4])
 {
     const struct gkv__block_q3_k *b = row;
@@ -181,6 +192,7 @@ INLINE void wide_q3_k(const void *row, vi u[4])
     u[3] = where(masked(right64(x, 6), 3), bits_of(h, 3, 7), 4);
 }
 
+#define HOW_q6_k APART(q6_k, whole, 4)
 /* Bits 4 and 5 come from h, for the four groups of a half shifted left by 4 and 2, by 0, right by 2. */
 INLINE void wide_q6_k(const void *row, vi u[4])
 {
@@ -207,15 +219,18 @@ struct lie {
     void (*tail)(v32 u[2], v32 x);              /* of 32                                     */
 };
 
+#define HOW_q8_0 LYING(34, 1, lying_q8_0, tail_q8_0)
 INLINE void lying_q8_0(vi u[2], vi x) { u[0] = (vi)((v64)x ^ 128); }
 INLINE void tail_q8_0(v32 u[2], v32 x) { u[0] = x ^ 128; }
 
+#define HOW_q4_0 LYING(18, 2, two_nibbles, tail_q4_0)
 INLINE void tail_q4_0(v32 u[2], v32 x)
 {
     u[0] = x & 15;
     u[1] = right(x, 4) & 15;
 }
 
+#define HOW_iq4_nl LYING(18, 2, lying_iq4_nl, tail_iq4_nl)
 INLINE void lying_iq4_nl(vi u[2], vi x)
 {
     two_nibbles(u, x);
@@ -272,20 +287,3 @@ INLINE vf spread(const v8f d[2], const uint8_t quarter[4], int halves)
         at[l] = quarter[l / 4] / 2 + (halves ? quarter[l / 4] % 2 * 8 : 0);
     return (vf)_mm512_permutexvar_ps((__m512i)at, x);
 }
-
-/* ---- which way ------------------------------------------------------------------------------ */
-
-#define APART(name, how, n) .wide = wide_##name, .order = order_##how, .sums = n
-#define LYING(...)          .lie = { __VA_ARGS__ }
-#define HOW_q8_0   LYING(34, 1, lying_q8_0, tail_q8_0)
-#define HOW_q4_0   LYING(18, 2, two_nibbles, tail_q4_0)
-#define HOW_q4_1   APART(q4_1, blocks, 2)
-#define HOW_q5_0   APART(q5_0, blocks, 2)
-#define HOW_q5_1   APART(q5_1, blocks, 2)
-#define HOW_q2_k   APART(q2_k, crumbs, 4)
-#define HOW_q3_k   APART(q3_k, crumbs, 4)
-#define HOW_q4_k   APART(q4_k, halves, 2)
-#define HOW_q5_k   APART(q5_k, halves, 2)
-#define HOW_q6_k   APART(q6_k, whole, 4)
-#define HOW_iq4_nl LYING(18, 2, lying_iq4_nl, tail_iq4_nl)
-#define HOW_iq4_xs APART(iq4_xs, blocks, 2)
