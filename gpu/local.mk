@@ -7,7 +7,8 @@ cuda_headers = $(srcdir)/gpu/cuda/attend.cuh $(srcdir)/gpu/cuda/device.cuh $(src
 EXTRA_DIST += gpu/README.md gpu/plugin.h $(cuda_units) $(cuda_headers)
 
 # Opened by libgemkv from this folder, never linked.
-gpu/cuda/gemkv-cuda.so: $(cuda_units) $(cuda_headers) $(srcdir)/gpu/plugin.h $(srcdir)/src/quant.h
+gpu/cuda/gemkv-cuda.so: $(cuda_units) $(cuda_headers) $(srcdir)/gpu/plugin.h $(srcdir)/src/quant/quant.h \
+		$(srcdir)/src/quant/types.h
 	$(AM_V_GEN)$(MKDIR_P) gpu/cuda && $(NVCC) -shared -std=c++17 $(NVCCFLAGS) $(CUDA_TARGETS) \
 	  -Xcompiler -fPIC,-fvisibility=hidden -I$(srcdir) -o $@ $(cuda_units) \
 	  $(CUDA_LIBS) -Xlinker -z,nodelete

@@ -49,11 +49,11 @@ static int place_mat(device *d, place *p, mat *m, size_t *end, char *error)
     if (m->n_blocks * p->row->bytes != t->bytes || (uint64_t)t->n_out * t->n_in >> 36)
         return fail(error, "%s of layer %u has %llu bytes", role_name(t->role), t->layer,
                     (unsigned long long)t->bytes);
-    for (int i = 0; i < p->row->n_fields; i++) {
+    for (int i = 0; i < p->row->plane.n; i++) {
         m->w.p[i] = (const uint8_t *)(*end + m->bytes);
-        if (m->n_blocks * p->row->f[i].stored >> 32)
+        if (m->n_blocks * p->row->plane.f[i].stored >> 32)
             return fail(error, "%s of layer %u has more than 4 GiB", role_name(t->role), t->layer);
-        m->bytes += aligned(m->n_blocks * p->row->f[i].stored);
+        m->bytes += aligned(m->n_blocks * p->row->plane.f[i].stored);
     }
     *end += m->bytes;
     d->used_form[form_of_type(d, m->type)] = true;

@@ -94,14 +94,16 @@ template <int T> static int gemv_of(const device *d, gemv_args *g, char *error)
 
 static int gemv_any(const device *d, gemv_args *g, int type, char *error)
 {
+    int code = 0;
+
     g->n_groups = g->to == GEMV_GLU ? g->seg[0].n_out : 0;
     for (int i = 0; i < MAX_SEGMENTS && g->to != GEMV_GLU; i++)
         g->n_groups += blocks_for(g->seg[i].n_out, ROWS);
     if (g->to == GEMV_STORE || g->to == GEMV_ADD)
         g->seg[1] = g->seg[0];
-    FOR_DENSE(type, return gemv_of<T>(d, g, error));
-    FOR_QUANTISED(type, return gemv_of<T>(d, g, error));
-    return 0;
+    FOR_DENSE(type, code = gemv_of<T>(d, g, error));
+    FOR_QUANTISED(type, code = gemv_of<T>(d, g, error));
+    return code;
 }
 
 int gkv__gemvs(device *d, const mat *const *m, int n_mats, const gemv_args *all, float *y, char *error)
@@ -130,9 +132,11 @@ template <int T> static int allow_type(const device *d, char *error)
 
 int gkv__allow_gemv(const device *d, char *error)
 {
-    for (int type = 0; type < GKV__N_TYPES; type++) {
-        FOR_DENSE(type, TRY(allow_type<T>(d, error)));
-        FOR_QUANTISED(type, TRY(allow_type<T>(d, error)));
+    int code = 0;
+
+    for (int type = 0; !code && type < GKV__N_TYPES; type++) {
+        FOR_DENSE(type, code = allow_type<T>(d, error));
+        FOR_QUANTISED(type, code = allow_type<T>(d, error));
     }
-    return 0;
+    return code;
 }

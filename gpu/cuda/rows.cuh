@@ -47,7 +47,7 @@ template <int T> __global__ void embed_quantised(planes w, const uint32_t *id, f
 #pragma unroll
     for (int r = 0; r < 2; r++) {
         float *to = x + (size_t)blockIdx.y * n_embd + i / per_block * per_block * 32 +
-                    (first_run<T>(i % per_block) + r * apart_of(T)) * 16;
+                    (first_run<T>(i % per_block) + r * apart_of<T>()) * 16;
 
 #pragma unroll
         for (int j = 0; j < 16; j++)

@@ -27,11 +27,12 @@ enum sorted { COPIED, SCALES_K, HIGH_Q6, SCALES_Q6 };
 /* Of a block in the file, and its bytes in the plane. */
 struct field { uint16_t at, bytes, stored; sorted how; };
 
+struct fields { int n; field f[MAX_PLANES]; };  /* in the order of planes                    */
+
 struct type_row {
     uint32_t  ggml, block, bytes;
     int       type;                             /* enum gkv__type                            */
-    int       n_fields;
-    field     f[MAX_PLANES];                    /* in the order of planes                    */
+    fields    plane;
 };
 
 #define AT(type, member) \
@@ -39,64 +40,11 @@ struct type_row {
       sizeof(((gkv__block_##type *)0)->member), COPIED }
 #define TO(type, member, bytes) { offsetof(gkv__block_##type, member), bytes, bytes, COPIED }
 #define AS(type, member, bytes, stored, how) { offsetof(gkv__block_##type, member), bytes, stored, how }
-#define ROW(ggml, block, name, TYPE, n, ...) \
-    { ggml, block, sizeof(gkv__block_##name), GKV__TYPE_##TYPE, n, { __VA_ARGS__ } }
-
-static const type_row type_rows[] = {
-    { 0, 1, 4, GKV__TYPE_F32, 1, { { 0, 4, 4, COPIED } } },
-    { 1, 1, 2, GKV__TYPE_F16, 1, { { 0, 2, 2, COPIED } } },
-    { 30, 1, 2, GKV__TYPE_BF16, 1, { { 0, 2, 2, COPIED } } },
-    ROW(8, 32, q8_0, Q8_0, 2, AT(q8_0, q), AT(q8_0, d)),
-    ROW(2, 32, q4_0, Q4_0, 2, AT(q4_0, q), AT(q4_0, d)),
-    ROW(3, 32, q4_1, Q4_1, 2, AT(q4_1, q), TO(q4_1, d, 4)),
-    ROW(6, 32, q5_0, Q5_0, 3, AT(q5_0, q), AT(q5_0, h), AT(q5_0, d)),
-    ROW(7, 32, q5_1, Q5_1, 3, AT(q5_1, q), AT(q5_1, h), TO(q5_1, d, 4)),
-    ROW(10, 256, q2_k, Q2_K, 3, AT(q2_k, q), AT(q2_k, scale), TO(q2_k, d, 4)),
-    ROW(11, 256, q3_k, Q3_K, 4, AT(q3_k, q), AT(q3_k, h), AT(q3_k, scale), AT(q3_k, d)),
-    ROW(12, 256, q4_k, Q4_K, 3, AT(q4_k, q), TO(q4_k, d, 4), AS(q4_k, scale, 12, 16, SCALES_K)),
-    ROW(13, 256, q5_k, Q5_K, 4, AT(q5_k, q), TO(q5_k, d, 4),
-        AS(q5_k, scale, 12, 16, SCALES_K), AT(q5_k, h)),
-    ROW(14, 256, q6_k, Q6_K, 4, AT(q6_k, q), AS(q6_k, h, 64, 64, HIGH_Q6),
-        AS(q6_k, scale, 16, 16, SCALES_Q6), AT(q6_k, d)),
-    ROW(20, 32, iq4_nl, IQ4_NL, 2, AT(iq4_nl, q), AT(iq4_nl, d)),
-    ROW(23, 256, iq4_xs, IQ4_XS, 2, AT(iq4_xs, q), TO(iq4_xs, d, 8)),
-};
-
-static inline const type_row *type_of(uint32_t ggml)
-{
-    for (const type_row &r : type_rows)
-        if (r.ggml == ggml)
-            return &r;
-    return nullptr;
-}
 
 __host__ __device__ constexpr bool is_dense(int type)
 {
     return type == GKV__TYPE_F32 || type == GKV__TYPE_F16 || type == GKV__TYPE_BF16;
 }
-
-/* fn<TYPE>(...) of a run-time type; dense and quantised ones have functions of their own. */
-#define FOR_DENSE(type, call)                                                               \
-    switch (type) {                                                                         \
-    case GKV__TYPE_F32:  { constexpr int T = GKV__TYPE_F32; call; break; }                  \
-    case GKV__TYPE_F16:  { constexpr int T = GKV__TYPE_F16; call; break; }                  \
-    case GKV__TYPE_BF16: { constexpr int T = GKV__TYPE_BF16; call; break; }                 \
-    }
-#define FOR_QUANTISED(type, call)                                                           \
-    switch (type) {                                                                         \
-    case GKV__TYPE_Q8_0:   { constexpr int T = GKV__TYPE_Q8_0; call; break; }               \
-    case GKV__TYPE_Q4_0:   { constexpr int T = GKV__TYPE_Q4_0; call; break; }               \
-    case GKV__TYPE_Q4_1:   { constexpr int T = GKV__TYPE_Q4_1; call; break; }               \
-    case GKV__TYPE_Q5_0:   { constexpr int T = GKV__TYPE_Q5_0; call; break; }               \
-    case GKV__TYPE_Q5_1:   { constexpr int T = GKV__TYPE_Q5_1; call; break; }               \
-    case GKV__TYPE_Q2_K:   { constexpr int T = GKV__TYPE_Q2_K; call; break; }               \
-    case GKV__TYPE_Q3_K:   { constexpr int T = GKV__TYPE_Q3_K; call; break; }               \
-    case GKV__TYPE_Q4_K:   { constexpr int T = GKV__TYPE_Q4_K; call; break; }               \
-    case GKV__TYPE_Q5_K:   { constexpr int T = GKV__TYPE_Q5_K; call; break; }               \
-    case GKV__TYPE_Q6_K:   { constexpr int T = GKV__TYPE_Q6_K; call; break; }               \
-    case GKV__TYPE_IQ4_NL: { constexpr int T = GKV__TYPE_IQ4_NL; call; break; }             \
-    case GKV__TYPE_IQ4_XS: { constexpr int T = GKV__TYPE_IQ4_XS; call; break; }             \
-    }
 
 /* Operands of products have a form each; quantised weights get one. */
 enum form { FORM_F32, FORM_F16, FORM_BF16, N_FORMS };
@@ -107,36 +55,6 @@ struct unit {
     uint32_t q[8];              /* four integers each: 0 .. 3 the first run, 4 .. 7 the other */
     float    a[2], b[2];
 };
-
-/* Units per block, and which runs of 16 of a block make a unit: how far apart its two are. */
-__host__ __device__ constexpr int units_of(int type)
-{
-    return type == GKV__TYPE_Q2_K || type == GKV__TYPE_Q3_K || type == GKV__TYPE_Q4_K ||
-           type == GKV__TYPE_Q5_K || type == GKV__TYPE_Q6_K || type == GKV__TYPE_IQ4_XS ? 8 : 1;
-}
-
-__host__ __device__ constexpr int apart_of(int type)
-{
-    return type == GKV__TYPE_Q6_K ? 4
-         : units_of(type) == 8 && type != GKV__TYPE_IQ4_XS ? 2 : 1;
-}
-
-/* Run of 16 number `run` of a row is half `which` of unit `unit`: with units of runs `apart`
- * apart, 2 * apart runs in a row make `apart` units. */
-template <int T> __device__ inline void unit_of_run(uint32_t run, uint32_t *unit, uint32_t *which)
-{
-    constexpr uint32_t apart = apart_of(T);
-
-    *unit = run / (2 * apart) * apart + run % apart;
-    *which = run / apart % 2;
-}
-
-template <int T> __device__ inline uint32_t first_run(uint32_t unit)
-{
-    constexpr uint32_t apart = apart_of(T);
-
-    return unit / apart * 2 * apart + unit % apart;
-}
 
 __device__ inline float low_half(uint32_t v)
 {
@@ -202,7 +120,7 @@ __device__ inline float times_byte(float f, float less, uint32_t word, uint32_t 
     return fmaf(f, __uint_as_float(__byte_perm(word, 0x4b000000, 0x7440 | i)), less);
 }
 
-/* d and dmin of q4_k and q5_k, and a word of SCALES_K. */
+/* d and dmin, and a word of SCALES_K. */
 __device__ inline void scales_k(uint32_t d, uint32_t word, unit &u)
 {
     const float a = low_half(d), b = -high_half(d), less_a = -8388608 * a, less_b = -8388608 * b;
@@ -214,22 +132,393 @@ __device__ inline void scales_k(uint32_t d, uint32_t word, unit &u)
     }
 }
 
-/* ---- pieces: what a unit is made from, as it lies in memory ------------------------------ */
+/* Fields of two bytes come with the neighbour that makes them four. */
+__host__ __device__ constexpr uint32_t word_of_half(uint32_t block)
+{
+    return block / 2 * 4;
+}
 
-/* Bytes of each, the first in the lowest two digits.  A unit of a dense type is 16 bytes. */
+__device__ inline float half_of_word(uint32_t word, uint32_t block)
+{
+    return low_half(word >> block % 2 * 16);
+}
+
+/* ---- each type ---------------------------------------------------------------------------- */
+
+/* With unit n being unit i of a block:
+ *   FIELDS     what of a block goes to which plane
+ *   APART      which runs of 16 of a block make a unit: how far apart its two are
+ *   PIECES     what a unit is made from, as it lies in memory: bytes of each piece, the first in the
+ *              lowest two digits
+ *   plane      in which plane piece k lies
+ *   at         where there: planes are smaller than 4 GiB
+ *   unpack     v: the pieces, one behind the other; not of dense types
+ * A type without all this is refused by number. */
+template <int T> struct layout {
+    static constexpr fields FIELDS = { 0, {} };
+    enum : uint64_t { PIECES = 0 };
+};
+
+#define CONSTANT __host__ __device__ static constexpr
+#define UNPACK __device__ static inline void unpack(const uint32_t *v, uint32_t block, uint32_t i, unit &u)
+
+struct by_planes {                      /* a piece from each                                 */
+    enum { APART = 1 };
+    CONSTANT int plane(int k) { return k; }
+};
+
+template <int BYTES> struct dense_layout : by_planes {          /* a unit is 16 bytes        */
+    static constexpr fields FIELDS = { 1, { { 0, BYTES, BYTES, COPIED } } };
+    enum : uint64_t { PIECES = 0x10 };
+    CONSTANT uint32_t at(int, uint32_t n, uint32_t, uint32_t) { return n * 16; }
+};
+
+template <> struct layout<GKV__TYPE_F32>  : dense_layout<4> {};
+template <> struct layout<GKV__TYPE_F16>  : dense_layout<2> {};
+template <> struct layout<GKV__TYPE_BF16> : dense_layout<2> {};
+
+template <> struct layout<GKV__TYPE_Q8_0> {
+    static constexpr fields FIELDS = { 2, { AT(q8_0, q), AT(q8_0, d) } };
+    enum { APART = 1 };
+    enum : uint64_t { PIECES = 0x041010 };
+    CONSTANT int plane(int k) { return k / 2; }
+    CONSTANT uint32_t at(int k, uint32_t n, uint32_t block, uint32_t)
+    {
+        return k < 2 ? n * 32 + 16 * k : word_of_half(block);
+    }
+    UNPACK
+    {
+#pragma unroll
+        for (int j = 0; j < 8; j++)
+            u.q[j] = v[j];
+        same(u, half_of_word(v[8], block), 0);
+    }
+};
+
+template <> struct layout<GKV__TYPE_Q4_0> : by_planes {
+    static constexpr fields FIELDS = { 2, { AT(q4_0, q), AT(q4_0, d) } };
+    enum : uint64_t { PIECES = 0x0410 };
+    CONSTANT uint32_t at(int k, uint32_t n, uint32_t block, uint32_t)
+    {
+        return k == 0 ? n * 16 : word_of_half(block);
+    }
+    UNPACK
+    {
+        const float d = half_of_word(v[4], block);
+
+        nibbles(v, u);
+        same(u, d, -8 * d);
+    }
+};
+
+template <> struct layout<GKV__TYPE_Q4_1> : by_planes {
+    static constexpr fields FIELDS = { 2, { AT(q4_1, q), TO(q4_1, d, 4) } };
+    enum : uint64_t { PIECES = 0x0410 };
+    CONSTANT uint32_t at(int k, uint32_t n, uint32_t block, uint32_t)
+    {
+        return k == 0 ? n * 16 : block * 4;
+    }
+    UNPACK
+    {
+        nibbles(v, u);
+        same(u, low_half(v[4]), high_half(v[4]));
+    }
+};
+
+__device__ inline void add_fifths(const uint32_t *v, unit &u)
+{
+#pragma unroll
+    for (int j = 0; j < 8; j++)
+        u.q[j] |= fifth_bits(v[4] >> 4 * j) << 4;
+}
+
+template <> struct layout<GKV__TYPE_Q5_0> : by_planes {
+    static constexpr fields FIELDS = { 3, { AT(q5_0, q), AT(q5_0, h), AT(q5_0, d) } };
+    enum : uint64_t { PIECES = 0x040410 };
+    CONSTANT uint32_t at(int k, uint32_t n, uint32_t block, uint32_t)
+    {
+        return k == 0 ? n * 16 : k == 1 ? block * 4 : word_of_half(block);
+    }
+    UNPACK
+    {
+        const float d = half_of_word(v[5], block);
+
+        nibbles(v, u);
+        add_fifths(v, u);
+        same(u, d, -16 * d);
+    }
+};
+
+template <> struct layout<GKV__TYPE_Q5_1> : by_planes {
+    static constexpr fields FIELDS = { 3, { AT(q5_1, q), AT(q5_1, h), TO(q5_1, d, 4) } };
+    enum : uint64_t { PIECES = 0x040410 };
+    CONSTANT uint32_t at(int k, uint32_t n, uint32_t block, uint32_t)
+    {
+        return k == 0 ? n * 16 : block * 4;
+    }
+    UNPACK
+    {
+        nibbles(v, u);
+        add_fifths(v, u);
+        same(u, low_half(v[5]), high_half(v[5]));
+    }
+};
+
+template <> struct layout<GKV__TYPE_IQ4_NL> : by_planes {
+    static constexpr fields FIELDS = { 2, { AT(iq4_nl, q), AT(iq4_nl, d) } };
+    enum : uint64_t { PIECES = 0x0410 };
+    CONSTANT uint32_t at(int k, uint32_t n, uint32_t block, uint32_t)
+    {
+        return k == 0 ? n * 16 : word_of_half(block);
+    }
+    UNPACK
+    {
+        unequal(v, u);
+        same(u, half_of_word(v[4], block), 0);
+    }
+};
+
+template <> struct layout<GKV__TYPE_IQ4_XS> : by_planes {
+    static constexpr fields FIELDS = { 2, { AT(iq4_xs, q), TO(iq4_xs, d, 8) } };
+    enum : uint64_t { PIECES = 0x0810 };
+    CONSTANT uint32_t at(int k, uint32_t n, uint32_t block, uint32_t)
+    {
+        return k == 0 ? n * 16 : block * 8;
+    }
+    UNPACK
+    {
+        const uint32_t low = byte_of(v[5], i / 2) >> i % 2 * 4 & 15, high = v[4] >> (16 + 2 * i) & 3;
+
+        unequal(v, u);
+        same(u, low_half(v[4]) * (float)((int)(low | high << 4) - 32), 0);
+    }
+};
+
+template <> struct layout<GKV__TYPE_Q4_K> : by_planes {
+    static constexpr fields FIELDS = { 3, { AT(q4_k, q), TO(q4_k, d, 4),
+                                            AS(q4_k, scale, 12, 16, SCALES_K) } };
+    enum { APART = 2 };
+    enum : uint64_t { PIECES = 0x040410 };
+    CONSTANT uint32_t at(int k, uint32_t n, uint32_t block, uint32_t)
+    {
+        return k == 0 ? n * 16 : k == 1 ? block * 4 : n / 2 * 4;
+    }
+    UNPACK
+    {
+        nibbles(v, u);
+        scales_k(v[4], v[5], u);
+    }
+};
+
+template <> struct layout<GKV__TYPE_Q5_K> : by_planes {
+    static constexpr fields FIELDS = { 4, { AT(q5_k, q), TO(q5_k, d, 4),
+                                            AS(q5_k, scale, 12, 16, SCALES_K), AT(q5_k, h) } };
+    enum { APART = 2 };
+    enum : uint64_t { PIECES = 0x10040410 };
+    CONSTANT uint32_t at(int k, uint32_t n, uint32_t block, uint32_t i)
+    {
+        return k == 0 ? n * 16 : k == 1 ? block * 4 : k == 2 ? n / 2 * 4 : block * 32 + i % 2 * 16;
+    }
+    UNPACK
+    {
+        const uint32_t s = i / 2 * 2;
+
+        nibbles(v, u);
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            u.q[j] |= (v[6 + j] >> s & 0x01010101) << 4;
+            u.q[4 + j] |= (v[6 + j] >> (s + 1) & 0x01010101) << 4;
+        }
+        scales_k(v[4], v[5], u);
+    }
+};
+
+template <> struct layout<GKV__TYPE_Q6_K> : by_planes {
+    static constexpr fields FIELDS = { 4, { AT(q6_k, q), AS(q6_k, h, 64, 64, HIGH_Q6),
+                                            AS(q6_k, scale, 16, 16, SCALES_Q6), AT(q6_k, d) } };
+    enum { APART = 4 };
+    enum : uint64_t { PIECES = 0x04040810 };
+    CONSTANT uint32_t at(int k, uint32_t n, uint32_t block, uint32_t)
+    {
+        return k == 0 ? n * 16 : k == 1 ? n * 8 : k == 2 ? n / 2 * 4 : word_of_half(block);
+    }
+    UNPACK
+    {
+        const uint32_t s = v[6] >> i % 2 * 8;
+        const float d = half_of_word(v[7], block);
+
+        nibbles(v, u);
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const uint32_t h = v[4 + j % 2];
+
+            u.q[j] |= (j < 2 ? h << 4 : h) & 0x30303030;
+            u.q[4 + j] |= (j < 2 ? h << 2 : h >> 2) & 0x30303030;
+        }
+#pragma unroll
+        for (int j = 0; j < 2; j++) {
+            u.a[j] = d * (float)(int8_t)(s >> 16 * j);
+            u.b[j] = -32 * u.a[j];
+        }
+    }
+};
+
+__host__ __device__ constexpr uint32_t crumbs_at(uint32_t block, uint32_t i)
+{
+    return block * 64 + i / 4 * 32 + i % 2 * 16;
+}
+
+/* Crumb c of the bytes, and the next one. */
+__device__ inline void crumbs(const uint32_t *v, uint32_t c, unit &u)
+{
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        u.q[j] = v[j] >> 2 * c & 0x03030303;
+        u.q[4 + j] = v[j] >> (2 * c + 2) & 0x03030303;
+    }
+}
+
+template <> struct layout<GKV__TYPE_Q2_K> : by_planes {
+    static constexpr fields FIELDS = { 3, { AT(q2_k, q), AT(q2_k, scale), TO(q2_k, d, 4) } };
+    enum { APART = 2 };
+    enum : uint64_t { PIECES = 0x040410 };
+    CONSTANT uint32_t at(int k, uint32_t n, uint32_t block, uint32_t i)
+    {
+        return k == 0 ? crumbs_at(block, i) : k == 1 ? n / 2 * 4 : block * 4;
+    }
+    UNPACK
+    {
+        crumbs(v, i % 4 / 2 * 2, u);
+#pragma unroll
+        for (uint32_t j = 0; j < 2; j++) {
+            const uint32_t s = byte_of(v[4], i % 2 + 2 * j);
+
+            u.a[j] = low_half(v[5]) * (float)(s & 15);
+            u.b[j] = -high_half(v[5]) * (float)(s >> 4);
+        }
+    }
+};
+
+template <> struct layout<GKV__TYPE_Q3_K> {     /* src/quant/q3_k.c has the scales           */
+    static constexpr fields FIELDS = { 4, { AT(q3_k, q), AT(q3_k, h), AT(q3_k, scale), AT(q3_k, d) } };
+    enum { APART = 2 };
+    enum : uint64_t { PIECES = 0x040404041010 };
+    CONSTANT int plane(int k) { return k > 1 ? 2 + k / 5 : k; }
+    CONSTANT uint32_t at(int k, uint32_t, uint32_t block, uint32_t i)
+    {
+        return k == 0 ? crumbs_at(block, i) : k == 1 ? block * 32 + i % 2 * 16
+             : k < 5 ? block * 12 + (k - 2) * 4 : word_of_half(block);
+    }
+    UNPACK
+    {
+        const uint32_t c = i % 4 / 2 * 2;
+
+        crumbs(v, c, u);
+        const uint32_t low = c ? v[9] : v[8];
+        const float d = half_of_word(v[11], block);
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            u.q[j] |= (v[4 + j] >> (i / 4 * 4 + c) & 0x01010101) << 2;
+            u.q[4 + j] |= (v[4 + j] >> (i / 4 * 4 + c + 1) & 0x01010101) << 2;
+        }
+#pragma unroll
+        for (uint32_t j = 0; j < 2; j++) {
+            const uint32_t at = i % 2 + 2 * j;
+            const uint32_t s = (byte_of(low, at) >> i / 4 * 4 & 15) |
+                               (byte_of(v[10], at) >> (i / 4 * 4 + c) & 3) << 4;
+
+            u.a[j] = d * (float)((int)s - 32);
+            u.b[j] = -4 * u.a[j];
+        }
+    }
+};
+
+#undef UNPACK
+
+/* ---- all types ---------------------------------------------------------------------------- */
+
+static const type_row type_rows[] = {
+#define ROW(TYPE, name, ggml, block, bytes, ...) \
+    { ggml, block, bytes, GKV__TYPE_##TYPE, layout<GKV__TYPE_##TYPE>::FIELDS },
+    GKV__TYPES(ROW)
+#undef ROW
+};
+
+static inline const type_row *type_of(uint32_t ggml)
+{
+    for (const type_row &r : type_rows)
+        if (r.ggml == ggml && r.plane.n)
+            return &r;
+    return nullptr;
+}
+
+template <int T> struct type_constant { static constexpr int value = T; };
+
+#define CASE(TYPE, ...)                                                                     \
+    case GKV__TYPE_##TYPE:                                                                  \
+        if constexpr (layout<GKV__TYPE_##TYPE>::FIELDS.n != 0)                              \
+            f(type_constant<GKV__TYPE_##TYPE>());                                           \
+        break;
+
+template <class F> static inline void for_dense(int type, F f)
+{
+    switch (type) { GKV__FLOAT_TYPES(CASE) }
+}
+
+template <class F> static inline void for_quantised(int type, F f)
+{
+    switch (type) { GKV__INTEGER_TYPES(CASE) }
+}
+
+#undef CASE
+
+/* fn<T>(...) of a run-time type; dense and quantised ones have functions of their own.  There is no
+ * way out of call. */
+#define FOR_DENSE(type, call) for_dense(type, [&](auto t_) { constexpr int T = decltype(t_)::value; call; })
+#define FOR_QUANTISED(type, call) \
+    for_quantised(type, [&](auto t_) { constexpr int T = decltype(t_)::value; call; })
+
+/* Units per block. */
+__host__ __device__ constexpr int units_of(int type)
+{
+    switch (type) {
+#define CASE(TYPE, name, ggml, block, ...) case GKV__TYPE_##TYPE: return block / 32;
+    GKV__INTEGER_TYPES(CASE)
+#undef CASE
+    }
+    return 1;
+}
+
+template <int T> __host__ __device__ constexpr int apart_of()
+{
+    return layout<T>::APART;
+}
+
+/* Run of 16 number `run` of a row is half `which` of unit `unit`: with units of runs `apart`
+ * apart, 2 * apart runs in a row make `apart` units. */
+template <int T> __device__ inline void unit_of_run(uint32_t run, uint32_t *unit, uint32_t *which)
+{
+    constexpr uint32_t apart = apart_of<T>();
+
+    *unit = run / (2 * apart) * apart + run % apart;
+    *which = run / apart % 2;
+}
+
+template <int T> __device__ inline uint32_t first_run(uint32_t unit)
+{
+    constexpr uint32_t apart = apart_of<T>();
+
+    return unit / apart * 2 * apart + unit % apart;
+}
+
 __host__ __device__ constexpr uint64_t pieces_of(int type)
 {
     switch (type) {
-    case GKV__TYPE_F32: case GKV__TYPE_F16: case GKV__TYPE_BF16: return 0x10;
-    case GKV__TYPE_Q8_0: return 0x041010;
-    case GKV__TYPE_Q4_0: case GKV__TYPE_Q4_1: case GKV__TYPE_IQ4_NL: return 0x0410;
-    case GKV__TYPE_Q5_0: case GKV__TYPE_Q5_1: return 0x040410;
-    case GKV__TYPE_IQ4_XS: return 0x0810;
-    case GKV__TYPE_Q4_K: case GKV__TYPE_Q2_K: return 0x040410;
-    case GKV__TYPE_Q5_K: return 0x10040410;
-    case GKV__TYPE_Q6_K: return 0x04040810;
-    default: return 0x040404041010;             /* q3_k */
+#define CASE(TYPE, ...) case GKV__TYPE_##TYPE: return layout<GKV__TYPE_##TYPE>::PIECES;
+    GKV__TYPES(CASE)
+#undef CASE
     }
+    return 0;
 }
 
 __host__ __device__ constexpr uint32_t piece_bytes(int type, int k)
@@ -255,152 +544,21 @@ __host__ __device__ constexpr uint32_t unit_bytes(int type)
     return sum;
 }
 
-/* Fields of two bytes come with the neighbour that makes them four. */
-__host__ __device__ constexpr uint32_t word_of_half(uint32_t block)
+template <int T> __host__ __device__ constexpr uint32_t piece_at(int k, uint32_t n)
 {
-    return block / 2 * 4;
-}
-
-__device__ inline float half_of_word(uint32_t word, uint32_t block)
-{
-    return low_half(word >> block % 2 * 16);
-}
-
-/* In which plane piece k lies, and where there that of unit n: planes are smaller than 4 GiB. */
-__host__ __device__ constexpr int plane_of(int type, int k)
-{
-    return type == GKV__TYPE_Q8_0 ? k / 2 : type == GKV__TYPE_Q3_K && k > 1 ? 2 + k / 5 : k;
-}
-
-__host__ __device__ constexpr uint32_t piece_at(int type, int k, uint32_t n)
-{
-    const uint32_t block = n / units_of(type), i = n % units_of(type);
-
-    if (k == 0)
-        return type == GKV__TYPE_Q2_K || type == GKV__TYPE_Q3_K ? block * 64 + i / 4 * 32 + i % 2 * 16
-             : type == GKV__TYPE_Q8_0 ? n * 32 : n * 16;
-    switch (type) {
-    case GKV__TYPE_Q8_0:   return k == 1 ? n * 32 + 16 : word_of_half(block);
-    case GKV__TYPE_Q4_0:
-    case GKV__TYPE_IQ4_NL: return word_of_half(block);
-    case GKV__TYPE_Q5_0:   return k == 1 ? block * 4 : word_of_half(block);
-    case GKV__TYPE_IQ4_XS: return block * 8;
-    case GKV__TYPE_Q4_K:   return k == 1 ? block * 4 : n / 2 * 4;
-    case GKV__TYPE_Q5_K:   return k == 1 ? block * 4 : k == 2 ? n / 2 * 4 : block * 32 + i % 2 * 16;
-    case GKV__TYPE_Q6_K:   return k == 1 ? n * 8 : k == 2 ? n / 2 * 4 : word_of_half(block);
-    case GKV__TYPE_Q2_K:   return k == 1 ? n / 2 * 4 : block * 4;
-    case GKV__TYPE_Q3_K:   return k == 1 ? block * 32 + i % 2 * 16
-                                : k < 5 ? block * 12 + (k - 2) * 4 : word_of_half(block);
-    default:               return block * 4;            /* q4_1, q5_1 */
-    }
+    return layout<T>::at(k, n, n / units_of(T), n % units_of(T));
 }
 
 /* 32 units further everything is as it was, so many bytes on. */
-__host__ __device__ constexpr uint32_t piece_stride(int type, int k)
+template <int T> __host__ __device__ constexpr uint32_t piece_stride(int k)
 {
-    return piece_at(type, k, 64) - piece_at(type, k, 32);
+    return piece_at<T>(k, 64) - piece_at<T>(k, 32);
 }
 
 /* v: the pieces of unit n, one behind the other. */
 template <int T> __device__ inline void unpack_unit(const uint32_t *v, uint32_t n, unit &u)
 {
-    const uint32_t i = n % units_of(T), block = n / units_of(T);
-
-    if constexpr (T == GKV__TYPE_Q8_0) {
-#pragma unroll
-        for (int j = 0; j < 8; j++)
-            u.q[j] = v[j];
-        same(u, half_of_word(v[8], block), 0);
-    } else if constexpr (T == GKV__TYPE_Q4_0) {
-        const float d = half_of_word(v[4], block);
-
-        nibbles(v, u);
-        same(u, d, -8 * d);
-    } else if constexpr (T == GKV__TYPE_Q4_1) {
-        nibbles(v, u);
-        same(u, low_half(v[4]), high_half(v[4]));
-    } else if constexpr (T == GKV__TYPE_Q5_0 || T == GKV__TYPE_Q5_1) {
-        const float d = T == GKV__TYPE_Q5_0 ? half_of_word(v[5], block) : low_half(v[5]);
-
-        nibbles(v, u);
-#pragma unroll
-        for (int j = 0; j < 8; j++)
-            u.q[j] |= fifth_bits(v[4] >> 4 * j) << 4;
-        same(u, d, T == GKV__TYPE_Q5_0 ? -16 * d : high_half(v[5]));
-    } else if constexpr (T == GKV__TYPE_IQ4_NL) {
-        unequal(v, u);
-        same(u, half_of_word(v[4], block), 0);
-    } else if constexpr (T == GKV__TYPE_IQ4_XS) {
-        const uint32_t low = byte_of(v[5], i / 2) >> i % 2 * 4 & 15, high = v[4] >> (16 + 2 * i) & 3;
-
-        unequal(v, u);
-        same(u, low_half(v[4]) * (float)((int)(low | high << 4) - 32), 0);
-    } else if constexpr (T == GKV__TYPE_Q4_K) {
-        nibbles(v, u);
-        scales_k(v[4], v[5], u);
-    } else if constexpr (T == GKV__TYPE_Q5_K) {
-        const uint32_t s = i / 2 * 2;
-
-        nibbles(v, u);
-#pragma unroll
-        for (int j = 0; j < 4; j++) {
-            u.q[j] |= (v[6 + j] >> s & 0x01010101) << 4;
-            u.q[4 + j] |= (v[6 + j] >> (s + 1) & 0x01010101) << 4;
-        }
-        scales_k(v[4], v[5], u);
-    } else if constexpr (T == GKV__TYPE_Q6_K) {
-        const uint32_t s = v[6] >> i % 2 * 8;
-        const float d = half_of_word(v[7], block);
-
-        nibbles(v, u);
-#pragma unroll
-        for (int j = 0; j < 4; j++) {
-            const uint32_t h = v[4 + j % 2];
-
-            u.q[j] |= (j < 2 ? h << 4 : h) & 0x30303030;
-            u.q[4 + j] |= (j < 2 ? h << 2 : h >> 2) & 0x30303030;
-        }
-#pragma unroll
-        for (int j = 0; j < 2; j++) {
-            u.a[j] = d * (float)(int8_t)(s >> 16 * j);
-            u.b[j] = -32 * u.a[j];
-        }
-    } else {                                    /* q2_k, q3_k */
-        const uint32_t c = i % 4 / 2 * 2;
-
-#pragma unroll
-        for (int j = 0; j < 4; j++) {
-            u.q[j] = v[j] >> 2 * c & 0x03030303;
-            u.q[4 + j] = v[j] >> (2 * c + 2) & 0x03030303;
-        }
-        if constexpr (T == GKV__TYPE_Q2_K) {
-#pragma unroll
-            for (uint32_t j = 0; j < 2; j++) {
-                const uint32_t s = byte_of(v[4], i % 2 + 2 * j);
-
-                u.a[j] = low_half(v[5]) * (float)(s & 15);
-                u.b[j] = -high_half(v[5]) * (float)(s >> 4);
-            }
-        } else {                                /* src/quant/q3_k.c has the scales */
-            const uint32_t low = c ? v[9] : v[8];
-            const float d = half_of_word(v[11], block);
-
-#pragma unroll
-            for (int j = 0; j < 4; j++) {
-                u.q[j] |= (v[4 + j] >> (i / 4 * 4 + c) & 0x01010101) << 2;
-                u.q[4 + j] |= (v[4 + j] >> (i / 4 * 4 + c + 1) & 0x01010101) << 2;
-            }
-#pragma unroll
-            for (uint32_t j = 0; j < 2; j++) {
-                const uint32_t at = i % 2 + 2 * j;
-                const uint32_t s = (byte_of(low, at) >> i / 4 * 4 & 15) |
-                                   (byte_of(v[10], at) >> (i / 4 * 4 + c) & 3) << 4;
-
-                u.a[j] = d * (float)((int)s - 32);
-                u.b[j] = -4 * u.a[j];
-            }
-        }
-    }
+    layout<T>::unpack(v, n / units_of(T), n % units_of(T), u);
 }
 
 /* Weights are read once, so 16 bytes of them take no place in the first cache; scales are shared by lanes. */
@@ -420,9 +578,9 @@ template <int T, int FURTHER = 0, int K = 0>
 __device__ inline void load_unit(const planes &w, uint32_t n, uint32_t *v)
 {
     if constexpr (K < n_pieces(T)) {
-        const uint8_t *p = w.p[plane_of(T, K)] + piece_at(T, K, n);
+        const uint8_t *p = w.p[layout<T>::plane(K)] + piece_at<T>(K, n);
 
-        load_piece<piece_bytes(T, K)>(p + FURTHER * piece_stride(T, K), v);
+        load_piece<piece_bytes(T, K)>(p + FURTHER * piece_stride<T>(K), v);
         load_unit<T, FURTHER, K + 1>(w, n, v + piece_bytes(T, K) / 4);
     }
 }

@@ -18,7 +18,7 @@ template <int T> __global__ void unpack(planes w, uint64_t n_units, half *out)
 #pragma unroll
     for (int r = 0; r < 2; r++) {
         uint4 *to = (uint4 *)(out + i / per_block * per_block * 32 +
-                              (first_run<T>(i % per_block) + r * apart_of(T)) * 16);
+                              (first_run<T>(i % per_block) + r * apart_of<T>()) * 16);
         half x[16];
 
 #pragma unroll

@@ -20,11 +20,11 @@ static int send(device *d, const place *p, uint8_t *memory, char *error)
             CUDA(cudaMemcpyAsync(memory + p->at + at, d->stage_host[i], n, cudaMemcpyHostToDevice, d->copy));
         } else {
             sorting s = { (const uint16_t *)d->stage_dev[i], n / block, at / block, (uint32_t)block / 2,
-                          p->row->n_fields, {}, {} };
+                          p->row->plane.n, {}, {} };
             size_t plane = p->at;
 
-            for (int f = 0; f < p->row->n_fields; f++) {
-                s.f[f] = p->row->f[f];
+            for (int f = 0; f < p->row->plane.n; f++) {
+                s.f[f] = p->row->plane.f[f];
                 s.to.p[f] = memory + plane;
                 plane += aligned(p->t.bytes / block * s.f[f].stored);
             }
