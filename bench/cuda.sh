@@ -24,7 +24,7 @@ make_model() {  # NAME OPTIONS...
 
 # Every type, and shapes with other kernels, against f32 products on the CPU.
 types() {
-    all="f32 f16 bf16 q8_0 q4_0 q4_1 q5_0 q5_1 q2_k q3_k q4_k q5_k q6_k iq4_nl iq4_xs"
+    all=$("$BUILD/tests/mkmodel" --list-types)
     for t in $all; do
         make_model cuda-$t --embd=512 --ff=1024 --heads=8 --heads-kv=2 --head-dim=64 --layers=3 \
             --vocab=1000 --type=$t

@@ -5,24 +5,43 @@
     pip install gguf
     build-aux/quant-vectors.py tests/files/quant
 
+Run it where src/quant/types.h is.  types.txt has name, number, block and bytes of each type.
 TYPE.bin holds blocks of random bits with one scale each out of SCALES: the block, then for
 each 32 of its weights the FNV-1a of their binary32 values, little-endian as the file is.
 decode.txt has the FNV-1a of all numbers of f16 and bf16 that are numbers, in order of their codes.
 encode.txt has the FNV-1a of what gguf-py makes of N floats of unit-quant.c's generator, for
 the types that it can write."""
+import re
 import sys
 
 import gguf
 import numpy as np
 from gguf.quants import dequantize, quantize
 
-# Where a block has its f16 numbers.
-TYPES = {"q8_0": [0], "q4_0": [0], "q4_1": [0, 2], "q5_0": [0], "q5_1": [0, 2],
-         "q2_k": [80, 82], "q3_k": [108], "q4_k": [0, 2], "q5_k": [0, 2], "q6_k": [208],
-         "iq4_nl": [0], "iq4_xs": [0]}
+ROW = re.compile(r"X\(([A-Z]\w+), +(\w+),.*?(?:, u[78], +\d+, ([01]), [01], \((.*)\))?\) *\\?$")
+SIZE = {"uint16_t": 2, "uint8_t": 1, "int8_t": 1}
+
+
+def rows(path):                 # of types.h: name, where a block has its f16 numbers
+    for line in open(path):
+        match = ROW.match(line.strip())
+        if match:
+            _, name, least, layout = match.groups()
+            yield name, layout and [place_of_d(layout) + 2 * i for i in range(1 + int(least))]
+
+
+def place_of_d(layout):
+    at = 0
+    for kind, members in re.findall(r"(\w+) ([^;]+);", layout):
+        for member in members.split(", "):
+            name, count = re.match(r"(\w+)(?:\[(\d+)\])?$", member).groups()
+            if name == "d":
+                return at
+            at += SIZE[kind] * int(count or 1)
+
+
 # Ordinary, negative, largest, subnormal (two of them), zeros of either sign.
 SCALES = [0x2345, 0xa123, 0x7bff, 0xfbff, 0x0001, 0x83ff, 0x0000, 0x8000]
-ENCODED = ["q8_0", "q4_0", "q4_1", "q5_0", "q5_1"]
 N = 32 * 256
 
 
@@ -45,7 +64,14 @@ def splitmix(n):                # the upper halves, as unit-quant.c takes them
 
 def main():
     rng = np.random.default_rng(1)
-    for name, at in TYPES.items():
+    types = dict(rows("src/quant/types.h"))
+    with open(sys.argv[1] + "/types.txt", "w") as f:
+        for name in types:
+            kind = gguf.GGMLQuantizationType[name.upper()]
+            f.write("%s %d %d %d\n" % (name, kind, *gguf.GGML_QUANT_SIZES[kind]))
+    for name, at in types.items():
+        if not at:
+            continue
         kind = gguf.GGMLQuantizationType[name.upper()]
         _, size = gguf.GGML_QUANT_SIZES[kind]
         blocks = rng.integers(0, 256, (len(SCALES), size), dtype=np.uint8)
@@ -71,9 +97,13 @@ def main():
     x = (splitmix(N) >> 8).astype(np.float32) * np.float32(2**-23) - np.float32(1)
     x = x.reshape(-1, 32) * np.exp2(np.arange(N // 32) % 24 - 12).astype(np.float32)[:, None]
     with open(sys.argv[1] + "/encode.txt", "w") as f:
-        for name in ENCODED:
-            made = quantize(x.reshape(-1), gguf.GGMLQuantizationType[name.upper()])
-            f.write("%s %08x\n" % (name, fnv(made.tobytes())))
+        for name, at in types.items():
+            try:
+                made = quantize(x.reshape(-1), gguf.GGMLQuantizationType[name.upper()])
+            except NotImplementedError:
+                continue
+            if at:
+                f.write("%s %08x\n" % (name, fnv(made.tobytes())))
 
 
 if __name__ == "__main__":

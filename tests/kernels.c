@@ -63,13 +63,10 @@ static float *floats(size_t n, int before)
 
 /* Where a block has its f16 scale, and its minimum or scale of minima. */
 static const struct { size_t d, m; } scales_at[GKV__N_TYPES] = {
-#define AT(TYPE, type, d, m)                                                                \
-    [GKV__TYPE_##TYPE] = { offsetof(struct gkv__block_##type, d),                           \
-                           offsetof(struct gkv__block_##type, m) }
-    AT(Q8_0, q8_0, d, d), AT(Q4_0, q4_0, d, d), AT(Q4_1, q4_1, d, m), AT(Q5_0, q5_0, d, d),
-    AT(Q5_1, q5_1, d, m), AT(Q2_K, q2_k, d, dmin), AT(Q3_K, q3_k, d, d),
-    AT(Q4_K, q4_k, d, dmin), AT(Q5_K, q5_k, d, dmin), AT(Q6_K, q6_k, d, d),
-    AT(IQ4_NL, iq4_nl, d, d), AT(IQ4_XS, iq4_xs, d, d),
+#define AT(TYPE, name, ggml, block, bytes, bits, range, off, min, ...)                      \
+    [GKV__TYPE_##TYPE] = { offsetof(struct gkv__block_##name, d),                           \
+                           offsetof(struct gkv__block_##name, d) + 2 * min },
+    GKV__INTEGER_TYPES(AT)
 };
 
 /* Random blocks of a format: random bits with sane scales of either sign, now and then zero

@@ -106,11 +106,7 @@ tests_unit_gguf_test_SOURCES = tests/unit-gguf.c tests/gguf-walk.h tests/tap.h
 tests_unit_gguf_test_LDADD   = src/libcore.la
 tests_unit_quant_test_SOURCES = tests/unit-quant.c tests/file.h tests/tap.h
 tests_unit_quant_test_LDADD   = src/libcore.la
-EXTRA_DIST += build-aux/quant-vectors.py tests/files/quant/README tests/files/quant/encode.txt tests/files/quant/decode.txt \
-	tests/files/quant/q8_0.bin tests/files/quant/q4_0.bin tests/files/quant/q4_1.bin \
-	tests/files/quant/q5_0.bin tests/files/quant/q5_1.bin tests/files/quant/q2_k.bin \
-	tests/files/quant/q3_k.bin tests/files/quant/q4_k.bin tests/files/quant/q5_k.bin \
-	tests/files/quant/q6_k.bin tests/files/quant/iq4_nl.bin tests/files/quant/iq4_xs.bin
+EXTRA_DIST += build-aux/quant-vectors.py tests/files/quant
 tests_mkmodel_SOURCES = tests/mkmodel.c tests/mkmodel-write.c tests/mkmodel-break.c tests/mkmodel.h
 tests_mkmodel_LDADD   = src/libcore.la
 

@@ -64,6 +64,14 @@ cat "$scratch/missing"
 test -s "$scratch/names" && test ! -s "$scratch/missing"
 result $? "every method and parameter is in the manual"
 
+# Tensor types, on one line of the manual.
+sed -n 's/^\(f32, .*\);$/\1/p' "$page" | tr -d ' ' | tr , '\n' >"$scratch/page"
+"$mkmodel" --list-types >"$scratch/program"
+test -s "$scratch/page" && diff "$scratch/page" "$scratch/program" >"$scratch/types"
+code=$?
+sed 's/^/# /' "$scratch/types"
+result $code "every tensor type is in the manual"
+
 # Examples are the lines "$ command" of that section, in a place that has what they name.
 cd "$scratch" || exit 99
 "$mkmodel" tiny.gguf || exit 99

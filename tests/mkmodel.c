@@ -5,7 +5,7 @@
  *     mkmodel [options] FILE          llama, a few hundred kilobytes, 4 layers, f16
  *     mkmodel --arch=gemma2 --window=32 FILE
  *     mkmodel --shape=8b --type=q4_0 --split=4 FILE
- *     mkmodel --break=NAME FILE       --list-breaks prints the names */
+ *     mkmodel --break=NAME FILE       --list-breaks prints the names, --list-types those of types */
 #include "config.h"
 #include <getopt.h>
 #include <stdarg.h>
@@ -119,7 +119,7 @@ static const char usage[] =
     "               [--window=N] [--experts=N] [--used=N]\n"
     "               [--filter-layer=N] [--alignment=N] [--gguf-version=2|3]\n"
     "               [--seed=N] [--split=PARTS] [--without=TENSOR] [--break=NAME] FILE\n"
-    "       mkmodel --list-breaks\n"
+    "       mkmodel --list-breaks | --list-types\n"
     "shapes: tiny 1b 3b 7b 8b mistral-nemo-12b ministral-8b qwen2.5-7b qwen3-4b phi-3.5-mini\n"
     "        gemma-2-2b gemma-3-4b qwen3-30b-a3b\n"
     "architectures: llama qwen2 qwen3 qwen3moe phi3 gemma2 gemma3\n";
@@ -488,14 +488,15 @@ static void set_shape(struct options *o, const char *name)
 /* --shape first, wherever it stands: it sets the rest. */
 static const char *parse(struct options *o, int argc, char **argv, const char **damage)
 {
-    enum { SHAPE = N_NUMBERS, TYPE, ARCH, BREAK, WITHOUT, LIST };
-    struct option rows[N_NUMBERS + 7] = {
+    enum { SHAPE = N_NUMBERS, TYPE, ARCH, BREAK, WITHOUT, LIST, LIST_TYPES };
+    struct option rows[N_NUMBERS + 8] = {
         [SHAPE] = { "shape", required_argument, NULL, SHAPE },
         [TYPE]  = { "type", required_argument, NULL, TYPE },
         [ARCH]  = { "arch", required_argument, NULL, ARCH },
         [BREAK] = { "break", required_argument, NULL, BREAK },
         [WITHOUT] = { "without", required_argument, NULL, WITHOUT },
         [LIST]  = { "list-breaks", no_argument, NULL, LIST },
+        [LIST_TYPES] = { "list-types", no_argument, NULL, LIST_TYPES },
     };
     int c;
 
@@ -511,6 +512,11 @@ static const char *parse(struct options *o, int argc, char **argv, const char **
             }
             if (c == LIST) {
                 list_breaks();
+                exit(0);
+            }
+            if (c == LIST_TYPES) {
+                for (int t = 0; t < GKV__N_TYPES; t++)
+                    puts(gkv__quant_of((enum gkv__type)t)->name);
                 exit(0);
             }
             if (pass == 0 && c == SHAPE)

@@ -125,9 +125,12 @@ static struct gkv__gguf *must_open(const char *path)
 
 static void test_types(void)
 {
-    static const char *const types[] = { "f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0",
-                                         "q5_1", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k",
-                                         "iq4_nl", "iq4_xs", "mixed", "q4_k_m", "q5_k_m" };
+    static const char *const types[] = {
+#define NAME(TYPE, name, ...) #name,
+        GKV__TYPES(NAME)
+#undef NAME
+        "mixed", "q4_k_m", "q5_k_m"
+    };
 
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         const char               *path = in_dir("type.gguf");

@@ -2,6 +2,7 @@
  * unit-quant.c - tensor types: the table, and conversions against arithmetic in double */
 #include "config.h"
 #include <float.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -379,8 +380,8 @@ static void test_encode(void)
     free(text);
 }
 
-/* What a format loses of uniform numbers (a step of 2 / 15 is 6.7 %), and what it makes of
- * unusual ones. */
+/* What a format loses of uniform numbers (a step of 2 / 15, of four bits, is 6.7 %), and what it
+ * makes of unusual ones. */
 static void test_quality(const struct gkv__quant *q, double worst)
 {
     static const float odd[] = { NAN, INFINITY, -INFINITY, FLT_MAX, -FLT_MAX, 0x1p-149f, 1 };
@@ -417,18 +418,18 @@ static void test_quality(const struct gkv__quant *q, double worst)
 
 static void test_integers(void)
 {
-    static const struct { const char *name; double worst; } row[] = {
-        { "q8_0", 0.005 }, { "q4_0", 0.07 }, { "q4_1", 0.07 }, { "q5_0", 0.035 },
-        { "q5_1", 0.035 }, { "q2_k", 0.3 }, { "q3_k", 0.15 }, { "q4_k", 0.07 },
-        { "q5_k", 0.035 }, { "q6_k", 0.02 }, { "iq4_nl", 0.075 }, { "iq4_xs", 0.075 },
+    static const struct { enum gkv__type type; int bits; } row[] = {
+#define ROW(TYPE, name, ggml, block, bytes, bits, ...) { GKV__TYPE_##TYPE, bits },
+        GKV__INTEGER_TYPES(ROW)
+#undef ROW
     };
 
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        const struct gkv__quant *q = gkv__quant_named(row[i].name);
+        const struct gkv__quant *q = gkv__quant_of(row[i].type);
 
         if (!BIG_ENDIAN_HOST)           /* the vectors are bytes of files */
             test_vectors(q);
-        test_quality(q, row[i].worst);
+        test_quality(q, ldexp(1.2, -row[i].bits));
     }
     if (!BIG_ENDIAN_HOST) {
         test_halves();
@@ -437,15 +438,30 @@ static void test_integers(void)
 }
 
 /* ---- the table ----------------------------------------------------------------------- */
+/* Name, number, block and bytes as gguf-py has them. */
+static void test_facts(void)
+{
+    size_t   n;
+    char    *text = slurp("tests/files/quant/types.txt", &n), name[16];
+    uint32_t ggml, block, bytes;
+    int      used, rows = 0, good = 0;
+
+    for (const char *p = text;
+         sscanf(p, "%15s %" SCNu32 " %" SCNu32 " %" SCNu32 "%n", name, &ggml, &block, &bytes, &used) == 4;
+         p += used, rows++) {
+        const struct gkv__quant *q = gkv__quant_named(name);
+
+        good += q && q->type != GKV__TYPE_NONE && q->ggml == ggml && q->block == block && q->bytes == bytes;
+    }
+    ok(rows == GKV__N_TYPES && good == rows, "%d types as gguf-py has them", rows);
+    free(text);
+}
+
 static void test_table(void)
 {
-    static const struct { const char *name; uint32_t ggml, block, bytes; } computed[] = {
-        { "f32", 0, 1, 4 }, { "f16", 1, 1, 2 }, { "bf16", 30, 1, 2 }, { "q8_0", 8, 32, 34 },
-        { "q4_0", 2, 32, 18 }, { "q4_1", 3, 32, 20 }, { "q5_0", 6, 32, 22 },
-        { "q5_1", 7, 32, 24 }, { "q2_k", 10, 256, 84 }, { "q3_k", 11, 256, 110 },
-        { "q4_k", 12, 256, 144 }, { "q5_k", 13, 256, 176 }, { "q6_k", 14, 256, 210 },
-        { "iq4_nl", 20, 32, 18 }, { "iq4_xs", 23, 256, 136 },
-    };
+#define ONE(...) + 1
+    const unsigned all = GKV__N_TYPES + (0 GKV__KNOWN_TYPES(ONE));
+#undef ONE
     unsigned n = 0, unique = 0, none = 0;
     bool     good = true;
     float    x[2] = { -1.5f, NAN }, y[2];
@@ -459,15 +475,12 @@ static void test_table(void)
         unique += q->ggml == i && gkv__quant_named(q->name) == q && q->block && q->bytes;
         none += q->type == GKV__TYPE_NONE && !q->to_f32 && !q->from_f32;
     }
-    ok(n == 35 && unique == n, "%u types, each found by number and by name", n);
+    ok(n == all && unique == n, "%u types, each found by number and by name", n);
     ok(none == n - GKV__N_TYPES, "%u of them are known by name only", none);
     for (int t = 0; t < GKV__N_TYPES; t++) {
         const struct gkv__quant *q = gkv__quant_of((enum gkv__type)t);
 
-        good = good && (int)q->type == t && q->to_f32 &&
-               !strcmp(q->name, computed[t].name) && q->ggml == computed[t].ggml &&
-               q->block == computed[t].block &&
-               q->bytes == computed[t].bytes && q == gkv__quant_of_ggml(q->ggml);
+        good = good && (int)q->type == t && q->to_f32 && q->from_f32 && q == gkv__quant_of_ggml(q->ggml);
     }
     ok(good, "the rows that compute");
     ok(!gkv__quant_of_ggml(4) && !gkv__quant_of_ggml(31) &&
@@ -480,6 +493,7 @@ static void test_table(void)
 int main(void)
 {
     test_table();
+    test_facts();
     test_f16();
     test_rows("f16", f16_value);
     test_bf16();

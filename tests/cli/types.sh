@@ -8,7 +8,7 @@ types --type=q4_k_m
 types --type=q5_k_m
 types --type=q2_k
 # every type answers, with the kernels of this machine
-for type in q4_1 q5_0 q5_1 q2_k q3_k q4_k q5_k q6_k iq4_nl iq4_xs; do
+for type in $("$mkmodel" --list-types); do
     "$mkmodel" --type=$type --embd=256 --layers=2 m.gguf
     GEMKV_CPU= gemkv ask -q -m m.gguf -f text $small 'Which key?' >answer || echo "$type: $?"
     test -s answer && echo "$type answers"
