@@ -11,7 +11,7 @@ types --type=q2_k
 for type in $("$mkmodel" --list-types); do
     "$mkmodel" --type=$type --embd=256 --layers=2 m.gguf
     GEMKV_CPU= gemkv ask -q -m m.gguf -f text $small 'Which key?' >answer || echo "$type: $?"
-    test -s answer && echo "$type answers"
+    test -s answer || echo "$type does not answer"
 done
 # one that is known but not computed with is refused by name
 "$mkmodel" --break=type-iq2_s known.gguf
