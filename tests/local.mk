@@ -83,6 +83,12 @@ check_PROGRAMS += tests/unit-document.test
 tests_unit_document_test_SOURCES = tests/unit-document.c tests/file.h tests/tap.h
 tests_unit_document_test_LDADD   = src/libcore.la
 
+TESTS += tests/unit-output.test
+check_PROGRAMS += tests/unit-output.test
+tests_unit_output_test_SOURCES = tests/unit-output.c tests/tap.h src/cli/say.c src/cli/text.c \
+	src/cli/utf8.c
+tests_unit_output_test_LDADD   = src/libcore.la
+
 TESTS += tests/unit-arch.test
 check_PROGRAMS += tests/unit-arch.test
 tests_unit_arch_test_SOURCES = tests/unit-arch.c tests/tap.h

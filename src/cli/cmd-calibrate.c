@@ -50,7 +50,7 @@ static const struct opt opts[] = {
     { CPU, 0, "cpu", "LEVEL", "$GEMKV_CPU, else the best",
       "cap the instruction sets used" },
     { GEMM, 0, "gemm", "own|exact|openblas|onednn", "own", "who multiplies matrices" },
-    { PLOT, 0, "plot", "FILE", NULL, "write the curves as an SVG picture" },
+    { PLOT, 0, "plot", "FILE", NULL, "write the curves to this new file as an SVG picture" },
     { DRY_RUN, 0, "dry-run", NULL, NULL, "do not store what was found" },
     { FORGET, 0, "forget", NULL, NULL, "remove what is stored of the model" },
     { JSON, 0, "json", NULL, NULL, "write one JSON object to standard output" },
@@ -329,13 +329,13 @@ static void show(const struct calibrate *c)
     free(k.whole);
 }
 
-static int plot(const struct calibrate *c)
+static int plot(struct calibrate *c)
 {
     const struct columns k = columns_of(c);
     const struct curve   curve[] = { { "whole needle", k.whole }, { "touched", k.touched },
                                      { "part kept", k.part }, { "least TSP error / its", k.near } };
     char *title = format("%s: filter layer %u, TSP layer %u", c->m.name, c->filter, c->tsp);
-    int   code = plot_curves_svg(c->e.plot_path, title, "layer", curve, 4, c->m.n_layer, c->filter);
+    int   code = plot_curves_svg(&c->e.plot, title, "layer", curve, 4, c->m.n_layer, c->filter);
 
     free(title);
     free(k.whole);
@@ -371,8 +371,10 @@ static int forget(const struct calibrate *c)
 
 static int measure(struct calibrate *c)
 {
-    int code = haystack_read(&c->hay, c->haystack_file, c->n_haystack);
+    int code = c->e.plot_path ? output_new(&c->e.plot, c->e.plot_path) : 0;
 
+    if (!code)
+        code = haystack_read(&c->hay, c->haystack_file, c->n_haystack);
     if (!code)
         code = needles_read(&c->needles, c->needle_file);
     c->n_all = c->n_length * c->n_depth * c->samples;

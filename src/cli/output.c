@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * output.c - see output.h */
+ * output.c - see output.h.  A new file has no name until it is complete, so that whatever ends the
+ * program leaves nothing; where the file system cannot do that, it has another name meanwhile, which
+ * signals remove. */
 #include "config.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -16,9 +21,157 @@ static int cannot(const char *path)
     return fail(EXIT_FAILED, "%s: cannot write: %s", path, strerror(errno));
 }
 
+static int exists(const char *path)
+{
+    return fail(EXIT_FAILED, "%s: exists already; remove it, or give another name", path);
+}
+
 static int irregular(const char *path)
 {
     return fail(EXIT_FAILED, "%s: not a regular file; give the name of a new one", path);
+}
+
+/* ---- names for a while ------------------------------------------------------------------ */
+static struct output *volatile unfinished;      /* those that have one                    */
+
+static void remove_all(void)
+{
+    for (const struct output *o = unfinished; o; o = o->next)
+        unlink(o->aside);
+}
+
+static void on_signal(int sig)
+{
+    remove_all();
+    raise(sig);                                 /* whose action is the default again      */
+}
+
+static void watch_signals(void)
+{
+    static const int sigs[] = { SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGXCPU, SIGXFSZ };
+    static bool      done;
+    struct sigaction act, old;
+
+    if (done)
+        return;
+    done = true;
+    atexit(remove_all);
+    memset(&act, 0, sizeof act);
+    act.sa_handler = on_signal;
+    act.sa_flags = (int)SA_RESETHAND;
+    sigemptyset(&act.sa_mask);
+    for (size_t i = 0; i < sizeof sigs / sizeof *sigs; i++)
+        if (!sigaction(sigs[i], NULL, &old) && old.sa_handler == SIG_DFL)
+            sigaction(sigs[i], &act, NULL);
+}
+
+static int open_aside(struct output *o)
+{
+    int fd = -1;
+
+    watch_signals();
+    for (int i = 0; i < 100 && fd < 0; i++) {
+        free(o->aside);
+        o->aside = format("%s.%ld-%d", o->path, (long)getpid(), i);
+        fd = open(o->aside, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+        if (fd < 0 && errno != EEXIST)
+            break;
+    }
+    if (fd < 0) {
+        free(o->aside);
+        o->aside = NULL;
+        return -1;
+    }
+    o->next = unfinished;
+    unfinished = o;
+    return fd;
+}
+
+static void forget(struct output *o)
+{
+    struct output *volatile *p = &unfinished;
+
+    while (*p && *p != o)
+        p = (struct output *volatile *)&(*p)->next;
+    if (*p)
+        *p = o->next;
+    free(o->aside);
+    o->aside = NULL;
+}
+
+/* Two steps, as not every file system can rename without replacing: the name is taken, which fails
+ * where there is something; what is replaced then is our own. */
+static int rename_aside(struct output *o)
+{
+    int fd = open(o->path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600), why;
+
+    if (fd < 0)
+        return -1;
+    close(fd);
+    if (!rename(o->aside, o->path))
+        return 0;
+    why = errno;
+    unlink(o->path);
+    errno = why;
+    return -1;
+}
+
+/* ---- without a name --------------------------------------------------------------------- */
+static int open_nameless(const char *path)
+{
+    int fd = -1;
+#ifdef O_TMPFILE
+    const char *slash = strrchr(path, '/');
+    char       *folder = slash ? format("%.*s", (int)(slash + 1 - path), path) : format(".");
+
+    if (!access("/proc/self/fd", X_OK))         /* which is how it gets a name            */
+        fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
+    free(folder);
+#else
+    (void)path;
+#endif
+    return fd;
+}
+
+static int name_it(const struct output *o)
+{
+    char proc[40];
+
+    snprintf(proc, sizeof proc, "/proc/self/fd/%d", fileno(o->f));
+    return linkat(AT_FDCWD, proc, AT_FDCWD, o->path, AT_SYMLINK_FOLLOW);
+}
+
+/* ---- new files -------------------------------------------------------------------------- */
+int output_new(struct output *o, const char *path)
+{
+    struct stat st;
+    int         fd;
+
+    *o = (struct output){ .path = path };
+    if (!lstat(path, &st))                      /* a link to nothing exists too           */
+        return !stat(path, &st) && !S_ISREG(st.st_mode) ? irregular(path) : exists(path);
+    if (errno != ENOENT || !*path)
+        return cannot(path);
+    fd = open_nameless(path);
+    if (fd < 0)
+        fd = open_aside(o);
+    if (fd < 0)
+        return cannot(path);
+    o->f = fdopen(fd, "w");
+    if (!o->f)
+        die(EXIT_FAILED, "out of memory");
+    return 0;
+}
+
+int output_keep(struct output *o)
+{
+    bool bad = ferror(o->f);
+    int  code = 0;
+
+    if (fflush(o->f) || bad || (o->aside ? rename_aside(o) : name_it(o)))
+        code = errno == EEXIST ? exists(o->path) : cannot(o->path);
+    output_drop(o);
+    return code;
 }
 
 void output_drop(struct output *o)
@@ -26,8 +179,13 @@ void output_drop(struct output *o)
     if (o->f)
         fclose(o->f);
     o->f = NULL;
+    if (!o->aside)
+        return;
+    unlink(o->aside);
+    forget(o);
 }
 
+/* ---- files that are gone on with -------------------------------------------------------- */
 int output_resume(struct output *o, const char *path, const char *begins, const char *other,
                   char **text, size_t *n)
 {

@@ -119,17 +119,12 @@ static void begin(struct text *t, double width, double height)
                 width, height, width, height);
 }
 
-static int end(struct text *t, const char *path)
+static int end(struct text *t, struct output *o)
 {
-    FILE *f = fopen(path, "we");
-    bool  written;
-
     text_puts(t, "</svg>\n");
-    written = f && fwrite(t->p, 1, t->n, f) == t->n;
-    if (f && fclose(f))
-        written = false;
+    fwrite(t->p, 1, t->n, o->f);                /* output_keep sees whether it could      */
     text_free(t);
-    return written ? 0 : fail(EXIT_FAILED, "%s: %s", path, strerror(errno));
+    return output_keep(o);
 }
 
 static void panel(struct text *t, const struct grid *g, double top)
@@ -161,7 +156,7 @@ static void panel(struct text *t, const struct grid *g, double top)
         label(t, LEFT + ((double)j + 0.5) * CELL_W, bottom + 16, "middle", "", g->column[j]);
 }
 
-int plot_grids_svg(const char *path, const struct grid *g, size_t n)
+int plot_grids_svg(struct output *o, const struct grid *g, size_t n)
 {
     struct text t = { NULL, 0, 0 };
     double      width = 480, height = TOP, top = TOP;
@@ -177,10 +172,10 @@ int plot_grids_svg(const char *path, const struct grid *g, size_t n)
         panel(&t, &g[i], top);
         top += (double)(g[i].n_line * CELL_H) + GAP + TOP;
     }
-    return end(&t, path);
+    return end(&t, o);
 }
 
-int plot_curves_svg(const char *path, const char *title, const char *x, const struct curve *c,
+int plot_curves_svg(struct output *o, const char *title, const char *x, const struct curve *c,
                     size_t n_curve, size_t n, size_t marked)
 {
     static const char *const stroke[] = { "#1f77b4", "#ff7f0e", "#2ca02c", "#d62728" };
@@ -226,5 +221,5 @@ int plot_curves_svg(const char *path, const char *title, const char *x, const st
                     TOP + 10 + 20.0 * (double)j, stroke[j % 4]);
         label(&t, 60 + W + 38, TOP + 14 + 20.0 * (double)j, "start", "", c[j].name);
     }
-    return end(&t, path);
+    return end(&t, o);
 }

@@ -4,6 +4,7 @@
 #define GEMKV_CLI_PLOT_H
 
 #include <stddef.h>
+#include "src/cli/output.h"
 
 struct grid {
     char   *title;
@@ -20,10 +21,10 @@ struct curve {
 
 void plot_grid(const struct grid *g);           /* to standard output                     */
 void plot_curve(const struct curve *c, size_t n_curve, size_t n, size_t marked);
-/* 0, or an exit status after saying why. */
-int  plot_grids_svg(const char *path, const struct grid *g, size_t n);
+/* Into the open output, which is kept.  0, or an exit status after saying why. */
+int  plot_grids_svg(struct output *o, const struct grid *g, size_t n);
 /* x runs from 0; marked: one of them stands out. */
-int  plot_curves_svg(const char *path, const char *title, const char *x, const struct curve *c,
+int  plot_curves_svg(struct output *o, const char *title, const char *x, const struct curve *c,
                      size_t n_curve, size_t n, size_t marked);
 
 #endif

@@ -2,40 +2,11 @@
  * report.c - see report.h.  One file without scripts or links to anything outside it; the
  * stronger the colour of a passage, the higher its score among those kept. */
 #include "config.h"
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "src/cli/input.h"
 #include "src/cli/report.h"
-#include "src/cli/say.h"
-
-static struct run *unfinished;                  /* for an exit in between */
-
-static void at_exit(void)
-{
-    if (unfinished)
-        report_close(unfinished);
-}
-
-int report_open(struct run *r)
-{
-    if (!r->report_path)
-        return 0;
-    r->report = fopen(r->report_path, "wxe");   /* x: an existing file is somebody's work */
-    if (r->report) {
-        unfinished = r;
-        atexit(at_exit);
-        return 0;
-    }
-    if (errno == EEXIST)
-        return fail(EXIT_FAILED, "%s: exists already; remove it, or name another report",
-                    r->report_path);
-    return fail(EXIT_FAILED, "%s: cannot write the report: %s", r->report_path,
-                strerror(errno));
-}
 
 static void html(FILE *f, const char *s, size_t n)
 {
@@ -61,7 +32,7 @@ static void document(const struct run *r, size_t i, float low, float high)
     size_t          n, len, at = 0;
     const gkv_kept *k = gkv_session_kept(r->session, &n);
     const char     *text = gkv_document_text(gkv_session_document(r->session), i, &len);
-    FILE           *f = r->report;
+    FILE           *f = r->report.f;
 
     fputs("<h2>", f);
     html_str(f, input_name(r->file[i]));
@@ -85,12 +56,11 @@ static void document(const struct run *r, size_t i, float low, float high)
 
 int report_write(struct run *r, const char *answer, size_t len)
 {
-    FILE           *f = r->report;
+    FILE           *f = r->report.f;
     size_t          n;
     const gkv_kept *k = gkv_session_kept(r->session, &n);
     float           low = n ? k[0].score : 0, high = low;
     gkv_stats       s;
-    int             bad;
 
     if (!f)
         return 0;
@@ -115,23 +85,5 @@ int report_write(struct run *r, const char *answer, size_t len)
     for (size_t i = 0; i < r->n_file; i++)
         document(r, i, low, high);
     fputs("</body></html>\n", f);
-    bad = ferror(f);
-    r->report = NULL;
-    unfinished = NULL;
-    if (fclose(f) || bad) {
-        unlink(r->report_path);
-        return fail(EXIT_FAILED, "%s: the report could not be written: %s", r->report_path,
-                    strerror(errno));
-    }
-    return 0;
-}
-
-void report_close(struct run *r)
-{
-    if (!r->report)
-        return;
-    fclose(r->report);
-    unlink(r->report_path);
-    r->report = NULL;
-    unfinished = NULL;
+    return output_keep(&r->report);
 }

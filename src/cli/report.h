@@ -6,11 +6,7 @@
 #include <stddef.h>
 #include "src/cli/run.h"
 
-/* Before the work, so that an unwritable place is known then.  0 or an exit status. */
-int report_open(struct run *r);
-/* answer NULL: there is none.  0 or an exit status. */
+/* Into r->report, if it was opened.  answer NULL: there is none.  0 or an exit status. */
 int report_write(struct run *r, const char *answer, size_t len);
-/* Without report_write: nothing is left behind. */
-void report_close(struct run *r);
 
 #endif

@@ -61,7 +61,7 @@ const struct opt run_opts[] = {
     { GEMM, 0, "gemm", "own|exact|openblas|onednn", "own", "who multiplies matrices" },
     { KV_TYPE, 0, "kv-type", "f32|f16|bf16|q8_0", "f16", "type of cached keys and values" },
     { REPORT, 0, "report", "FILE", "none",
-      "write the documents with the kept passages marked, as HTML" },
+      "write the documents with the kept passages marked to this new HTML file" },
     { JSON, 0, "json", NULL, NULL, "write one JSON object to standard output" },
     { QUIET, 'q', "quiet", NULL, NULL, "only the result, and errors" },
     { VERBOSE, 'v', "verbose", NULL, NULL, "show every kept passage" },
@@ -321,7 +321,7 @@ int run_open(struct run *r, const struct cmd *cmd, int argc, char **argv, run_as
     if (r->quiet)
         say_quiet();
     run_cap_cpu(r->cpu);
-    code = report_open(r);
+    code = r->report_path ? output_new(&r->report, r->report_path) : 0;
     if (code)
         return code;
     path = run_model_path(cmd, r->model_path);
@@ -352,7 +352,7 @@ int run_open(struct run *r, const struct cmd *cmd, int argc, char **argv, run_as
 
 void run_close(struct run *r)
 {
-    report_close(r);
+    output_drop(&r->report);
     progress_erase();
     progress_watch(NULL);
     gkv_session_close(r->session);

@@ -7,13 +7,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <gemkv.h>
 #include "src/cli/args.h"
+#include "src/cli/output.h"
 
 struct run {
     const char   *model_path, *cpu, *question, *report_path;
-    FILE         *report;
+    struct output report;
     const char  **file;                         /* as given; "-" is standard input        */
     size_t        n_file;
     bool          json, quiet, verbose, tty;

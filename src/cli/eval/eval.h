@@ -57,7 +57,7 @@ struct eval {
     struct result *result;
     size_t         n_row;
     int            code;                /* of what went wrong with single rows            */
-    struct output  out;
+    struct output  out, plot;
     /* For the progress, in tokens of this run, about: */
     double         work_done, work_now, work_all, sum;
     size_t         n_asked;
@@ -103,9 +103,9 @@ enum {
       "what the score is" }, \
     { EVAL_OUT, 0, "out", "FILE", NULL, \
       "append each answer to this JSONL file; what it has is not asked again" }, \
-    { EVAL_PLOT, 0, "plot", "FILE", NULL, "write the scores as an SVG picture" }, \
+    { EVAL_PLOT, 0, "plot", "FILE", NULL, "write the scores to this new file as an SVG picture" }, \
     { EVAL_ROWS, 0, "rows", "FILE", NULL, \
-      "write the rows to this JSONL file, as eval qa reads them, and ask nothing" }, \
+      "write the rows to this new JSONL file, as eval qa reads them, and ask nothing" }, \
     { EVAL_CSV, 0, "csv", NULL, NULL, "write a line per row and method, as CSV" }, \
     { EVAL_JSON, 0, "json", NULL, NULL, "write JSON to standard output" }, \
     { EVAL_QUIET, 'q', "quiet", NULL, NULL, "only the result, and errors" }, \
@@ -141,6 +141,7 @@ void row_answer(struct row *r, char *answer);           /* one more, taken over 
 void json_cost(const struct result *r);
 /* All of it to standard output, in the form that was asked for. */
 void show_results(const struct eval *e);
-int  show_plot(const struct eval *e);
+/* Into e->plot, which is open. */
+int  show_plot(struct eval *e);
 
 #endif

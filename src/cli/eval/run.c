@@ -120,6 +120,7 @@ void eval_close(struct eval *e)
     for (size_t i = 0; i < e->n_row; i++)
         row_free(&e->row[i]);
     output_drop(&e->out);
+    output_drop(&e->plot);
     methods_free(&e->methods);
     free(e->row);
     free(e->result);
@@ -682,12 +683,13 @@ static int write_row(FILE *f, const struct row *row)
 
 static int write_rows(struct eval *e, eval_make *make, void *arg)
 {
-    FILE *f = fopen(e->rows_path, "we");
-    int   failed = !f;
+    struct output o;
+    int           failed = 0, code = output_new(&o, e->rows_path);
 
+    if (code)
+        return code;
     for (size_t i = 0; i < e->n_row && !failed && !progress_cancelled(); i++) {
         struct row *row = &e->row[i];
-        int         code;
 
         *row = (struct row){ .depth = -1 };
         code = make(e, arg, i, row);
@@ -695,15 +697,16 @@ static int write_rows(struct eval *e, eval_make *make, void *arg)
         if (code)
             e->code = code;
         else
-            failed = write_row(f, row);
+            failed = write_row(o.f, row);
         free(row->context);
         row->context = NULL;
     }
-    if (f && fclose(f))
-        failed = 1;
-    if (progress_cancelled())
+    if (progress_cancelled()) {
+        output_drop(&o);
         return fail(EXIT_FAILED, "cancelled while writing %s", e->rows_path);
-    return failed ? fail(EXIT_FAILED, "%s: %s", e->rows_path, strerror(errno)) : e->code;
+    }
+    code = output_keep(&o);                     /* which knows what failed                */
+    return code ? code : e->code;
 }
 
 /* ---- all of them, and what came out --------------------------------------------------- */
@@ -729,6 +732,8 @@ int eval_run(struct eval *e, size_t n, eval_make *make,
     memset(e->result, 0, n * e->methods.n * sizeof *e->result);
     if (e->rows_path)
         return write_rows(e, make, arg);
+    if (!code && e->plot_path)
+        code = output_new(&e->plot, e->plot_path);
     if (!code)
         code = ask_all(e, &k, make, weight, arg);
     kept_free(&k);

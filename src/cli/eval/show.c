@@ -221,7 +221,7 @@ static void grid_free(struct grid *g)
     free(g->title);
 }
 
-int show_plot(const struct eval *e)
+int show_plot(struct eval *e)
 {
     struct axes  a = axes_of(e);
     struct grid *g = grow(NULL, e->methods.n, sizeof *g);
@@ -229,7 +229,7 @@ int show_plot(const struct eval *e)
 
     for (size_t i = 0; i < e->methods.n; i++)
         g[i] = grid_of(e, &a, i);
-    code = plot_grids_svg(e->plot_path, g, e->methods.n);
+    code = plot_grids_svg(&e->plot, g, e->methods.n);
     for (size_t i = 0; i < e->methods.n; i++)
         grid_free(&g[i]);
     free(g);
