@@ -510,6 +510,31 @@ static void test_wrong(void)
     }
 }
 
+/* The date is the caller's, who may have it from the environment. */
+static void test_date(void)
+{
+    static const struct { int64_t now; const char *date; } row[] = {
+        { NOW, "2024-07-26 15:04:05 Friday" },
+        { 0, "1970-01-01 00:00:00 Thursday" },
+        { -1, "1969-12-31 23:59:59 Wednesday" },
+        { -86400, "1969-12-31 00:00:00 Wednesday" },
+        { -86401, "1969-12-30 23:59:59 Tuesday" },
+        { INT64_MAX, "292277026596-12-04 15:30:07 Sunday" },
+        { INT64_MIN, "-292277022657-01-27 08:29:52 Sunday" },
+    };
+    static const char jinja[] = "{{ strftime_now('%Y-%m-%d %H:%M:%S %A') }}";
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const struct gkv__chat chat = { .bos = "", .eos = "", .now = row[i].now };
+        struct gkv__rendered   out;
+        const gkv_status       status = gkv__chat_render(jinja, sizeof jinja - 1, &chat, &out, &err);
+
+        ok(status == GKV_OK && out.len == strlen(row[i].date) &&
+           !memcmp(out.text, row[i].date, out.len), "%" PRId64 " is %s", row[i].now, row[i].date);
+        gkv__rendered_free(&out);
+    }
+}
+
 static void test_hostile(void)
 {
     static const struct { const char *head, *middle; size_t n; const char *tail; } row[] = {
@@ -578,6 +603,7 @@ int main(void)
     test_jinja();
     test_marks();
     test_wrong();
+    test_date();
     test_hostile();
     ok(below_zero == 0, "%u searches in a text of less than no bytes", below_zero);
     if (BIG_ENDIAN_HOST)

@@ -658,7 +658,7 @@ static struct gkv__jvalue strftime_now(struct gkv__jrun *r, struct gkv__jvalue h
     static const char *const months[] = { "January", "February", "March", "April", "May", "June",
         "July", "August", "September", "October", "November", "December" };
     const int64_t     day = r->now / 86400 - (r->now % 86400 < 0);
-    const int         second = (int)(r->now - day * 86400), hour = second / 3600;
+    const int         second = (int)((r->now % 86400 + 86400) % 86400), hour = second / 3600;
     const char       *const weekday = days[(day % 7 + 7) % 7];
     struct gkv__jtext t = { 0 };
     int64_t           year;
