@@ -383,14 +383,17 @@ static void show_json(const struct eval *e)
         json_close();
 }
 
-/* RFC 4180 */
+/* RFC 4180; and an apostrophe in front of what a spreadsheet would compute, as names of rows are a
+ * stranger's. */
 static void csv_text(const char *s)
 {
+    const char *mark = *s && strchr("=+-@\t\r", *s) ? "'" : "";
+
     if (!s[strcspn(s, ",\"\r\n")]) {
-        out_printf("%s,", s);
+        out_printf("%s%s,", mark, s);
         return;
     }
-    out_char('"');
+    out_printf("\"%s", mark);
     for (; *s; s++) {
         if (*s == '"')
             out_char('"');
