@@ -8,16 +8,26 @@
  *     gkv_ask            pose the question               (first pass, selection, second pass)
  *     gkv_next           take the answer, piece by piece, until GKV_END
  *
+ *     gkv_document_open  a text that is fed once and asked often, by several sessions
  *     gkv_eval_open      the model itself over token ids, for measuring
  *
- * No call prints, exits, or changes process-wide state.  Pointers returned as const belong
+ * No call prints or exits.  Process-wide is only the level of gkv_cpu_cap, and what is opened once: the
+ * tables of methods and schedules, and the device plugins.  Pointers returned as const belong
  * to the object they came from and live as long as it does.  Every pointer named err may be
- * NULL.  Layers count from 0, positions and byte offsets too. */
+ * NULL.  Layers count from 0, positions and byte offsets too.
+ *
+ * Structs grow at their end in later versions.  A call that fills one, or that gets options, is told how
+ * much of it the caller knows: gkv_session_stats(s, &stats) and its like are macros that add
+ * sizeof.  Rows of tables have room in `reserved` instead, so that the next row stays where it is. */
 #ifndef GEMKV_H
 #define GEMKV_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#define GKV_VERSION_MAJOR 0
+#define GKV_VERSION_MINOR 1
+#define GKV_VERSION_PATCH 0
 
 #if defined(__GNUC__)
 #define GKV_API __attribute__((visibility("default")))
@@ -72,11 +82,13 @@ GKV_API const char *gkv_device_describe(size_t i);
 /* ---- selection methods ------------------------------------------------------------------ */
 typedef struct {
     const char *name, *value, *help;    /* value: the default, as text                       */
+    const void *reserved[1];
 } gkv_param;
 typedef struct {
     const char      *name, *summary;
     const gkv_param *params;            /* ends with a row whose name is NULL                */
     int              two_passes;        /* it has a first pass, for which there are schedules */
+    const void      *reserved[3];
 } gkv_method;
 GKV_API const gkv_method *gkv_methods(size_t *count);           /* static table              */
 
@@ -85,6 +97,7 @@ typedef struct {
     const char      *name, *summary;
     const gkv_param *params;            /* ends with a row whose name is NULL                */
     int              exact;             /* the same selection, whichever is taken            */
+    const void      *reserved[3];
 } gkv_schedule;
 GKV_API const gkv_schedule *gkv_schedules(size_t *count);       /* static table              */
 
@@ -123,9 +136,9 @@ typedef struct {
     int         chat_template_own;              /* the file's own is run; else only the family
                                                    is known, or nothing                      */
     const char *chat_template_problem;          /* why its own is not run, or NULL           */
-    const void *reserved[8];                    /* later versions grow into these            */
 } gkv_model_info;
-GKV_API void gkv_model_describe(const gkv_model *model, gkv_model_info *out);
+GKV_API void gkv_model_describe_size(const gkv_model *model, gkv_model_info *out, size_t size);
+#define gkv_model_describe(model, out) gkv_model_describe_size((model), (out), sizeof *(out))
 
 /* A number that tells models apart: of the file's metadata and table of tensors, not of the
  * weights.  The same for copies of a file, wherever they are.                               */
@@ -168,6 +181,7 @@ typedef struct {
 #define GKV_KEEP_PROMPT UINT32_MAX      /* keep_last: the question with its template         */
 
 typedef struct {
+    size_t      size;           /* of this struct: gkv_options_init sets it                  */
     const char *method;         /* "gemfilter" or "gemfilter:pool=max"; NULL: gemfilter      */
     const char *schedule;       /* first pass: "layer", "stream:budget=4096"; NULL or "auto": the
                                    fastest exact one that fits in memory_limit, else stream  */
@@ -204,10 +218,11 @@ typedef struct {
                                    of what gkv_next gives; NULL: none                        */
     uint64_t    gpu_memory;     /* bytes of the device's memory, 0: what is free there       */
     int         ignore_end;     /* what ends an answer does not end it: for measuring        */
-    uint8_t     reserved[36 - 2 * sizeof(char *)];      /* zero                              */
 } gkv_options;
 
-GKV_API void       gkv_options_init(gkv_options *opt);
+/* The defaults.  Calls refuse options that it has not set up. */
+GKV_API void       gkv_options_init_size(gkv_options *opt, size_t size);
+#define gkv_options_init(opt) gkv_options_init_size((opt), sizeof *(opt))
 /* A session with a document of its own, which gkv_feed fills.                               */
 GKV_API gkv_status gkv_session_open(gkv_session **out, gkv_model *model,
                                     const gkv_options *opt, gkv_error *err);
@@ -269,6 +284,7 @@ typedef struct {
     float       score;          /* the largest score of its tokens ...                       */
     uint64_t    best;           /* ... and the byte in the file where that token begins      */
     const char *text;           /* the end - start bytes themselves, not NUL-terminated      */
+    const void *reserved[2];
 } gkv_kept;
 
 typedef struct {
@@ -293,7 +309,8 @@ typedef struct {
 /* Runs of kept document tokens of the last question, merged where adjacent, in document order.  Valid
  * until the next question.                                                                  */
 GKV_API const gkv_kept *gkv_session_kept(const gkv_session *s, size_t *count);
-GKV_API void            gkv_session_stats(const gkv_session *s, gkv_stats *out);
+GKV_API void            gkv_session_stats_size(const gkv_session *s, gkv_stats *out, size_t size);
+#define gkv_session_stats(s, out) gkv_session_stats_size((s), (out), sizeof *(out))
 
 /* ---- which layer to select at ----------------------------------------------------------- */
 /* One layer as the filter layer of a prompt, and as the layer after which FastKV selects.   */
@@ -347,7 +364,8 @@ typedef struct {
     uint32_t    threads, chunk;                 /* chosen                                    */
     const char *cpu, *kv_type, *gemm;
 } gkv_eval_info;
-GKV_API void gkv_eval_describe(const gkv_eval *e, gkv_eval_info *out);
+GKV_API void gkv_eval_describe_size(const gkv_eval *e, gkv_eval_info *out, size_t size);
+#define gkv_eval_describe(e, out) gkv_eval_describe_size((e), (out), sizeof *(out))
 
 #ifdef __cplusplus
 }

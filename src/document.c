@@ -107,7 +107,7 @@ static size_t piece_of(uint64_t max_context)
 static gkv_status open_for(gkv_document *d, const gkv_options *o, gkv_error *err)
 {
     const gkv_model *m = d->model;
-    const struct gkv__template *tmpl;
+    const struct gkv__template *tmpl = NULL;
 
     if (!m->vocab) {
         if (err)
@@ -123,13 +123,16 @@ static gkv_status open_for(gkv_document *d, const gkv_options *o, gkv_error *err
 gkv_status gkv_document_open(gkv_document **out, gkv_model *model, const gkv_options *opt, gkv_error *err)
 {
     gkv_document *d = calloc(1, sizeof *d);
+    gkv_options o;
     gkv_status status;
 
     *out = NULL;
     if (!d)
         return gkv__fail(err, GKV_NOMEM, "out of memory");
     d->model = model;
-    status = open_for(d, opt, err);
+    status = gkv__options(&o, opt, err);
+    if (status == GKV_OK)
+        status = open_for(d, &o, err);
     if (status != GKV_OK) {
         gkv_document_close(d);
         return status;

@@ -42,14 +42,17 @@ static uint32_t logit_rows(const gkv_model *m, uint64_t n_ctx, uint64_t chunk)
     return (uint32_t)gkv__min(n, gkv__min(n_ctx, chunk));
 }
 
-gkv_status gkv_eval_open(gkv_eval **out, gkv_model *model, const gkv_options *opt, uint64_t n_ctx,
+gkv_status gkv_eval_open(gkv_eval **out, gkv_model *model, const gkv_options *options, uint64_t n_ctx,
                          gkv_error *err)
 {
+    gkv_options o;
+    const gkv_options *opt = &o;
     const struct gkv__shape *s = &model->shape;
     gkv_eval *e;
     gkv_status status;
 
     *out = NULL;
+    GKV__TRY(gkv__options(&o, options, err));
     if (!n_ctx)
         return gkv__fail(err, GKV_INVALID, "a context of 0 tokens; at least 1");
     e = calloc(1, sizeof *e);
@@ -225,7 +228,7 @@ gkv_status gkv_eval_truncate(gkv_eval *e, uint64_t n, gkv_error *err)
     return GKV_OK;
 }
 
-void gkv_eval_describe(const gkv_eval *e, gkv_eval_info *out)
+static void describe(const gkv_eval *e, gkv_eval_info *out)
 {
     const struct gkv__shape *s = &e->model->shape;
     const struct gkv__mat *embed = &e->model->embed;
@@ -250,4 +253,12 @@ void gkv_eval_describe(const gkv_eval *e, gkv_eval_info *out)
     /* Of an embedding that is not the output matrix too, a step reads one row. */
     if (embed->data != e->model->output.data)
         out->bytes_weights -= gkv__mat_bytes(embed) - gkv__mat_row_bytes(embed);
+}
+
+void gkv_eval_describe_size(const gkv_eval *e, gkv_eval_info *out, size_t size)
+{
+    gkv_eval_info all;
+
+    describe(e, &all);
+    gkv__give(out, size, &all, sizeof all);
 }

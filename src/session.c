@@ -16,31 +16,21 @@
 #include "src/run.h"
 #include "src/session.h"
 
-/* ---- options ---------------------------------------------------------------------------- */
+/* ---- memory ----------------------------------------------------------------------------- */
 
-void gkv_options_init(gkv_options *opt)
-{
-    *opt = (gkv_options){
-        .keep = 1024,
-        .layer = -1,
-        .keep_first = 4,
-        .keep_last = GKV_KEEP_PROMPT,
-        .max_tokens = 256,
-        .top_p = 1,
-    };
-}
-
-gkv_status gkv_memory_needed(gkv_model *m, const gkv_options *opt, uint64_t n, uint64_t *bytes,
+gkv_status gkv_memory_needed(gkv_model *m, const gkv_options *options, uint64_t n, uint64_t *bytes,
                              gkv_error *err)
 {
     /* Token ids with their lengths, the prompt's ids again, and about four bytes of text each. */
     const uint64_t text = gkv__times(n, 3 * sizeof(uint32_t) + 4);
     struct gkv__plan p = { 0 };
+    gkv_options opt;
 
-    GKV__TRY(gkv__plan_options(&p, m, opt, err));
-    GKV__TRY(gkv__plan_task(&p, m, opt, err));
+    GKV__TRY(gkv__options(&opt, options, err));
+    GKV__TRY(gkv__plan_options(&p, m, &opt, err));
+    GKV__TRY(gkv__plan_task(&p, m, &opt, err));
     p.limit = 0;
-    gkv__plan_prompt(&p, opt, n, 0);
+    gkv__plan_prompt(&p, &opt, n, 0);
     GKV__TRY(gkv__plan_make(&p, gkv__plus(text, gkv__mem_resident()), err));
     *bytes = p.predicted;
     return GKV_OK;
@@ -110,11 +100,12 @@ static gkv_status open(gkv_session **out, gkv_model *model, gkv_document *shared
         return gkv__fail(err, GKV_NOMEM, "out of memory");
     s->t_open = gkv__seconds();
     s->model = model;
-    s->opt = *opt;
+    status = gkv__options(&s->opt, opt, err);
     s->exec.cancel = &s->cancel;
-    s->exec.progress = opt->progress;
-    s->exec.progress_arg = opt->progress_arg;
-    status = open_on(s, shared, err);
+    s->exec.progress = s->opt.progress;
+    s->exec.progress_arg = s->opt.progress_arg;
+    if (status == GKV_OK)
+        status = open_on(s, shared, err);
     if (status != GKV_OK) {
         gkv_session_close(s);
         return status;
@@ -422,7 +413,7 @@ static void describe_device(const struct gkv__device *d, gkv_stats *out)
     out->upload_waited = use.waited;
 }
 
-void gkv_session_stats(const gkv_session *s, gkv_stats *out)
+static void fill(const gkv_session *s, gkv_stats *out)
 {
     const struct gkv__decode *d = &s->decode;
 
@@ -450,6 +441,14 @@ void gkv_session_stats(const gkv_session *s, gkv_stats *out)
     out->warning = *d->warning ? d->warning : *s->warning ? s->warning : NULL;
     if (!out->finish)
         out->finish = "";
+}
+
+void gkv_session_stats_size(const gkv_session *s, gkv_stats *out, size_t size)
+{
+    gkv_stats all;
+
+    fill(s, &all);
+    gkv__give(out, size, &all, sizeof all);
 }
 
 /* ---- which layer to select at ----------------------------------------------------------- */

@@ -122,8 +122,8 @@ gpu_null_gemkv_null_la_SOURCES = gpu/null/null.c gpu/plugin.h
 gpu_null_gemkv_null_la_LIBADD  = src/libcore.la
 gpu_null_gemkv_null_la_LDFLAGS = -module -avoid-version -rpath /nowhere
 
-TESTS += tests/cli.sh tests/man.sh tests/map.sh tests/baseline.sh tests/rooms.sh
-EXTRA_DIST += tests/cli.sh tests/man.sh tests/map.sh tests/baseline.sh tests/rooms.sh tests/cli tests/files/README
+TESTS += tests/cli.sh tests/man.sh tests/map.sh tests/baseline.sh tests/rooms.sh tests/example.sh
+EXTRA_DIST += tests/cli.sh tests/man.sh tests/map.sh tests/baseline.sh tests/rooms.sh tests/example.sh tests/cli tests/files/README
 
 # Replays files through the reader; with -DGKV_LIBFUZZER -fsanitize=fuzzer, the fuzzer itself.
 tests_fuzz_gguf_SOURCES = tests/fuzz/gguf.c tests/gguf-walk.h

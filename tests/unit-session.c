@@ -227,6 +227,31 @@ static void test_probe(void)
     gkv_model_close(m);
 }
 
+/* A caller of another version knows less of a struct, or more. */
+static void test_sizes(gkv_model *m)
+{
+    struct { gkv_stats known; uint64_t more[4]; } later;
+    gkv_options o = options("gemfilter", NULL), unset = { .keep = 1 };
+    gkv_session *s = NULL;
+    char version[32];
+
+    snprintf(version, sizeof version, "%d.%d.%d", GKV_VERSION_MAJOR, GKV_VERSION_MINOR, GKV_VERSION_PATCH);
+    ok(!strcmp(version, gkv_version()), "the header is of version %s", version);
+    ok(gkv_session_open(&s, m, &unset, &err) == GKV_INVALID && !s, "options that were not initialised");
+    o.size = offsetof(gkv_options, seed);
+    o.seed = 99;
+    ok(gkv_session_open(&s, m, &o, &err) == GKV_OK && s->opt.keep == o.keep && !s->opt.seed,
+       "options of an earlier version");
+    memset(&later, 0xff, sizeof later);
+    later.known.total = -1;
+    gkv_session_stats_size(s, &later.known, offsetof(gkv_stats, total));
+    ok(!later.known.tokens_prompt, "statistics of an earlier version");
+    ok(later.known.total == -1 && later.more[0] == UINT64_MAX, "... nothing is written behind them");
+    gkv_session_stats_size(s, &later.known, sizeof later);
+    ok(later.known.total >= 0 && !later.more[0] && !later.more[3], "of a later one: what is not known is 0");
+    gkv_session_close(s);
+}
+
 int main(void)
 {
     static const char *const methods[] = {
@@ -249,6 +274,7 @@ int main(void)
     test_shared(m, "layer", false);
     test_after_failure(m);
     test_probe();
+    test_sizes(m);
     gkv_model_close(m);
     return done();
 }

@@ -3,6 +3,7 @@
 #include "config.h"
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include "src/base/status.h"
 
 gkv_status gkv__fail(gkv_error *err, gkv_status status, const char *fmt, ...)
@@ -37,4 +38,35 @@ const char *gkv_status_name(gkv_status status)
         [GKV_CANCELLED] = "cancelled",
     };
     return (size_t)status < sizeof name / sizeof *name ? name[status] : "unknown";
+}
+
+void gkv__give(void *out, size_t size, const void *from, size_t known)
+{
+    memset(out, 0, size);
+    memcpy(out, from, gkv__min(size, known));
+}
+
+void gkv_options_init_size(gkv_options *opt, size_t size)
+{
+    const gkv_options defaults = {
+        .size = size,
+        .keep = 1024,
+        .layer = -1,
+        .keep_first = 4,
+        .keep_last = GKV_KEEP_PROMPT,
+        .max_tokens = 256,
+        .top_p = 1,
+    };
+
+    gkv__give(opt, size, &defaults, sizeof defaults);
+}
+
+gkv_status gkv__options(gkv_options *to, const gkv_options *from, gkv_error *err)
+{
+    if (from->size < offsetof(gkv_options, schedule) || from->size > 16 * sizeof *from)
+        return gkv__fail(err, GKV_INVALID, "options that gkv_options_init has not set up");
+    gkv_options_init(to);
+    memcpy(to, from, gkv__min(from->size, sizeof *to));
+    to->size = sizeof *to;
+    return GKV_OK;
 }

@@ -52,9 +52,11 @@ static void publish(void)
         const struct gkv__param *p = schedules[i]->params;
 
         for (size_t j = 0; p[j].name; j++)
-            public_params[i][j] = (gkv_param){ p[j].name, p[j].value, p[j].help };
-        public_rows[i] = (gkv_schedule){ schedules[i]->name, schedules[i]->summary,
-                                         public_params[i], schedules[i]->exact };
+            public_params[i][j] = (gkv_param){ .name = p[j].name, .value = p[j].value, .help = p[j].help };
+        public_rows[i] = (gkv_schedule){
+            .name = schedules[i]->name, .summary = schedules[i]->summary, .params = public_params[i],
+            .exact = schedules[i]->exact,
+        };
     }
 }
 

@@ -176,7 +176,7 @@ void gkv_model_close(gkv_model *m)
     free(m);
 }
 
-void gkv_model_describe(const gkv_model *m, gkv_model_info *out)
+static void describe_model(const gkv_model *m, gkv_model_info *out)
 {
     const struct gkv__shape *s = &m->shape;
 
@@ -202,6 +202,14 @@ void gkv_model_describe(const gkv_model *m, gkv_model_info *out)
         .chat_template_own = m->chat_template == &m->own_template,
         .chat_template_problem = m->template_error.status ? m->template_error.text : NULL,
     };
+}
+
+void gkv_model_describe_size(const gkv_model *m, gkv_model_info *out, size_t size)
+{
+    gkv_model_info all;
+
+    describe_model(m, &all);
+    gkv__give(out, size, &all, sizeof all);
 }
 
 uint64_t gkv_model_fingerprint(const gkv_model *m)

@@ -85,9 +85,11 @@ static void publish(void)
         const struct gkv__param *p = methods[i]->params;
 
         for (size_t j = 0; p[j].name; j++)
-            public_params[i][j] = (gkv_param){ p[j].name, p[j].value, p[j].help };
-        public_rows[i] = (gkv_method){ methods[i]->name, methods[i]->summary, public_params[i],
-                                       methods[i]->kind == GKV__SCORES };
+            public_params[i][j] = (gkv_param){ .name = p[j].name, .value = p[j].value, .help = p[j].help };
+        public_rows[i] = (gkv_method){
+            .name = methods[i]->name, .summary = methods[i]->summary, .params = public_params[i],
+            .two_passes = methods[i]->kind == GKV__SCORES,
+        };
     }
 }
 
