@@ -1,0 +1,536 @@
+"""Training rows: documents with questions, packed to one length.
+
+A row is one text of T + 1 tokens: samples one after another, each a document and questions on it in the
+chat format of the model. Kinds of samples are in Rows.KINDS. Questions that the document does not answer
+get one fixed sentence, REFUSAL.
+"""
+
+import json
+import os
+import random
+import string
+import uuid
+
+import numpy as np
+
+from facts import Facts
+from tokenizer import Tokenizer
+
+REFUSAL = "The text does not say."
+WIKI, BOOK, PARAGRAPH = range(3)
+IGNORE, TEXT, ANSWER = 0, 1, 2  # weights of tokens
+LEADS = [
+    "",
+    "",
+    "",
+    "Read the text and answer the question.\n\n",
+    "<document>\n",
+    "Some information is hidden within the following text. Make sure to memorize it. I will quiz you about it afterwards.\n",
+    "Answer the question based on the given documents. Only give me the answer and do not output any other words.\n\n",
+]
+ASK = "\n\nQuestion: "
+
+
+class Piece:
+    """A document that is being put together: arrays of tokens, and where things in it stand."""
+
+    def __init__(self):
+        self.parts, self.n = [], 0
+
+    def add(self, ids):
+        at = self.n
+        self.parts.append(np.asarray(ids, np.uint16))
+        self.n += len(ids)
+        return at
+
+    def all(self):
+        return np.concatenate(self.parts) if self.parts else np.zeros(0, np.uint16)
+
+
+class Rows:
+    def __init__(self, folder, seed):
+        self.rng = random.Random(seed)
+        self.np = np.random.default_rng(seed)
+        d = np.load(os.path.join(folder, "data.npz"))
+        self.tokens, self.doc, self.kind = d["tokens"], d["doc"], d["kind"]
+        self.said, self.titles, self.title = d["said"], d["titles"], d["title"]
+        ask = d["ask"]
+        self.ask = ask[np.lexsort((ask[:, 1], ask[:, 0]))]
+        self.ask_of = np.searchsorted(self.ask[:, 0], np.arange(len(self.kind) + 1))
+        self.of = [np.flatnonzero(self.kind == k) for k in (WIKI, BOOK, PARAGRAPH)]
+        self.tok = Tokenizer(os.path.join(folder, "vocabulary.json"))
+        e = self.tok.encode
+        self.USER = [self.tok.turn] + e("user\n")
+        self.ASSISTANT = [self.tok.end] + e("\n") + [self.tok.turn] + e("assistant\n")
+        self.REFUSE = e(REFUSAL)
+        self.NEXT = e("Question: ")
+        self.stop = np.array([t.endswith((".", "!", "?", '."', '!"', '?"')) for t in self.tok.tokens])
+        self.facts = Facts(self.rng, self.phrase)
+        words = [
+            t[1:]
+            for t in self.tok.tokens
+            if t[0] == "\u0120" and t[1:].isascii() and t[1:].isalpha() and t[1:].islower() and len(t) > 4
+        ]
+        self.words = words[200:]
+
+    # ---- text --------------------------------------------------------------------------------
+
+    def span(self, n, kind=None):
+        """n tokens of running text: of a book, or of articles one after another."""
+        kind = kind if kind is not None else (BOOK if self.rng.random() < 0.45 else WIKI)
+        of = self.of[kind]
+        lo, hi = self.doc[of[0]], self.doc[of[-1] + 1]
+        i = int(self.np.integers(lo, hi - n))
+        return self.tokens[i : i + n]
+
+    def phrase(self):
+        x = self.span(40)
+        words = self.tok.decode([int(t) for t in x]).replace("\n", " ").split()[1:-1]
+        n = self.rng.randrange(3, 10)
+        return " ".join(words[:n]).replace('"', "") or "nothing at all"
+
+    def word(self):
+        return self.rng.choice(self.words)
+
+    def digits(self, n):
+        return str(self.rng.randrange(10 ** (n - 1), 10**n))
+
+    def most(self, n):
+        """How many questions a document of n tokens gets at most."""
+        return 12 if n < 1500 else 16 if n < 3000 else 30 if n < 10000 else 48 if n < 40000 else 60
+
+    # ---- the chat format ---------------------------------------------------------------------
+
+    def chat(self, document, questions):
+        """questions: [(question, answer, (s1, e1), (s2, e2))], token lists and places in the document."""
+        r = self.rng
+        lead = self.tok.encode(r.choice(LEADS))
+        p, weights, marks = Piece(), [], []
+
+        def add(ids, w):
+            weights.append(np.full(len(ids), w, np.uint8))
+            return p.add(ids)
+
+        add(self.USER + lead, TEXT)
+        base = p.n
+        add(document, TEXT)
+        for i, (q, a, one, two) in enumerate(questions):
+            start = add(self.tok.encode(ASK) if i == 0 else self.USER + (self.NEXT if r.random() < 0.7 else []), TEXT)
+            add(q, TEXT)
+            add(self.ASSISTANT, TEXT)
+            if one[0] >= 0:
+                shift = lambda s: (base + s[0], base + s[1]) if s[0] >= 0 else (0, 0)
+                marks.append((p.n - 1, start, *shift(one), *shift(two)))
+            add(list(a) + [self.tok.end], ANSWER)
+            add(self.tok.encode("\n"), TEXT)
+        return p.all(), np.concatenate(weights), marks
+
+    NOWHERE = (-1, -1)
+
+    # ---- needles -----------------------------------------------------------------------------
+
+    def insert(self, hay, sentences):
+        """Sentences (token lists) put at sentence ends of hay: the document, and where each stands."""
+        ends = np.flatnonzero(self.stop[hay]) + 1
+        if not len(ends):
+            ends = np.array([0])
+        at = np.sort(self.np.choice(ends, len(sentences), replace=len(ends) < len(sentences)))
+        order = list(range(len(sentences)))
+        self.rng.shuffle(order)
+        p, last, where = Piece(), 0, [None] * len(sentences)
+        for spot, i in zip(at, order):
+            p.add(hay[last:spot])
+            s = p.add(sentences[i])
+            where[i] = (s, p.n)
+            last = spot
+        p.add(hay[last:])
+        return p.all(), where
+
+    def needles(self, n):
+        r, e = self.rng, self.tok.encode
+        most = self.most(n)
+        wanted = max(1, min(r.choice([1, 2, 4, 8, 16] if n < 6000 else [2, 8, 24, 40, 56]), n // 120))
+        sentences, asks, used = [], [], 0
+        while len(asks) < wanted and used < n // 2:
+            two = r.random() < 0.2
+            if two:
+                said, qas, others = self.facts.two()
+            else:
+                said, qas = self.facts.one()
+                others = [self.facts.instance(r.choice(self.facts.single))[0]] if r.random() < 0.15 else []
+            at = list(range(len(sentences), len(sentences) + len(said)))
+            q, a = r.choice(qas)
+            refused = r.random() < 0.1
+            if not refused:
+                sentences += [e(r.choice([" ", " ", "\n", " "]) + s) for s in said]
+            elif two:  # one of the two sentences is missing
+                sentences += [e(" " + said[0])]
+            sentences += [e(" " + s) for o in others for s in o]
+            asks.append((e(q), self.REFUSE if refused else e(a), [] if refused else at))
+            used = sum(map(len, sentences))
+        hay = self.span(max(24, n - used - 40 * min(len(asks), most)))
+        document, where = self.insert(hay, sentences)
+        r.shuffle(asks)
+        return self.chat(
+            document,
+            [
+                (q, a, where[at[0]] if at else self.NOWHERE, where[at[1]] if len(at) > 1 else self.NOWHERE)
+                for q, a, at in asks[:most]
+            ],
+        )
+
+    def fragments(self, n):
+        """A document thinned to short fragments, as after a selection of tokens."""
+        r, e = self.rng, self.tok.encode
+        n = min(n, r.randrange(300, 2400))
+        parts, total = [], 0
+        for _ in range(r.choice([1, 2, 4, 6])):
+            said, qas = self.facts.one()
+            parts.append((e(" " + said[0]), r.choice(qas)))
+            total += len(parts[-1][0])
+        while total < n - 240:
+            x = self.span(r.randrange(2, 16))
+            parts.append((x, None))
+            total += len(x)
+        r.shuffle(parts)
+        p, asks = Piece(), []
+        for x, qa in parts:
+            at = p.add(x)
+            if qa:
+                asks.append((e(qa[0]), e(qa[1]), (at, p.n), self.NOWHERE))
+        r.shuffle(asks)
+        return self.chat(p.all(), asks)
+
+    # ---- things without meaning --------------------------------------------------------------
+
+    def pairs(self, n):
+        """Keys and values, of UUIDs, words, or names."""
+        r, e = self.rng, self.tok.encode
+        form = r.randrange(4)
+        make = [
+            lambda: (str(uuid.UUID(int=r.getrandbits(128))), str(uuid.UUID(int=r.getrandbits(128)))),
+            lambda: (f"{self.word()}-{self.word()}", self.digits(7)),
+            lambda: (self.facts.value("person"), f"{self.word()} {self.word()}"),
+            lambda: (f"line {self.word()}-{self.word()}", f"<{self.digits(5)}>"),
+        ][form]
+        write = ['"{}": "{}",\n', '"{}": "{}",\n', "{}: {}\n", "{}: REGISTER_CONTENT is {}\n"][form]
+        p, items = Piece(), []
+        if form < 2:
+            p.add(e("{"))
+        most = min(self.most(n), 4 if n < 1500 else 16)
+        room = n - most * (120 if form == 0 else 45)
+        while p.n < room or not items:
+            k, v = make()
+            at = p.add(e(write.format(k, v)))
+            items.append((k, v, (at, p.n)))
+        asks = []
+        for k, v, where in r.sample(items, min(most, len(items))):
+            q = (
+                r.choice(
+                    [
+                        'What is the value of the key "{}" in this JSON object?',
+                        'What is the value of "{}"?',
+                        "Key: {}. Value?",
+                    ]
+                )
+                if form < 2
+                else (
+                    r.choice(["What belongs to {}?", "What stands next to {}?"])
+                    if form == 2
+                    else r.choice(["What is the REGISTER_CONTENT in {}?"])
+                )
+            )
+            asks.append((e(q.format(k)), e(v + "."), where, self.NOWHERE))
+        return self.chat(p.all(), asks)
+
+    def several(self, n):
+        """All values of one key; chains of variables; words that are counted."""
+        r, e = self.rng, self.tok.encode
+        sentences, asks = [], []
+        if r.random() < 0.5:
+            key = r.choice([self.word(), self.facts.value("word2")])
+            values = [self.digits(7) for _ in range(r.randrange(2, 5))]
+            sentences = [e(f" One of the special magic numbers for {key} is: {v}.") for v in values]
+            question = f"What are all the special magic numbers for {key} mentioned in the provided text?"
+            hay = self.span(max(24, n - sum(map(len, sentences)) - 120))
+            document, where = self.insert(hay, sentences)
+            order = sorted(range(len(values)), key=lambda i: where[i][0])
+            asks = [(e(question), e(", ".join(values[i] for i in order) + "."), self.NOWHERE, self.NOWHERE)]
+            return self.chat(document, asks)
+        chains = []
+        for _ in range(2):
+            names = ["".join(r.choice(string.ascii_uppercase) for _ in range(5)) for _ in range(r.randrange(2, 5))]
+            v = self.digits(5)
+            chains.append(
+                (
+                    names,
+                    v,
+                    [f" VAR {names[0]} = {v}."] + [f" VAR {b} = VAR {a}." for a, b in zip(names, names[1:])],
+                )
+            )
+        merged = []
+        left = [list(c[2]) for c in chains]
+        while any(left):
+            merged.append(r.choice([x for x in left if x]).pop(0))
+        tokens = [e(x) for x in merged]
+        hay = self.span(max(24, n - sum(map(len, tokens)) - 240))
+        ends = np.flatnonzero(self.stop[hay]) + 1
+        if len(ends) < len(tokens):
+            return self.needles(n)
+        p, last = Piece(), 0
+        for spot, t in zip(np.sort(self.np.choice(ends, len(tokens), replace=False)), tokens):
+            p.add(hay[last:spot])
+            p.add(t)
+            last = spot
+        p.add(hay[last:])
+        for names, v, _ in chains:
+            asks.append(
+                (
+                    e(
+                        r.choice(
+                            [
+                                f"Find all variables that are assigned the value {v} in the text above.",
+                                f"Which variables have the value {v}?",
+                            ]
+                        )
+                    ),
+                    e(", ".join(names) + "."),
+                    self.NOWHERE,
+                    self.NOWHERE,
+                )
+            )
+            asks.append((e(f"What is the value of VAR {names[-1]}?"), e(v + "."), self.NOWHERE, self.NOWHERE))
+        r.shuffle(asks)
+        return self.chat(p.all(), asks)
+
+    # ---- questions on real text --------------------------------------------------------------
+
+    def asked(self, i):
+        return range(self.ask_of[i], self.ask_of[i + 1])
+
+    def words_of(self, j):
+        _, _, _, q, a, end, _ = self.ask[j]
+        return self.said[q:a], self.said[a:end]
+
+    def heading(self, p, i, style, number):
+        title = self.titles[self.title[i] : self.title[i + 1]]
+        if style == 0:
+            p.add(title)
+            p.add(self.tok.encode("\n\n"))
+        elif style == 1:
+            p.add(self.tok.encode(f"Document [{number}] (Title: "))
+            p.add(title)
+            p.add(self.tok.encode(") "))
+        elif style == 2:
+            p.add(self.tok.encode(f"Document {number}:\n"))
+
+    def documents(self, n, paragraphs):
+        """Several documents and the questions on them; sometimes the answering sentence is left out."""
+        r = self.rng
+        style = r.randrange(5 if paragraphs else 3)
+        most = min(self.most(n), 2 + n // 150)
+        room = n - 32 * most
+        p, asks, i, k = Piece(), [], None, 0
+        while p.n < room or not p.n:
+            k += 1
+            if paragraphs and (r.random() < 0.75 or p.n + 1200 > room):
+                i = int(r.choice(self.of[PARAGRAPH]))
+            else:
+                i = int(r.choice(self.of[WIKI]))
+            lo, hi = int(self.doc[i]), int(self.doc[i + 1])
+            if self.kind[i] == WIKI:
+                if paragraphs:  # a part of an article, among paragraphs
+                    size = r.randrange(60, 400)
+                    lo = r.randrange(lo, max(lo + 1, hi - size))
+                    hi = min(hi, lo + size)
+                elif p.n + hi - lo > room + 64:
+                    hi = lo + max(64, room - p.n)
+            elif p.n and p.n + hi - lo > room + 400:
+                break
+            self.heading(p, i, style, k)
+            mine = [j for j in self.asked(i) if self.ask[j, 1] >= lo and self.ask[j, 2] <= hi or self.ask[j, 1] < 0]
+            mine = r.sample(mine, min(len(mine), r.randrange(2, 7) if self.kind[i] == PARAGRAPH else most))
+            cut = None
+            if mine and r.random() < 0.1:
+                j = mine[0]
+                if self.ask[j, 1] >= 0:
+                    cut = int(self.ask[j, 1]), int(self.ask[j, 2])
+            at = p.add(
+                self.tokens[lo:hi]
+                if cut is None
+                else np.concatenate([self.tokens[lo : cut[0]], self.tokens[cut[1] : hi]])
+            )
+            for j in mine:
+                s, t = int(self.ask[j, 1]), int(self.ask[j, 2])
+                q, a = self.words_of(j)
+                if s < 0 or not len(a):
+                    asks.append((q, self.REFUSE, self.NOWHERE, self.NOWHERE))
+                elif cut and s < cut[1] and t > cut[0]:
+                    if s == cut[0] and j == mine[0]:
+                        asks.append((q, self.REFUSE, self.NOWHERE, self.NOWHERE))
+                else:
+                    back = cut[1] - cut[0] if cut and s >= cut[1] else 0
+                    asks.append((q, a, (at + s - lo - back, at + t - lo - back), self.NOWHERE))
+            p.add(self.tok.encode(r.choice(["\n\n", "\n\n", "\n\n\n"])))
+        for _ in range(len(asks) // 14 + (r.random() < 0.2)):  # questions of other documents
+            j = r.choice(self.asked(int(r.choice(self.of[PARAGRAPH]))) or [0])
+            if self.ask[j, 0] != i:
+                asks.append((self.words_of(j)[0], self.REFUSE, self.NOWHERE, self.NOWHERE))
+        r.shuffle(asks)
+        return self.chat(p.all(), asks[:most]) if asks else self.plain(n)
+
+    def human(self, n):
+        return self.documents(n, True)
+
+    def articles(self, n):
+        return self.documents(n, False)
+
+    def book(self, n):
+        """A stretch of a book with made questions."""
+        r = self.rng
+        most = min(self.most(n), 2 + n // 400)
+        size = n - 36 * most
+        i = int(r.choice(self.of[BOOK]))
+        if self.doc[i + 1] - self.doc[i] <= size:  # a long document: books one after another
+            i = int(r.choice(self.of[BOOK][:-8])) if len(self.of[BOOK]) > 8 else i
+        lo = r.randrange(int(self.doc[i]), max(int(self.doc[i]) + 1, int(self.doc[i + 1]) - size))
+        hi = min(lo + size, int(self.doc[self.of[BOOK][-1] + 1]))
+        last = int(np.searchsorted(self.doc, hi))
+        mine = [j for d in range(i, last) for j in self.asked(d) if self.ask[j, 1] >= lo and self.ask[j, 2] <= hi]
+        asks = [
+            (*self.words_of(j), (int(self.ask[j, 1]) - lo, int(self.ask[j, 2]) - lo), self.NOWHERE)
+            for j in r.sample(mine, min(len(mine), most))
+        ]
+        return self.chat(self.tokens[lo:hi], asks) if asks else self.plain(n)
+
+    def cloze(self, n):
+        """Blanks to be filled and sentences to be continued, from the text itself."""
+        r, e = self.rng, self.tok.encode
+        most = min(self.most(n), 1 + n // 150)
+        hay = self.span(max(64, n - 52 * most))
+        at = np.concatenate([[0], np.flatnonzero(self.stop[hay]) + 1])
+        asks = []
+        for _ in range(most * 3):
+            if len(asks) >= most or len(at) < 2:
+                break
+            j = r.randrange(len(at) - 1)
+            s = hay[at[j] : at[j + 1]]
+            text = self.tok.decode([int(x) for x in s]).strip()
+            w = text.split()
+            if not 9 <= len(s) <= 45 or len(w) < 7 or "\n" in text or "\ufffd" in text:
+                continue
+            if r.random() < 0.5:
+                k = r.randrange(1, 4)
+                i = r.randrange(1, len(w) - k)
+                a = " ".join(w[i : i + k]).strip(',.;:!?"()')
+                q = 'Fill in the blank: "' + " ".join(w[:i] + ["____"] + w[i + k :]) + '"'
+            else:
+                i = r.randrange(4, len(w) - 2)
+                a = " ".join(w[i : i + 10]).strip(".")
+                q = r.choice(
+                    [
+                        'What comes after "%s" in the text?',
+                        'Continue the sentence: "%s"',
+                        'Complete from the text: "%s"',
+                    ]
+                ) % " ".join(w[max(0, i - 9) : i])
+            if a:
+                asks.append((e(q), e(a + "."), (int(at[j]), int(at[j + 1])), self.NOWHERE))
+        return self.chat(hay, asks) if asks else self.plain(n)
+
+    def plain(self, n):
+        x = self.span(n)
+        return x, np.ones(n, np.uint8), []
+
+    # The share of each kind among short samples, and among those of more than 6,000 tokens.
+    KINDS = {
+        "needles": (0.24, 0.38),
+        "fragments": (0.06, 0.02),
+        "pairs": (0.07, 0.08),
+        "several": (0.05, 0.05),
+        "cloze": (0.06, 0.07),
+        "human": (0.26, 0.08),
+        "articles": (0.16, 0.20),
+        "book": (0.05, 0.10),
+        "plain": (0.05, 0.02),
+    }
+
+    def sample(self, n):
+        column = n > 6000
+        kind = self.rng.choices(list(self.KINDS), [w[column] for w in self.KINDS.values()])[0]
+        return getattr(self, kind)(n)
+
+    # ---- rows --------------------------------------------------------------------------------
+
+    def positions(self, n, reach):
+        """0, 1, 2 ... for most rows; else with gaps, so that short rows know far distances, too."""
+        r = self.rng
+        at = np.arange(n, dtype=np.int32)
+        if n < 12000 and r.random() < 0.5:
+            spare = int(n * (reach / n) ** r.random()) - n
+            cuts = [r.randrange(1, n) for _ in range(r.randrange(1, 7))]
+            shares = self.np.dirichlet(np.ones(len(cuts)))
+            for cut, share in zip(cuts, shares):
+                at[cut:] += int(share * spare)
+        return at
+
+    def row(self, length, questions=64, reach=140_000):
+        """tokens [length + 1], weights [length + 1], positions [length], marks [questions, 6]."""
+        r = self.rng
+        ids, weights, marks, n = [np.array([self.tok.bos], np.uint16)], [np.zeros(1, np.uint8)], [], 1
+        while n < length + 1:
+            left = length + 1 - n
+            size = left if left < 500 or r.random() < 0.45 else r.randrange(300, left)
+            x, w, m = self.sample(max(size, 260))
+            for last, asked, s1, e1, s2, e2 in m:
+                if last + n < length:
+                    second = (s2 + n, e2 + n) if e2 else (0, 0)
+                    marks.append((last + n, asked + n, s1 + n, e1 + n, *second))
+            ids += [x, np.array([self.tok.bos if r.random() < 0.5 else self.tok.eot], np.uint16)]
+            weights += [w, np.ones(1, np.uint8)]
+            n += len(x) + 1
+        if len(marks) > questions:
+            marks = r.sample(marks, questions)
+        out = np.full((questions, 6), -1, np.int64)
+        if marks:
+            out[: len(marks)] = marks
+        return (
+            np.concatenate(ids)[: length + 1].astype(np.int32),
+            np.concatenate(weights)[: length + 1],
+            self.positions(length, reach),
+            out,
+        )
+
+
+if __name__ == "__main__":
+    import sys
+    import time
+
+    rows = Rows(sys.argv[1], 5)
+    for kind in Rows.KINDS:
+        for n in (700,):
+            x, w, marks = getattr(rows, kind)(n)
+            show = lambda a, b: rows.tok.decode([int(t) for t in x[a:b]])
+            print(f"==== {kind}: {len(x)} tokens, {len(marks)} marks")
+            answers = np.flatnonzero((w[1:] == ANSWER) & (w[:-1] != ANSWER)) + 1
+            for a in answers[:6]:
+                b = a + int(np.argmax(w[a:] != ANSWER)) if (w[a:] != ANSWER).any() else len(w)
+                m = [y for y in marks if y[0] == a - 1]
+                print(
+                    "   ",
+                    repr(show(m[0][1], a)) if m else repr(show(max(0, a - 30), a)),
+                    "=>",
+                    repr(show(a, b)),
+                    "<=",
+                    [repr(show(y[2], y[3])) + (repr(show(y[4], y[5])) if y[5] else "") for y in m],
+                )
+    for length in (4096, 16384, 32768, 131072):
+        t, n, answers = time.time(), 0, 0
+        while time.time() - t < 5:
+            x, w, _, m = rows.row(length)
+            n += length
+            answers += int((w == ANSWER).sum())
+        print(
+            length,
+            f"{n / (time.time() - t):.0f} tokens/s, answers {answers / n:.3f}, questions {int((m[:, 0] >= 0).sum())}",
+        )

@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+"""Step 4: training on one or more GPUs.
+
+    torchrun --nproc-per-node 2 train.py --data OUT --init MODEL.gguf --out CKPT
+
+OUT holds data.npz and vocabulary.json. --init takes a GGUF file, an earlier CKPT/weights.pt, or
+CKPT/state.pt, which has the optimizer's state, too; without it the model starts from random weights. --phases says what to train on when: "until:length*weight,..." with
+until a fraction of the time; each step takes one length, drawn by weight. CKPT receives state.pt (weights
+and optimizer) and weights.pt (bfloat16) at every --save seconds and at the end, and log.txt.
+
+One step is --tokens tokens on every GPU, whatever the length. Matrices are trained by Muon, the rest by
+AdamW. The loss is that of the text, of the answers (twice as much), and of the filter layer.
+"""
+
+import argparse
+import os
+import random
+import time
+
+import numpy as np
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch.utils.checkpoint import checkpoint
+from torch.utils.data import DataLoader, IterableDataset
+
+import gguf
+from model import MATRICES, Model, Shape, from_gguf
+from rows import ANSWER, TEXT, Rows
+
+
+def arguments():
+    p = argparse.ArgumentParser()
+    p.add_argument("--data", required=True)
+    p.add_argument("--init")
+    p.add_argument("--out", required=True)
+    p.add_argument("--minutes", type=float, default=16.5)
+    p.add_argument("--phases", default="0.36:4096 0.6:4096*2,16384 1:4096*6,32768*3,131072*2")
+    p.add_argument("--tokens", type=int, default=131072)
+    p.add_argument("--workers", type=int, default=5, help="processes that make rows, for each length")
+    p.add_argument("--matrix-rate", type=float, default=0.012)
+    p.add_argument("--rate", type=float, default=1e-3)
+    p.add_argument("--warmup", type=int, default=60)
+    p.add_argument("--level", type=float, default=0.4, help="fraction of the time before the rates fall")
+    p.add_argument("--filter-weight", type=float, default=0.15)
+    p.add_argument("--save", type=float, default=100)
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--plain", action="store_true", help="no torch.compile, float32: for a test without a GPU")
+    return p.parse_args()
+
+
+class Source(IterableDataset):
+    def __init__(self, folder, length, rows, seed):
+        self.args = folder, length, rows, seed
+
+    def __iter__(self):
+        folder, length, n, seed = self.args
+        worker = torch.utils.data.get_worker_info()
+        made = Rows(folder, seed * 1000 + (worker.id if worker else 0))
+        while True:
+            batch = [made.row(length) for _ in range(n)]
+            yield tuple(torch.from_numpy(np.stack(column)) for column in zip(*batch))
+
+
+class Muon:
+    """Momentum, made orthogonal (Jordan et al. 2024), for matrices of equal size together."""
+
+    def __init__(self, matrices):
+        self.groups = {}
+        for p in matrices:
+            self.groups.setdefault(tuple(p.shape), []).append(p)
+        self.momentum = {s: torch.zeros(len(ps), *s, device=ps[0].device) for s, ps in self.groups.items()}
+
+    @staticmethod
+    def orthogonal(g):
+        x = g.bfloat16()
+        tall = x.shape[-2] > x.shape[-1]
+        x = x.mT if tall else x
+        x = x / (x.norm(dim=(-2, -1), keepdim=True) * 1.02 + 1e-6)
+        for _ in range(5):
+            s = x @ x.mT
+            x = 3.4445 * x + (2.0315 * s @ s - 4.7750 * s) @ x
+        return (x.mT if tall else x).float()
+
+    @torch.no_grad()
+    def step(self, rate):
+        for shape, ps in self.groups.items():
+            g, m = torch.stack([p.grad for p in ps]), self.momentum[shape]
+            m.lerp_(g, 0.05)
+            for p, u in zip(ps, self.orthogonal(g.lerp(m, 0.95))):
+                p.mul_(1 - 0.01 * rate).add_(u, alpha=-rate * max(1, shape[0] / shape[1]) ** 0.5)
+
+
+def parse_phases(text):
+    out = []
+    for phase in text.split():
+        until, lengths = phase.split(":")
+        pairs = [(x.split("*") + ["1"])[:2] for x in lengths.split(",")]
+        out.append((float(until), [int(n) for n, _ in pairs], [float(w) for _, w in pairs]))
+    return out
+
+
+def main():
+    a = arguments()
+    rank, world = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+    cuda = torch.cuda.is_available()
+    device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0))) if cuda else torch.device("cpu")
+    if cuda:
+        torch.cuda.set_device(device)
+    if world > 1:
+        dist.init_process_group("nccl" if cuda else "gloo")
+    torch.manual_seed(a.seed)
+    torch.set_float32_matmul_precision("high")
+    os.makedirs(a.out, exist_ok=True)
+    log_file = open(a.out + "/log.txt", "a") if rank == 0 else None
+
+    def log(*words):
+        if rank == 0:
+            print(*words, flush=True)
+            print(*words, file=log_file, flush=True)
+
+    shape = Shape()
+    state = {}
+    if a.init and a.init.endswith(".gguf"):
+        model = from_gguf(gguf.Reader(a.init), shape)
+    else:
+        model = Model(shape)
+        if a.init:
+            state = torch.load(a.init, map_location="cpu")
+            model.load_state_dict({k: v.float() for k, v in state.get("model", state).items()})
+    model.to(device)
+    if not a.plain:
+        model.before, model.after = torch.compile(model.before, dynamic=False), torch.compile(
+            model.after, dynamic=False
+        )
+    dtype = torch.float32 if a.plain else torch.bfloat16
+
+    matrices = [p for n, p in model.named_parameters() if n.split(".")[-1] in MATRICES]
+    others = [p for n, p in model.named_parameters() if n.split(".")[-1] not in MATRICES]
+    muon = Muon(matrices)
+    adam = torch.optim.AdamW(others, lr=a.rate, betas=(0.9, 0.95), weight_decay=0.0)
+    if state.get("muon"):
+        for s, m in muon.momentum.items():
+            m.copy_(state["muon"][s])
+        adam.load_state_dict(state["adam"])
+    log(
+        f"{sum(p.numel() for p in model.parameters()) / 1e6:.2f} M parameters, {world} processes, rope base {shape.rope_base:g}"
+    )
+
+    def chunk_loss(h, y, w):
+        loss = F.cross_entropy((h @ model.token_embd.to(h.dtype).T).float(), y, reduction="none")
+        text, answer = (w == TEXT).float(), (w == ANSWER).float()
+        return (loss * text).sum(), (loss * answer).sum(), text.sum(), answer.sum()
+
+    def losses(ids, weights, positions, marks):
+        h, filtered, hits = model.hidden(ids[:, :-1], positions, marks, dtype)
+        y, w = ids[:, 1:].reshape(-1), weights[:, 1:].reshape(-1)
+        total = [0.0] * 4
+        for i in range(0, len(y), 16384):
+            part = checkpoint(chunk_loss, h[i : i + 16384], y[i : i + 16384], w[i : i + 16384], use_reentrant=False)
+            total = [x + p for x, p in zip(total, part)]
+        return total[0] / total[2].clamp(min=1), total[1] / total[3].clamp(min=1), filtered, hits
+
+    def save():
+        if rank == 0:
+            model_state = {k: v.detach().cpu() for k, v in model.state_dict().items()}
+            torch.save({k: v.bfloat16() for k, v in model_state.items()}, a.out + "/weights.tmp")
+            os.replace(a.out + "/weights.tmp", a.out + "/weights.pt")
+            torch.save({"model": model_state, "muon": muon.momentum, "adam": adam.state_dict()}, a.out + "/state.tmp")
+            os.replace(a.out + "/state.tmp", a.out + "/state.pt")
+
+    if cuda:
+        from torch.nn.attention import SDPBackend, sdpa_kernel
+
+        kernels = sdpa_kernel([SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION])
+        kernels.__enter__()
+    phases, draw = parse_phases(a.phases), random.Random(a.seed)
+    loaders = {}
+
+    def batch(length):
+        if length not in loaders:
+            source = Source(a.data, length, max(1, a.tokens // length), a.seed * 100 + rank * 10 + len(loaders))
+            loaders[length] = iter(
+                DataLoader(source, batch_size=None, num_workers=a.workers, prefetch_factor=4, pin_memory=cuda)
+            )
+        ids, weights, positions, marks = next(loaders[length])
+        return (
+            ids.to(device, non_blocking=True).long(),
+            weights.to(device, non_blocking=True),
+            positions.to(device, non_blocking=True),
+            marks.to(device, non_blocking=True),
+        )
+
+    for _, lengths, _ in phases:  # start all that makes rows
+        for length in lengths:
+            batch(length)
+    began = saved = time.time()
+    step = tokens = 0
+    means, by_length = {}, {}
+    while True:
+        now = torch.tensor((time.time() - began) / (a.minutes * 60), device=device)
+        if world > 1:
+            dist.broadcast(now, 0)
+        fraction = float(now)
+        if fraction >= 1:
+            break
+        _, lengths, shares = next(p for p in phases if fraction < p[0])
+        length = draw.choices(lengths, shares)[0]
+        rate = min(1, (step + 1) / a.warmup) * (1 if fraction < a.level else max(0.02, (1 - fraction) / (1 - a.level)))
+        for group in adam.param_groups:
+            group["lr"] = a.rate * rate
+        text, answer, filtered, hits = losses(*batch(length))
+        (0.5 * text + answer + a.filter_weight * filtered).backward()
+        if world > 1:
+            for p in model.parameters():
+                dist.all_reduce(p.grad, op=dist.ReduceOp.AVG if cuda else dist.ReduceOp.SUM)
+                if not cuda:
+                    p.grad /= world
+        size = torch.nn.utils.clip_grad_norm_(others, 1.0)
+        if torch.isfinite(size):
+            muon.step(a.matrix_rate * rate)
+            adam.step()
+        else:
+            log("a step that is not finite is left out")
+        model.zero_grad(set_to_none=True)
+        step += 1
+        tokens += a.tokens * world
+        by_length[length] = by_length.get(length, 0) + a.tokens * world
+        means.setdefault(length, []).append(torch.stack([x.detach().float() for x in (text, answer, filtered, hits)]))
+        if step in (1, 2, 5, 20) or step % 50 == 0:
+            for n, rows in sorted(means.items()):
+                t, x, f, h = torch.stack(rows).mean(0).tolist()
+                log(
+                    f"step {step} at {fraction:.3f} ({time.time() - began:.0f} s) length {n}: text {t:.3f} answers {x:.3f} "
+                    f"filter {f:.2f} hits {h:.3f}; {tokens / 1e6:.0f} M tokens"
+                )
+            means = {}
+        due = torch.tensor(float(time.time() - saved > a.save), device=device)
+        if world > 1:
+            dist.broadcast(due, 0)
+        if float(due):
+            save()
+            saved = time.time()
+    save()
+    log("tokens by length:", {n: f"{t / 1e6:.1f} M" for n, t in sorted(by_length.items())})
+    log(f"done: {step} steps, {tokens} tokens, {time.time() - began:.0f} s")
+    if world > 1:
+        dist.barrier()
+    os._exit(0)  # without waiting for the processes that make rows
+
+
+if __name__ == "__main__":
+    main()
