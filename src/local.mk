@@ -60,7 +60,7 @@ gemkv_SOURCES  = \
 	src/cli/calibrated.h src/cli/cmd-ask.c src/cli/cmd-bench.c src/cli/cmd-calibrate.c \
 	src/cli/cmd-eval.c src/cli/cmd-info.c src/cli/cmd-select.c src/cli/cmd-tokenize.c src/cli/cmd.h \
 	src/cli/input.c src/cli/input.h src/cli/json.c src/cli/json.h src/cli/main.c src/cli/material.c \
-	src/cli/material.h src/cli/methods.c src/cli/methods.h src/cli/output.c src/cli/output.h src/cli/parse.c src/cli/parse.h \
+	src/cli/material.h src/cli/methods.c src/cli/methods.h src/cli/options.c src/cli/options.h src/cli/output.c src/cli/output.h src/cli/parse.c src/cli/parse.h \
 	src/cli/plot.c src/cli/plot.h src/cli/progress.c src/cli/progress.h src/cli/report.c \
 	src/cli/report.h src/cli/run.c src/cli/run.h src/cli/say.c src/cli/say.h src/cli/text.c \
 	src/cli/text.h src/cli/utf8.c src/cli/utf8.h src/cli/view.c src/cli/view.h \

@@ -8,14 +8,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "src/cli/args.h"
+#include "src/cli/options.h"
 #include "src/cli/say.h"
 
-enum { MAX_OPTS = 48, LONG = 256, COLUMNS = 79, HELP_AT = 26 };
+enum { LONG = 256, COLUMNS = 79, HELP_AT = 26 };
 
-static int argument(const struct opt *o)
+size_t args_rows(const struct cmd *cmd, const struct opt **row)
 {
-    return o->arg ? required_argument : no_argument;
+    size_t n = 0;
+
+    for (const struct opt *o = cmd->own; o && o->name; o++)
+        row[n++] = o;
+    for (const struct opt *o = options_table; o->name; o++) {
+        assert(n < MAX_OPTS);
+        if (o->takers & cmd->takes)
+            row[n++] = o;
+    }
+    return n;
 }
 
 /* getopt says little about what it refused: the last word, and optopt. */
@@ -32,43 +41,38 @@ static _Noreturn void refuse(const struct args *a, int why, const struct opt *o)
     usage(a->cmd, "unknown or ambiguous option '%s'", word);
 }
 
-int args_next(struct args *a)
+/* getopt's own state is the process's, as is the command line. */
+const struct opt *args_next(struct args *a)
 {
-    const struct opt *row = a->cmd->opts, *o = NULL;
+    const struct opt *row[MAX_OPTS];
+    const size_t      n = args_rows(a->cmd, row);
     struct option     longs[MAX_OPTS + 1] = { { NULL, 0, NULL, 0 } };
     char              letters[2 * MAX_OPTS + 2] = ":", *l = letters + 1;
-    int               c;
+    int               c, k;
 
-    for (int i = 0; row[i].name; i++) {
-        assert(i < MAX_OPTS);
-        longs[i] = (struct option){ row[i].name, argument(&row[i]), NULL, LONG + i };
-        if (row[i].letter) {
-            *l++ = row[i].letter;
-            if (row[i].arg)
+    for (size_t i = 0; i < n; i++) {
+        longs[i] = (struct option){ row[i]->name, row[i]->arg ? required_argument : no_argument,
+                                    NULL, LONG + (int)i };
+        if (row[i]->letter) {
+            *l++ = row[i]->letter;
+            if (row[i]->arg)
                 *l++ = ':';
         }
     }
     *l = 0;
     opterr = 0;
+    a->opt = NULL;
     c = getopt_long(a->argc, a->argv, letters, longs, NULL);
     if (c == -1)
-        return 0;
-    for (int i = 0; row[i].name; i++) {
-        int k = c == '?' || c == ':' ? optopt : c;
-
-        if (k == LONG + i || (row[i].letter && k == row[i].letter))
-            o = &row[i];
-    }
+        return NULL;
+    k = c == '?' || c == ':' ? optopt : c;
+    for (size_t i = 0; i < n; i++)
+        if (k == LONG + (int)i || (row[i]->letter && k == row[i]->letter))
+            a->opt = row[i];
     if (c == '?' || c == ':')
-        refuse(a, c, o);
-    a->opt = o;
+        refuse(a, c, a->opt);
     a->value = optarg;
-    if (o->id == OPT_HELP || o->id == OPT_LIST) {
-        (o->id == OPT_HELP ? args_help : args_list)(a->cmd);
-        out_flush();
-        exit(EXIT_DONE);
-    }
-    return o->id;
+    return a->opt;
 }
 
 /* ---- numbers ------------------------------------------------------------------------- */
@@ -108,82 +112,132 @@ const char *parse_real(const char *s, double lo, double hi, double *out)
     return *end || end == number || *out < lo || *out > hi ? NULL : s + n;
 }
 
-uint64_t args_uint(const struct args *a, uint64_t lo, uint64_t hi)
+/* ---- kinds --------------------------------------------------------------------------- */
+void opt_flag(const struct args *a, void *at)
 {
-    char        range[96];
-    uint64_t    v = 0;
-    const char *end = parse_uint(a->value, lo, hi, &v);
-
-    if (!end || *end) {
-        snprintf(range, sizeof range, "a number from %" PRIu64 " to %" PRIu64, lo, hi);
-        args_bad(a, range);
-    }
-    return v;
+    (void)a;
+    *(bool *)at = true;
 }
 
-size_t args_uints(const struct args *a, uint64_t lo, uint64_t hi, uint64_t *v, size_t max)
+void opt_on(const struct args *a, void *at)
 {
-    char        expected[128];
-    const char *s = a->value;
+    (void)a;
+    *(int *)at = 1;
+}
 
-    for (size_t n = 0; n < max; s++) {
-        s = parse_uint(s, lo, hi, &v[n++]);
+void opt_text(const struct args *a, void *at)
+{
+    *(const char **)at = a->value;
+}
+
+void opt_file(const struct args *a, void *at)
+{
+    if (*(const char **)at)
+        usage(a->cmd, "one file only");
+    opt_text(a, at);
+}
+
+void opt_words(const struct args *a, void *at)
+{
+    struct words *w = at;
+
+    w->v = grow(w->v, w->n + 1, sizeof *w->v);
+    w->v[w->n++] = a->value;
+}
+
+void opt_choice(const struct args *a, void *at)
+{
+    const char *word = a->opt->arg;
+    size_t      n = strlen(a->value), k;
+
+    for (; *word; word += k + (word[k] == '|')) {
+        k = strcspn(word, "|");
+        if (k == n && !memcmp(word, a->value, n)) {
+            opt_text(a, at);
+            return;
+        }
+    }
+    args_bad(a, format("one of %s", a->opt->arg));
+}
+
+void opt_u64(const struct args *a, void *at)
+{
+    const char *end = parse_uint(a->value, a->opt->lo, a->opt->hi, at);
+
+    if (!end || *end)
+        args_bad(a, format("a number from %" PRIu64 " to %" PRIu64, a->opt->lo, a->opt->hi));
+}
+
+void opt_u32(const struct args *a, void *at)
+{
+    uint64_t v;
+
+    opt_u64(a, &v);
+    *(uint32_t *)at = (uint32_t)v;
+}
+
+void opt_f32(const struct args *a, void *at)
+{
+    const double lo = (double)a->opt->lo, hi = (double)a->opt->hi;
+    double       v = 0;
+    const char  *end = parse_real(a->value, lo, hi, &v);
+
+    if (!end || *end)
+        args_bad(a, format("a number from %g to %g", lo, hi));
+    *(float *)at = (float)v;
+}
+
+void opt_numbers(const struct args *a, void *at)
+{
+    struct numbers *out = at;
+    const char     *s = a->value;
+
+    for (out->n = 0; out->n < MAX_NUMBERS; s++) {
+        s = parse_uint(s, a->opt->lo, a->opt->hi, &out->v[out->n++]);
         if (!s || (*s && *s != ','))
             break;
         if (!*s)
-            return n;
+            return;
     }
-    snprintf(expected, sizeof expected, "a list of up to %zu numbers from %" PRIu64 " to %"
-             PRIu64 ", like 8192,32768", max, lo, hi);
-    args_bad(a, expected);
+    args_bad(a, format("a list of up to %d numbers from %" PRIu64 " to %" PRIu64
+                       ", like 8192,32768", MAX_NUMBERS, a->opt->lo, a->opt->hi));
 }
 
-double args_real(const struct args *a, double lo, double hi)
-{
-    char        range[96];
-    double      v = 0;
-    const char *end = parse_real(a->value, lo, hi, &v);
-
-    if (!end || *end) {
-        snprintf(range, sizeof range, "a number from %g to %g", lo, hi);
-        args_bad(a, range);
-    }
-    return v;
-}
-
-uint64_t args_size(const struct args *a)
+void opt_size(const struct args *a, void *at)
 {
     static const char unit[] = "KMGT";
-    const char *end, *u;
+    uint64_t   *out = at;
+    const char *end = parse_uint(a->value, 1, UINT64_MAX, out), *u;
     double      v = 0, bytes;
-    uint64_t    whole = 0;
 
-    end = parse_uint(a->value, 1, UINT64_MAX, &whole);
     if (end && !*end)
-        return whole;
+        return;
     end = parse_real(a->value, 0, 1e18, &v);
     u = end && *end ? strchr(unit, *end & ~0x20) : NULL;
     if (u && (!end[1] || !strcmp(end + 1, "iB") || !strcmp(end + 1, "B"))) {
         bytes = ldexp(v, 10 * (int)(u - unit + 1));
-        if (bytes >= 1 && bytes < 0x1p63)
-            return (uint64_t)bytes;
+        if (bytes >= 1 && bytes < 0x1p63) {
+            *out = (uint64_t)bytes;
+            return;
+        }
     }
     args_bad(a, "a size like 512M or 1.5G");
 }
 
-const char *args_choice(const struct args *a)
+void opt_help(const struct args *a, void *at)
 {
-    const char *word = a->opt->arg;
-    size_t      n = strlen(a->value), k;
-    char       *expected;
+    (void)at;
+    args_help(a->cmd);
+    out_flush();
+    exit(EXIT_DONE);
+}
 
-    for (; *word; word += k + (word[k] == '|')) {
-        k = strcspn(word, "|");
-        if (k == n && !memcmp(word, a->value, n))
-            return a->value;
-    }
-    expected = format("one of %s", a->opt->arg);
-    args_bad(a, expected);
+void opt_list(const struct args *a, void *at)
+{
+    (void)at;
+    args_list(a->cmd);
+    out_flush();
+    exit(EXIT_DONE);
 }
 
 /* ---- help ---------------------------------------------------------------------------- */
@@ -217,38 +271,54 @@ static char *spelling(const struct opt *o)
                   o->arg ? o->arg : "");
 }
 
+/* What the option is when it is not given: as the command has it, or else the table. */
+static const char *default_of(const struct cmd *cmd, const struct opt *o)
+{
+    for (const struct opt_default *d = cmd->defaults; d && d->name; d++)
+        if (!strcmp(d->name, o->name))
+            return d->value;
+    return o->def;
+}
+
+static void help_line(const struct opt *o, const char *def)
+{
+    char *s = spelling(o);
+    char *text = def ? format("%s (default: %s)", o->help, def) : format("%s", o->help);
+    int   n = 2 + (o->letter ? 0 : 4) + (int)strlen(s);
+
+    out_printf("%*s%s", o->letter ? 2 : 6, "", s);
+    if (n + 2 > HELP_AT)
+        out_printf("\n%*s", HELP_AT, "");
+    else
+        out_printf("%*s", HELP_AT - n, "");
+    args_wrap(text, HELP_AT);
+    free(text);
+    free(s);
+}
+
 void args_help(const struct cmd *cmd)
 {
+    const struct opt *row[MAX_OPTS];
+    const size_t      n = args_rows(cmd, row);
+
     out_printf("Usage: gemkv %s %s\n\n%s.\n\nOptions:\n", cmd->name, cmd->synopsis,
                cmd->summary);
-    for (const struct opt *o = cmd->opts; o->name; o++) {
-        char *s, *text;
-        int   n;
-
-        if (!o->help)
-            continue;
-        s = spelling(o);
-        n = 2 + (o->letter ? 0 : 4) + (int)strlen(s);
-        out_printf("%*s%s", o->letter ? 2 : 6, "", s);
-        if (n + 2 > HELP_AT)
-            out_printf("\n%*s", HELP_AT, "");
-        else
-            out_printf("%*s", HELP_AT - n, "");
-        text = o->def ? format("%s (default: %s)", o->help, o->def) : format("%s", o->help);
-        args_wrap(text, HELP_AT);
-        free(text);
-        free(s);
-    }
+    for (size_t i = 0; i < n; i++)
+        if (row[i]->help)
+            help_line(row[i], default_of(cmd, row[i]));
     if (cmd->more_help)
         cmd->more_help();
 }
 
 void args_list(const struct cmd *cmd)
 {
-    for (const struct opt *o = cmd->opts; o->name; o++) {
-        char *s = spelling(o);
+    const struct opt *row[MAX_OPTS];
+    const size_t      n = args_rows(cmd, row);
 
-        if (o->help)
+    for (size_t i = 0; i < n; i++) {
+        char *s = spelling(row[i]);
+
+        if (row[i]->help)
             out_printf("%s\n", s);
         free(s);
     }

@@ -1,24 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * args.h - option rows: what getopt, --help and the manual's check are made from */
+ * args.h - options: rows that getopt, --help and the manual's check are made from */
 #ifndef GEMKV_CLI_ARGS_H
 #define GEMKV_CLI_ARGS_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include "src/cli/cmd.h"
-
-struct opt {
-    int         id;             /* what the command switches on                           */
-    char        letter;         /* 0: none                                                */
-    const char *name, *arg;     /* arg NULL: a flag                                       */
-    const char *def, *help;     /* def NULL: nothing to say; help NULL: a hidden option   */
-};
-
-/* The last rows of every command; args_next acts on them itself. */
-enum { OPT_HELP = 1000, OPT_LIST };
-#define OPT_COMMON \
-    { OPT_HELP, 'h', "help", NULL, NULL, "show this help" }, \
-    { OPT_LIST, 0, "list-options", NULL, NULL, NULL }, \
-    { 0, 0, NULL, NULL, NULL, NULL }
 
 struct args {
     const struct cmd  *cmd;
@@ -28,20 +15,54 @@ struct args {
     const char        *value;   /* ... and its argument                                   */
 };
 
-/* The next option's id, 0 after the last: then argv[optind] on are the operands. */
-int args_next(struct args *a);
+/* Puts the current option's argument where its row says, or dies with what is wrong. */
+typedef void opt_set(const struct args *a, void *at);
 
-/* The current option's argument as a value from lo to hi; else it is a usage error. */
-uint64_t args_uint(const struct args *a, uint64_t lo, uint64_t hi);
-double   args_real(const struct args *a, double lo, double hi);
-/* The same for N[,N]..., at most max of them; returns how many. */
-size_t   args_uints(const struct args *a, uint64_t lo, uint64_t hi, uint64_t *v, size_t max);
-uint64_t args_size(const struct args *a);               /* bytes: "512M", "1.5G"          */
-const char *args_choice(const struct args *a);          /* a word of "a|b" in the row     */
+struct opt {
+    unsigned    takers;         /* who has it: see options.h                              */
+    char        letter;         /* 0: none                                                */
+    const char *name, *arg;     /* arg NULL: a flag                                       */
+    const char *def, *help;     /* def NULL: nothing to say; help NULL: a hidden option   */
+    opt_set    *set;
+    size_t      at;             /* of what set is given, in the command's struct          */
+    uint64_t    lo, hi;         /* of its numbers                                         */
+};
+
+/* Kinds of options. */
+opt_set opt_flag,               /* bool                                                   */
+        opt_on,                 /* int                                                    */
+        opt_text,               /* const char *                                           */
+        opt_file,               /* the same, but only once                                */
+        opt_choice,             /* the same: a word of "a|b" in the row                   */
+        opt_u32, opt_u64, opt_f32,
+        opt_size,               /* uint64_t: "512M", "1.5G"                               */
+        opt_numbers,            /* struct numbers: N[,N]...                               */
+        opt_words,              /* struct words: one more each time                       */
+        opt_help, opt_list;     /* print the options, and exit                            */
+
+enum { MAX_NUMBERS = 64 };
+
+struct numbers {
+    uint64_t v[MAX_NUMBERS];
+    size_t   n;
+};
+
+struct words {
+    const char **v;             /* for free()                                             */
+    size_t       n;
+};
+
+/* The command's options in the order of its help: row[MAX_OPTS].  Returns how many. */
+enum { MAX_OPTS = 60 };
+size_t args_rows(const struct cmd *cmd, const struct opt **row);
+
+/* The next option, NULL after the last: then argv[optind] on are the operands. */
+const struct opt *args_next(struct args *a);
+
 _Noreturn void args_bad(const struct args *a, const char *expected);
 
-/* The same for text that is only part of an argument: from s to the next character that
- * belongs to no number.  NULL when there is no such number. */
+/* Text that is only part of an argument: from s to the next character that belongs to no
+ * number.  NULL when there is no number from lo to hi. */
 const char *parse_uint(const char *s, uint64_t lo, uint64_t hi, uint64_t *out);
 const char *parse_real(const char *s, double lo, double hi, double *out);
 

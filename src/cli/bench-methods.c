@@ -79,11 +79,11 @@ static void take(struct bench *b, gkv_session *s, struct cost *c)
 
 static gkv_status once(struct bench *b, size_t method, gkv_error *err)
 {
-    gkv_options  opt = b->d->opt;
+    gkv_options  opt = b->d->o->gkv;
     gkv_session *s = NULL;
     gkv_status   status = methods_fresh(&b->model, b->d->path, err);
 
-    opt.method = b->d->methods.spec[method];
+    opt.method = b->d->o->methods.spec[method];
     opt.max_tokens = (uint32_t)b->d->n_gen;
     opt.ignore_end = 1;
     opt.device = "cpu";
@@ -141,7 +141,7 @@ static void print_head(const struct bench *b)
     gkv_model_describe(b->model, &m);
     s = format("%s (%s), %s; %" PRIu64 " tokens read, %" PRIu64 " written, ratios to %s, median of %"
                PRIu64 "\n\n", m.name && *m.name ? m.name : d->path, m.types, b->cpu,
-               any(b)->n_prompt, any(b)->n_answer, d->methods.spec[0], d->repetitions);
+               any(b)->n_prompt, any(b)->n_answer, d->o->methods.spec[0], d->repetitions);
     out_text(s, strlen(s));
     free(s);
     out_printf("%-20s %7s %16s %16s %17s %17s\n", "method", "kept", "first token", "each token",
@@ -172,7 +172,7 @@ static void print_method(const struct bench *b, size_t i)
 
     if (!c->n)
         return;
-    out_printf("%-20s %7" PRIu64, b->d->methods.spec[i], c->n_kept);
+    out_printf("%-20s %7" PRIu64, b->d->o->methods.spec[i], c->n_kept);
     for (enum quantity q = 0; q < N_QUANTITIES; q++)
         print_ratio(b, c, q);
     out_printf("\n");
@@ -198,7 +198,7 @@ static void json_method(const struct bench *b, size_t i)
         return;
     json_open('{');
     json_named_string("model", d->path);
-    json_named_string("method", d->methods.spec[i]);
+    json_named_string("method", d->o->methods.spec[i]);
     json_named_string("parameters", c->parameters);
     json_named_string("schedule", *c->schedule ? c->schedule : NULL);
     json_key("layer");
@@ -230,16 +230,16 @@ static void json_method(const struct bench *b, size_t i)
 
 static void show(const struct bench *b)
 {
-    for (size_t i = 0; i < b->d->methods.n; i++)
+    for (size_t i = 0; i < b->d->o->methods.n; i++)
         for (int q = 0; q < N_QUANTITIES && b->cost[i].n; q++)
             qsort(b->cost[i].v[q], b->cost[i].n, sizeof(double), ascending);
-    if (b->d->json)
+    if (b->d->o->json)
         json_open('[');
     else
         print_head(b);
-    for (size_t i = 0; i < b->d->methods.n; i++)
-        (b->d->json ? json_method : print_method)(b, i);
-    if (b->d->json)
+    for (size_t i = 0; i < b->d->o->methods.n; i++)
+        (b->d->o->json ? json_method : print_method)(b, i);
+    if (b->d->o->json)
         json_close();
     out_flush();
 }
@@ -247,7 +247,7 @@ static void show(const struct bench *b)
 /* ---- all of them ----------------------------------------------------------------------- */
 static bool any_done(const struct bench *b)
 {
-    for (size_t i = 0; i < b->d->methods.n; i++)
+    for (size_t i = 0; i < b->d->o->methods.n; i++)
         if (b->cost[i].n)
             return true;
     return false;
@@ -260,20 +260,20 @@ static int run_all(struct bench *b)
     const struct bench_document *d = b->d;
     int code = 0;
 
-    b->n_runs = d->repetitions * d->methods.n;
+    b->n_runs = d->repetitions * d->o->methods.n;
     for (uint64_t r = 0; r < d->repetitions; r++)
-        for (size_t i = 0; i < d->methods.n; i++) {
+        for (size_t i = 0; i < d->o->methods.n; i++) {
             gkv_error  err = { 0 };
             gkv_status status = r && !b->cost[i].n ? GKV_OK : once(b, i, &err);
 
             progress_erase();
-            if (status == GKV_CANCELLED && any_done(b) && !d->json)
+            if (status == GKV_CANCELLED && any_done(b) && !d->o->json)
                 show(b);
             if (status == GKV_CANCELLED || (status && !b->model))
                 return run_failed(status, &err);
             if (!status)
                 continue;
-            warn("%s: %s; left out", d->methods.spec[i],
+            warn("%s: %s; left out", d->o->methods.spec[i],
                  err.text[0] ? err.text : gkv_status_name(status));
             code = status == GKV_LIMIT ? EXIT_TOO_BIG : status == GKV_DOCUMENT ? EXIT_DOCUMENT
                  : status == GKV_INVALID ? EXIT_USAGE : EXIT_FAILED;
@@ -283,38 +283,36 @@ static int run_all(struct bench *b)
     return code;
 }
 
-static int open_all(struct bench *b, const struct cmd *cmd)
+static int open_all(struct bench *b)
 {
     gkv_error  err = { 0 };
     gkv_status status = calibrated_open(&b->model, b->d->path, &err);
 
     if (!status)
-        status = methods_check(&b->d->methods, cmd, b->model, &b->d->opt, &err);
+        status = methods_check(b->d->o, b->model, &err);
     if (status)
         return run_failed(status, &err);
-    return input_slurp(b->d->file, &b->text, &b->len);
+    return input_slurp(b->d->o->text, &b->text, &b->len);
 }
 
-int bench_document(struct bench_document *d, const struct cmd *cmd)
+int bench_document(const struct bench_document *d)
 {
     struct bench b = { .d = d };
     int          code;
 
     if (!d->n_gen)
-        usage(cmd, "a method is measured with an answer of at least 1 token");
-    if (!d->methods.n)
-        methods_add(&d->methods, "all");
-    b.cost = grow(NULL, d->methods.n, sizeof *b.cost);
-    memset(b.cost, 0, d->methods.n * sizeof *b.cost);
-    for (size_t i = 0; i < d->methods.n; i++)
+        usage(d->o->cmd, "a method is measured with an answer of at least 1 token");
+    b.cost = grow(NULL, d->o->methods.n, sizeof *b.cost);
+    memset(b.cost, 0, d->o->methods.n * sizeof *b.cost);
+    for (size_t i = 0; i < d->o->methods.n; i++)
         for (int q = 0; q < N_QUANTITIES; q++)
             b.cost[i].v[q] = grow(NULL, d->repetitions, sizeof(double));
-    progress_start(d->draw);
-    code = open_all(&b, cmd);
+    progress_start(!d->o->json && run_draws(d->o));
+    code = open_all(&b);
     if (!code)
         code = run_all(&b);
     progress_erase();
-    for (size_t i = 0; i < d->methods.n; i++)
+    for (size_t i = 0; i < d->o->methods.n; i++)
         for (int q = 0; q < N_QUANTITIES; q++)
             free(b.cost[i].v[q]);
     free(b.cost);

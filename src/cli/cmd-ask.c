@@ -38,13 +38,13 @@ static int take(const struct run *r, struct answer *a)
 
     while ((status = gkv_next(r->session, &text, &len, &err)) == GKV_OK) {
         append(a, text, len);
-        if (!r->json && len) {
+        if (!r->o.json && len) {
             out_text(text, len);
             out_flush();
             last = text[len - 1];
         }
     }
-    if (!r->json && last != '\n')
+    if (!r->o.json && last != '\n')
         out_char('\n');
     if (status == GKV_CANCELLED) {
         gkv_stats s;
@@ -61,7 +61,7 @@ static int run(const struct cmd *self, int argc, char **argv)
     struct run    r;
     struct answer a = { NULL, 0, 0 };
     int           code = run_open(&r, self, argc, argv, gkv_ask);
-    bool          people = !r.json && !r.quiet;
+    bool          people = !r.o.json && !r.o.quiet;
     bool          together = people && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
 
     if (!code && people) {
@@ -75,7 +75,7 @@ static int run(const struct cmd *self, int argc, char **argv)
         run_warn(&r);
     if (!code)
         code = report_write(&r, a.text ? a.text : "", a.len);
-    if (!code && r.json)
+    if (!code && r.o.json)
         run_json(&r, a.text ? a.text : "", a.len);
     if (!code && people) {
         out_flush();
@@ -89,6 +89,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 }
 
 const struct cmd cmd_ask = {
-    "ask", "Answer a question about long documents", "[options] [-f FILE]... QUESTION",
-    run_opts, run, run_more_help, NULL
+    .name = "ask", .summary = "Answer a question about long documents",
+    .synopsis = "[options] [-f FILE]... QUESTION", .takes = FOR_ASK, .run = run,
+    .more_help = run_more_help
 };

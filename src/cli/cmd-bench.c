@@ -7,9 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <gemkv.h>
-#include "src/cli/args.h"
 #include "src/cli/bench.h"
 #include "src/cli/json.h"
 #include "src/cli/progress.h"
@@ -17,40 +15,7 @@
 #include "src/cli/say.h"
 #include "src/cli/view.h"
 
-enum {
-    CHUNK = 1, CPU, FILE_, GEMM, JSON, KEEP, KV_TYPE, LAYER, MEMORY, METHODS, MODEL, N_DEPTH,
-    N_GEN, N_PROMPT, QUIET, REPETITIONS, SCHEDULE, THREADS, TTY,
-    MAX_TESTS = 16, WARM = 512
-};
-
-static const struct opt opts[] = {
-    { MODEL, 'm', "model", "FILE", "$GEMKV_MODEL, else the bundled model", "GGUF model" },
-    { N_PROMPT, 'p', "n-prompt", "N[,N]...", "512,2048",
-      "read N tokens into an empty context; 0: do not" },
-    { N_GEN, 'n', "n-gen", "N", "64", "write N tokens, one at a time; 0: do not" },
-    { N_DEPTH, 'd', "n-depth", "N[,N]...", "0", "write them after N tokens" },
-    { REPETITIONS, 'r', "repetitions", "N", "5, with --file 1", "how often to measure each" },
-    { FILE_, 'f', "file", "FILE", NULL,
-      "measure methods on this document instead; - is standard input" },
-    { METHODS, 0, "methods", "all|NAME[:PARAM=VALUE,...][,NAME...]", "all",
-      "these methods; see gemkv ask --help" },
-    { KEEP, 'k', "keep", "N|P%", "1024", "tokens they keep, or percent of the prompt" },
-    { LAYER, 0, "layer", "N", "the model's", "filter layer, counted from 0" },
-    { SCHEDULE, 0, "schedule", "NAME[:PARAM=VALUE,...]", "auto",
-      "order of the first pass; see gemkv ask --help" },
-    { CHUNK, 0, "chunk", "N", "1024", "tokens computed at a time" },
-    { MEMORY, 0, "memory", "SIZE", "80 % of what is available",
-      "refuse what would need more memory, such as 512M or 1.5G" },
-    { THREADS, 't', "threads", "N", "one per physical core", "threads" },
-    { CPU, 0, "cpu", "LEVEL", "$GEMKV_CPU, else the best",
-      "cap the instruction sets used" },
-    { GEMM, 0, "gemm", "own|exact|openblas|onednn", "own", "who multiplies matrices" },
-    { KV_TYPE, 0, "kv-type", "f32|f16|bf16|q8_0", "f16", "type of cached keys and values" },
-    { JSON, 0, "json", NULL, NULL, "write one JSON array to standard output" },
-    { QUIET, 'q', "quiet", NULL, NULL, "only the result, and errors" },
-    { TTY, 0, "tty", NULL, NULL, NULL },
-    OPT_COMMON
-};
+enum { MAX_TESTS = 2 * MAX_NUMBERS, WARM = 512 };
 
 struct test {
     char     name[48];
@@ -60,18 +25,14 @@ struct test {
 };
 
 struct bench {
-    const char   *model_arg, *cpu, *file, *question;
-    struct methods methods;
+    struct options o;                           /* first                                  */
+    struct numbers prompt, depth;
+    uint64_t      n_gen, repetitions;           /* 0: default                             */
     char         *path;
-    bool          json, quiet, tty;
-    bool          lengths, selects;             /* given: -p or -d; what selects tokens   */
-    uint64_t      prompt[MAX_TESTS], depth[MAX_TESTS], n_gen, repetitions;  /* 0: default */
-    size_t        n_prompt, n_depth;
-    gkv_options   opt;
     gkv_model    *model;
     gkv_eval     *eval;
     gkv_eval_info info;
-    struct test   test[2 * MAX_TESTS];
+    struct test   test[MAX_TESTS];
     size_t        n_test;
     uint32_t     *id;                           /* as many as the longest test takes      */
     double       *rate;                         /* of each repetition                     */
@@ -79,72 +40,65 @@ struct bench {
     uint64_t      stage_tokens, part, n_parts;
 };
 
-static void parse(struct bench *b, const struct cmd *cmd, int argc, char **argv)
-{
-    struct args  a = { cmd, argc, argv, NULL, NULL };
-    gkv_options *o = &b->opt;
+static const struct opt own[] = {
+    { 0, 'p', "n-prompt", "N[,N]...", NULL, "read N tokens into an empty context; 0: do not",
+      opt_numbers, offsetof(struct bench, prompt), 0, INT32_MAX },
+    { 0, 'n', "n-gen", "N", NULL, "write N tokens, one at a time; 0: do not",
+      opt_u64, offsetof(struct bench, n_gen), 0, INT32_MAX },
+    { 0, 'd', "n-depth", "N[,N]...", NULL, "write them after N tokens",
+      opt_numbers, offsetof(struct bench, depth), 0, INT32_MAX },
+    { 0, 'r', "repetitions", "N", "5, with --file 1", "how often to measure each",
+      opt_u64, offsetof(struct bench, repetitions), 1, 1000 },
+    { .name = NULL }
+};
 
-    for (int id; (id = args_next(&a));)
-        switch (id) {
-        case CHUNK:       o->chunk = (uint32_t)args_uint(&a, 16, 65536); break;
-        case CPU:         b->cpu = a.value; break;
-        case FILE_:       b->file = a.value; break;
-        case GEMM:        o->gemm = args_choice(&a); break;
-        case JSON:        b->json = true; break;
-        case KEEP:        run_parse_keep(&a, o); b->selects = true; break;
-        case LAYER:       o->layer = (int32_t)args_uint(&a, 0, INT32_MAX); b->selects = true; break;
-        case METHODS:     methods_add(&b->methods, a.value); b->selects = true; break;
-        case SCHEDULE:    o->schedule = a.value; b->selects = true; break;
-        case KV_TYPE:     o->kv_type = args_choice(&a); break;
-        case MEMORY:      o->memory_limit = args_size(&a); break;
-        case MODEL:       b->model_arg = a.value; break;
-        case N_DEPTH:
-            b->n_depth = args_uints(&a, 0, INT32_MAX, b->depth, MAX_TESTS);
-            b->lengths = true;
-            break;
-        case N_GEN:       b->n_gen = args_uint(&a, 0, INT32_MAX); break;
-        case N_PROMPT:
-            b->n_prompt = args_uints(&a, 0, INT32_MAX, b->prompt, MAX_TESTS);
-            b->lengths = true;
-            break;
-        case QUIET:       b->quiet = true; break;
-        case REPETITIONS: b->repetitions = args_uint(&a, 1, 1000); break;
-        case THREADS:     o->threads = (uint32_t)args_uint(&a, 1, 4096); break;
-        case TTY:         b->tty = true; break;
-        }
-    if (!b->file) {
-        if (optind < argc || b->selects)
-            usage(cmd, "methods, their options and a question need a document; give one with -f FILE");
-        b->repetitions = b->repetitions ? b->repetitions : 5;
-        return;
-    }
-    if (b->lengths)
-        usage(cmd, "-p and -d have no meaning for a document; leave them or -f out");
-    if (optind + 1 < argc)
-        usage(cmd, "one question only, in quotes");
-    b->question = optind < argc ? argv[optind] : "What is this text about?";
-    b->repetitions = b->repetitions ? b->repetitions : 1;
+static const struct opt_default defaults[] = {
+    { "n-prompt", "512,2048" }, { "n-gen", "64" }, { "n-depth", "0" }, { "methods", "all" },
+    { NULL, NULL }
+};
+
+static bool any_given(const struct options *o, const char *const *name)
+{
+    while (*name && !options_given(o, *name))
+        name++;
+    return *name;
 }
 
-static void list_tests(struct bench *b, const struct cmd *cmd)
+static void check(struct bench *b)
+{
+    static const char *const lengths[] = { "n-prompt", "n-depth", NULL };
+    static const char *const selects[] = { "keep", "layer", "methods", "schedule", NULL };
+    const struct cmd *cmd = b->o.cmd;
+
+    if (!b->repetitions)
+        b->repetitions = b->o.text ? 1 : 5;
+    if (!b->o.text && (b->o.n_operand || any_given(&b->o, selects)))
+        usage(cmd, "methods, their options and a question need a document; give one with -f FILE");
+    if (b->o.text && any_given(&b->o, lengths))
+        usage(cmd, "-p and -d have no meaning for a document; leave them or -f out");
+    if (b->o.n_operand > 1)
+        usage(cmd, "one question only, in quotes");
+}
+
+static void list_tests(struct bench *b)
 {
     struct test *t = b->test;
 
-    for (size_t i = 0; i < b->n_prompt; i++)
-        if (b->prompt[i]) {
-            t->n_prompt = b->prompt[i];
+    for (size_t i = 0; i < b->prompt.n; i++)
+        if (b->prompt.v[i]) {
+            t->n_prompt = b->prompt.v[i];
             snprintf(t->name, sizeof t->name, "pp%" PRIu64, t->n_prompt);
             t++;
         }
-    for (size_t i = 0; i < b->n_depth && b->n_gen; i++, t++) {
+    for (size_t i = 0; i < b->depth.n && b->n_gen; i++, t++) {
         t->n_gen = b->n_gen;
-        t->depth = b->depth[i];
+        t->depth = b->depth.v[i];
         snprintf(t->name, sizeof t->name, t->depth ? "tg%" PRIu64 " @ d%" PRIu64
                  : "tg%" PRIu64, t->n_gen, t->depth);
     }
     b->n_test = (size_t)(t - b->test);
     if (!b->n_test)
-        usage(cmd, "nothing to measure; give -p or -n a number above 0");
+        usage(b->o.cmd, "nothing to measure; give -p or -n a number above 0");
 }
 
 /* ---- measuring ----------------------------------------------------------------------- */
@@ -300,7 +254,7 @@ static void report(struct bench *b)
     char *peak, *predicted;
 
     gkv_eval_describe(b->eval, &b->info);       /* the peak, now that it is over          */
-    if (b->json) {
+    if (b->o.json) {
         json_open('[');
         for (size_t i = 0; i < b->n_test; i++)
             json_test(b, &b->test[i]);
@@ -342,9 +296,9 @@ static gkv_status open_eval(struct bench *b, gkv_error *err)
 
         n = k > n ? k : n;
     }
-    b->opt.progress = within;
-    b->opt.progress_arg = b;
-    status = gkv_eval_open(&b->eval, b->model, &b->opt, n, err);
+    b->o.gkv.progress = within;
+    b->o.gkv.progress_arg = b;
+    status = gkv_eval_open(&b->eval, b->model, &b->o.gkv, n, err);
     if (status)
         return status;
     gkv_eval_describe(b->eval, &b->info);
@@ -354,60 +308,53 @@ static gkv_status open_eval(struct bench *b, gkv_error *err)
     return GKV_OK;
 }
 
-static int run_document(struct bench *b, const struct cmd *self)
+static int run_document(const struct bench *b)
 {
-    struct bench_document d = {
-        .file = b->file, .question = b->question, .methods = b->methods, .opt = b->opt,
-        .repetitions = b->repetitions, .n_gen = b->n_gen, .json = b->json,
-        .draw = !b->quiet && !b->json && (b->tty || isatty(STDERR_FILENO)),
-    };
-    int code;
+    return bench_document(&(struct bench_document){
+        .o = &b->o, .question = b->o.n_operand ? *b->o.operand : "What is this text about?",
+        .path = b->path, .repetitions = b->repetitions, .n_gen = b->n_gen,
+    });
+}
 
-    d.path = run_model_path(self, b->model_arg);
-    code = bench_document(&d, self);
-    free(d.path);
-    methods_free(&d.methods);
-    return code;
+static int run_tests(struct bench *b)
+{
+    gkv_error  err = { 0 };
+    gkv_status status = gkv_model_open(&b->model, b->path, 0, &err);
+
+    if (!status) {
+        progress_start(!b->o.json && run_draws(&b->o));
+        status = open_eval(b, &err);
+    }
+    if (!status && !b->o.json)
+        print_head(b);
+    for (size_t i = 0; i < b->n_test && !status; i++) {
+        status = measure(b, &b->test[i], &err);
+        progress_erase();
+        if (!status && !b->o.json)
+            print_test(&b->test[i]);
+    }
+    if (status)
+        return run_failed(status, &err);
+    report(b);
+    return 0;
 }
 
 static int run(const struct cmd *self, int argc, char **argv)
 {
-    struct bench b = { .prompt = { 512, 2048 }, .n_prompt = 2, .n_depth = 1, .n_gen = 64 };
-    gkv_error    err = { 0 };
-    gkv_status   status;
-    int          code = 0;
+    struct bench b = { .n_test = 0 };
+    int          code;
 
-    gkv_options_init(&b.opt);
-    parse(&b, self, argc, argv);
-    if (!b.file)
-        list_tests(&b, self);
-    if (b.quiet)
-        say_quiet();
-    run_cap_cpu(b.cpu);
-    if (b.file)
-        return run_document(&b, self);
-    b.path = run_model_path(self, b.model_arg);
-    status = gkv_model_open(&b.model, b.path, 0, &err);
-    if (!status) {
-        progress_start(!b.quiet && !b.json && (b.tty || isatty(STDERR_FILENO)));
-        status = open_eval(&b, &err);
-    }
-    if (!status && !b.json)
-        print_head(&b);
-    for (size_t i = 0; i < b.n_test && !status; i++) {
-        status = measure(&b, &b.test[i], &err);
-        progress_erase();
-        if (!status && !b.json)
-            print_test(&b.test[i]);
-    }
-    if (status)
-        code = run_failed(status, &err);
-    else
-        report(&b);
+    options_parse(&b.o, self, argc, argv);
+    check(&b);
+    if (!b.o.text)
+        list_tests(&b);
+    b.path = run_begin(&b.o);
+    code = b.o.text ? run_document(&b) : run_tests(&b);
     out_flush();
     progress_watch_eval(NULL);
     gkv_eval_close(b.eval);
     gkv_model_close(b.model);
+    options_free(&b.o);
     free(b.id);
     free(b.rate);
     free(b.path);
@@ -415,7 +362,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 }
 
 const struct cmd cmd_bench = {
-    "bench", "Measure how many tokens per second a model reads and writes",
-    "[options] [-f FILE [QUESTION]]",
-    opts, run, NULL, NULL
+    .name = "bench", .summary = "Measure how many tokens per second a model reads and writes",
+    .synopsis = "[options] [-f FILE [QUESTION]]", .takes = FOR_BENCH, .own = own,
+    .defaults = defaults, .run = run
 };

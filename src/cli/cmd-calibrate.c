@@ -7,7 +7,6 @@
  * FastKV lets go of tokens is the earliest whose error is close to the least (Jo et al. 2025,
  * equation 3), in the first half of the model: at the last layer the error is 0 by definition. */
 #include "config.h"
-#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -23,51 +22,14 @@
 #include "src/cli/say.h"
 #include "src/cli/text.h"
 
-enum {
-    CHUNK = 1, CPU, DEPTHS, DRY_RUN, FORGET, FRACTION, GEMM, HAYSTACK, JSON, KEEP, LENGTHS, MEMORY,
-    MODEL, NEEDLES, PLOT, QUIET, SAMPLES, SEED, TEMPLATE, THREADS, TTY, MAX_LIST = 64,
-    TSP_EVERY = 4               /* FastKV multiplies the work: some of the prompts are enough */
-};
-
-static const struct opt opts[] = {
-    { MODEL, 'm', "model", "FILE", "$GEMKV_MODEL, else the bundled model", "GGUF model" },
-    { KEEP, 'k', "keep", "N|P%", "20%", "tokens to keep, or percent of the prompt" },
-    { LENGTHS, 0, "lengths", "N[,N]...", "1024,2048",
-      "lengths of the prompt, in tokens of the model" },
-    { DEPTHS, 0, "depths", "P[,P]...", "50", "where the needle lies, in percent of the text" },
-    { SAMPLES, 0, "samples", "N", "10", "needles for each length and depth" },
-    { FRACTION, 0, "fraction", "P%", "90%", "prompts whose needle the layer must keep" },
-    { HAYSTACK, 0, "haystack", "FILE", "the bundled book",
-      "text to hide needles in; may be given several times" },
-    { NEEDLES, 0, "needles", "FILE", "the bundled ones",
-      "JSON array of \"needle\", \"question\" and \"answers\"" },
-    { SEED, 0, "seed", "N", "0", "start of the random numbers that rows are made with" },
-    { TEMPLATE, 0, "template", "NAME", "the model's", "chat template" },
-    { CHUNK, 0, "chunk", "N", "1024", "tokens computed at a time" },
-    { MEMORY, 0, "memory", "SIZE", "80 % of what is available",
-      "refuse what would need more memory, such as 512M or 1.5G" },
-    { THREADS, 't', "threads", "N", "one per physical core", "threads" },
-    { CPU, 0, "cpu", "LEVEL", "$GEMKV_CPU, else the best",
-      "cap the instruction sets used" },
-    { GEMM, 0, "gemm", "own|exact|openblas|onednn", "own", "who multiplies matrices" },
-    { PLOT, 0, "plot", "FILE", NULL, "write the curves to this new file as an SVG picture" },
-    { DRY_RUN, 0, "dry-run", NULL, NULL, "do not store what was found" },
-    { FORGET, 0, "forget", NULL, NULL, "remove what is stored of the model" },
-    { JSON, 0, "json", NULL, NULL, "write one JSON object to standard output" },
-    { QUIET, 'q', "quiet", NULL, NULL, "only the result, and errors" },
-    { TTY, 0, "tty", NULL, NULL, NULL },
-    OPT_COMMON
-};
+enum { TSP_EVERY = 4 };         /* FastKV multiplies the work: some of the prompts are enough */
 
 struct sums {                           /* of one layer, over the prompts                 */
     double whole, touched, part, error;
 };
 
 struct calibrate {
-    struct eval      e;                 /* model, options and counting of tokens          */
-    uint64_t         length[MAX_LIST], depth[MAX_LIST], samples;
-    size_t           n_length, n_depth, n_haystack;
-    const char      *haystack_file[MAX_LIST], *needle_file;
+    struct eval      e;                 /* first: model, options and counting of tokens   */
     double           fraction;
     bool             dry_run, forget;
     struct haystack  hay;
@@ -84,52 +46,31 @@ struct calibrate {
     const char      *needle;
 };
 
-static double parse_percent(const struct args *a)
+/* double: "90%" as 0.9 */
+static void opt_percent(const struct args *a, void *at)
 {
     double      v;
     const char *end = parse_real(a->value, 0, 100, &v);
 
     if (!end || strcmp(end, "%") || v <= 0)
         args_bad(a, "a percentage like 90%");
-    return v / 100;
+    *(double *)at = v / 100;
 }
 
-static void parse(struct calibrate *c, int argc, char **argv)
-{
-    struct args  a = { c->e.cmd, argc, argv, NULL, NULL };
-    gkv_options *o = &c->e.opt;
+static const struct opt own[] = {
+    { 0, 0, "fraction", "P%", NULL, "prompts whose needle the layer must keep",
+      opt_percent, offsetof(struct calibrate, fraction), 0, 0 },
+    { 0, 0, "dry-run", NULL, NULL, "do not store what was found",
+      opt_flag, offsetof(struct calibrate, dry_run), 0, 0 },
+    { 0, 0, "forget", NULL, NULL, "remove what is stored of the model",
+      opt_flag, offsetof(struct calibrate, forget), 0, 0 },
+    { .name = NULL }
+};
 
-    for (int id; (id = args_next(&a));)
-        switch (id) {
-        case CHUNK:    o->chunk = (uint32_t)args_uint(&a, 16, 65536); break;
-        case CPU:      c->e.cpu = a.value; break;
-        case DEPTHS:   c->n_depth = args_uints(&a, 0, 100, c->depth, MAX_LIST); break;
-        case DRY_RUN:  c->dry_run = true; break;
-        case FORGET:   c->forget = true; break;
-        case FRACTION: c->fraction = parse_percent(&a); break;
-        case GEMM:     o->gemm = args_choice(&a); break;
-        case HAYSTACK:
-            if (c->n_haystack == MAX_LIST)
-                usage(c->e.cmd, "at most %d files as haystack", MAX_LIST);
-            c->haystack_file[c->n_haystack++] = a.value;
-            break;
-        case JSON:     c->e.json = true; break;
-        case KEEP:     run_parse_keep(&a, o); break;
-        case LENGTHS:  c->n_length = args_uints(&a, 16, UINT32_MAX, c->length, MAX_LIST); break;
-        case MEMORY:   o->memory_limit = args_size(&a); break;
-        case MODEL:    c->e.model_arg = a.value; break;
-        case NEEDLES:  c->needle_file = a.value; break;
-        case PLOT:     c->e.plot_path = a.value; break;
-        case QUIET:    c->e.quiet = true; break;
-        case SAMPLES:  c->samples = args_uint(&a, 1, 10000); break;
-        case SEED:     c->e.seed = args_uint(&a, 0, UINT64_MAX); break;
-        case TEMPLATE: o->chat_template = a.value; break;
-        case THREADS:  o->threads = (uint32_t)args_uint(&a, 1, 4096); break;
-        case TTY:      c->e.tty = true; break;
-        }
-    if (optind < argc)
-        usage(c->e.cmd, "no operands; the model is given with -m");
-}
+static const struct opt_default defaults[] = {
+    { "keep", "20%" }, { "lengths", "1024,2048" }, { "depths", "50" }, { "samples", "10" },
+    { "fraction", "90%" }, { NULL, NULL }
+};
 
 /* ---- one prompt ---------------------------------------------------------------------- */
 static void build(void *arg, size_t units, struct row *row)
@@ -154,7 +95,7 @@ static gkv_status probe(struct calibrate *c, const struct row *row, gkv_error *e
 {
     const char   *at = strstr(row->context, c->needle);
     gkv_session  *s = NULL;
-    gkv_options   opt = c->e.opt;
+    gkv_options   opt = c->e.o.gkv;
     gkv_status    status;
     const uint64_t start = (uint64_t)(at - row->context);
 
@@ -190,9 +131,10 @@ static void add(struct calibrate *c)
 
 static int one(struct calibrate *c, size_t i)
 {
-    const size_t   cell = i / c->samples;
-    const uint64_t length = c->length[cell / c->n_depth], depth = c->depth[cell % c->n_depth];
-    const struct needle *needle = &c->needles.needle[(i + c->e.seed) % c->needles.n];
+    const struct options *o = &c->e.o;
+    const size_t   cell = i / o->samples;
+    const uint64_t length = o->lengths.v[cell / o->depths.n], depth = o->depths.v[cell % o->depths.n];
+    const struct needle *needle = &c->needles.needle[(i + o->gkv.seed) % c->needles.n];
     struct row     row = { .depth = -1 };
     gkv_error      err = { 0 };
     gkv_status     status;
@@ -276,11 +218,11 @@ static void write_json(const struct calibrate *c)
     json_named_real("fraction", c->fraction);
     json_key("lengths");
     json_open('[');
-    for (size_t i = 0; i < c->n_length; i++)
-        json_uint(c->length[i]);
+    for (size_t i = 0; i < c->e.o.lengths.n; i++)
+        json_uint(c->e.o.lengths.v[i]);
     json_close();
-    json_named_real(c->e.opt.keep_percent > 0 ? "keep_percent" : "keep",
-               c->e.opt.keep_percent > 0 ? (double)c->e.opt.keep_percent : c->e.opt.keep);
+    json_named_real(c->e.o.gkv.keep_percent > 0 ? "keep_percent" : "keep",
+               c->e.o.gkv.keep_percent > 0 ? (double)c->e.o.gkv.keep_percent : c->e.o.gkv.keep);
     json_key("curve");
     json_open('[');
     for (uint32_t il = 0; il < c->m.n_layer; il++) {
@@ -371,13 +313,14 @@ static int forget(const struct calibrate *c)
 
 static int measure(struct calibrate *c)
 {
-    int code = c->e.plot_path ? output_new(&c->e.plot, c->e.plot_path) : 0;
+    const struct options *o = &c->e.o;
+    int code = o->plot ? output_new(&c->e.plot, o->plot) : 0;
 
     if (!code)
-        code = haystack_read(&c->hay, c->haystack_file, c->n_haystack);
+        code = haystack_read(&c->hay, o->haystack.v, o->haystack.n);
     if (!code)
-        code = needles_read(&c->needles, c->needle_file);
-    c->n_all = c->n_length * c->n_depth * c->samples;
+        code = needles_read(&c->needles, o->needles);
+    c->n_all = o->lengths.n * o->depths.n * o->samples;
     c->n_tsp = c->m.n_layer / 2 + 1;
     c->layer = grow(NULL, c->m.n_layer, sizeof *c->layer);
     c->probe = grow(NULL, c->m.n_layer, sizeof *c->probe);
@@ -391,37 +334,33 @@ static int measure(struct calibrate *c)
     if (!c->reached)
         warn("no layer keeps all of the needle in %g %% of the prompts; layer %u comes nearest",
              100 * c->fraction, c->filter);
-    if (c->e.json)
+    if (o->json)
         write_json(c);
     else
         show(c);
     out_flush();
-    code = c->e.plot_path ? plot(c) : 0;
+    code = o->plot ? plot(c) : 0;
     return code || c->dry_run ? code : store(c);
 }
 
 static int run(const struct cmd *self, int argc, char **argv)
 {
-    struct calibrate c = { .length = { 1024, 2048 }, .n_length = 2, .depth = { 50 }, .n_depth = 1,
-                           .samples = 10, .fraction = 0.9 };
+    struct calibrate c = { .n = 0 };
     gkv_error        err = { 0 };
     gkv_status       status;
     int              code;
 
-    c.e = (struct eval){ .cmd = self, .task = self->name };
-    gkv_options_init(&c.e.opt);
-    c.e.opt.keep_percent = 20;
-    parse(&c, argc, argv);
-    if (c.e.quiet)
-        say_quiet();
-    run_cap_cpu(c.e.cpu);
-    c.e.path = run_model_path(self, c.e.model_arg);
+    c.e.task = self->name;
+    options_parse(&c.e.o, self, argc, argv);
+    if (c.e.o.n_operand)
+        usage(self, "no operands; the model is given with -m");
+    c.e.path = run_begin(&c.e.o);
     status = gkv_model_open(&c.e.model, c.e.path, 0, &err);
     if (status) {
         code = run_failed(status, &err);
     } else {
         gkv_model_describe(c.e.model, &c.m);
-        progress_start(!c.e.quiet && (c.e.tty || isatty(STDERR_FILENO)));
+        progress_start(run_draws(&c.e.o));
         code = c.forget ? forget(&c) : measure(&c);
     }
     eval_close(&c.e);
@@ -433,6 +372,8 @@ static int run(const struct cmd *self, int argc, char **argv)
 }
 
 const struct cmd cmd_calibrate = {
-    "calibrate", "Find the layers of a model that select best, and remember them", "[options]",
-    opts, run, NULL, NULL
+    .name = "calibrate", .summary = "Find the layers of a model that select best, and remember them",
+    .synopsis = "[options]",
+    .takes = FOR_CALIBRATE | FOR_LENGTHS | FOR_DEPTHS | FOR_HAYSTACK | FOR_NEEDLES,
+    .own = own, .defaults = defaults, .run = run
 };

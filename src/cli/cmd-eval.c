@@ -3,7 +3,6 @@
 #include "config.h"
 #include <stdlib.h>
 #include <string.h>
-#include "src/cli/args.h"
 #include "src/cli/eval/eval.h"
 #include "src/cli/say.h"
 
@@ -11,8 +10,6 @@
 static const struct cmd *const tasks[] = {
     &eval_niah, &eval_ruler, &eval_kv, &eval_qa, &eval_perplexity, NULL
 };
-
-static const struct opt opts[] = { OPT_COMMON };
 
 static const char *word(const struct cmd *task)
 {
@@ -29,7 +26,6 @@ static void more_help(void)
 
 static int run(const struct cmd *self, int argc, char **argv)
 {
-    struct args a = { self, argc, argv, NULL, NULL };
     char       *all = format("%s", word(tasks[0])), *more;
 
     for (const struct cmd *const *t = tasks + 1; *t; t++) {
@@ -45,10 +41,11 @@ static int run(const struct cmd *self, int argc, char **argv)
             }
         usage(self, "unknown task '%s'; the tasks are %s", argv[1], all);
     }
-    args_next(&a);              /* --help, or an option that is refused */
+    options_parse(&(struct options){ .n_operand = 0 }, self, argc, argv);   /* --help, or one that is refused */
     usage(self, "no task given; the tasks are %s", all);
 }
 
 const struct cmd cmd_eval = {
-    "eval", "Measure how good a model is", "TASK [options]", opts, run, more_help, tasks
+    .name = "eval", .summary = "Measure how good a model is", .synopsis = "TASK [options]",
+    .takes = FOR_EVAL, .run = run, .more_help = more_help, .tasks = tasks
 };

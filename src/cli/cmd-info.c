@@ -1,68 +1,46 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * cmd-info.c - what a model is, what it would need, what this machine can do */
 #include "config.h"
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <gemkv.h>
-#include "src/cli/args.h"
 #include "src/cli/calibrated.h"
 #include "src/cli/json.h"
 #include "src/cli/run.h"
 #include "src/cli/say.h"
 #include "src/cli/view.h"
 
-enum { CONTEXT = 1, CPU, DEVICES, JSON, KEEP, KV_TYPE, MEMORY, MODEL, MAX_LENGTHS = 16 };
-
-static const struct opt opts[] = {
-    { MODEL, 'm', "model", "FILE", "$GEMKV_MODEL, else the bundled model",
-      "GGUF model, the same as MODEL" },
-    { CPU, 0, "cpu", NULL, NULL, "kernels chosen for this processor; needs no model" },
-    { DEVICES, 0, "devices", NULL, NULL, "what --device can choose from; needs no model" },
-    { MEMORY, 0, "memory", NULL, NULL, "memory that each method and schedule needs" },
-    { CONTEXT, 'c', "context", "N[,N]...", "8192,32768,131072",
-      "prompt lengths for --memory, in tokens" },
-    { KEEP, 'k', "keep", "N|P%", "1024", "tokens kept, for --memory" },
-    { KV_TYPE, 0, "kv-type", "f32|f16|bf16|q8_0", "f16",
-      "type of cached keys and values, for --memory" },
-    { JSON, 0, "json", NULL, NULL, "write one JSON object" },
-    OPT_COMMON
-};
-
 struct info {
-    const char  *arg;                   /* the model, as given                            */
+    struct options o;                   /* first                                          */
     char        *path;
-    bool         cpu, devices, memory, json;
-    gkv_options  opt;
-    uint64_t     length[MAX_LENGTHS];
-    size_t       n_length;
+    bool         cpu, devices, memory;
+    struct numbers length;
     gkv_model   *model;
 };
 
-static void parse(struct info *in, const struct cmd *cmd, int argc, char **argv)
-{
-    struct args a = { cmd, argc, argv, NULL, NULL };
+static const struct opt own[] = {
+    { 0, 0, "cpu", NULL, NULL, "kernels chosen for this processor; needs no model",
+      opt_flag, offsetof(struct info, cpu), 0, 0 },
+    { 0, 0, "devices", NULL, NULL, "what --device can choose from; needs no model",
+      opt_flag, offsetof(struct info, devices), 0, 0 },
+    { 0, 0, "memory", NULL, NULL, "memory that each method and schedule needs, with --keep and --kv-type",
+      opt_flag, offsetof(struct info, memory), 0, 0 },
+    { 0, 'c', "context", "N[,N]...", NULL, "prompt lengths for --memory, in tokens",
+      opt_numbers, offsetof(struct info, length), 1, UINT32_MAX },
+    { .name = NULL }
+};
 
-    for (int id; (id = args_next(&a));)
-        switch (id) {
-        case CONTEXT:
-            in->n_length = args_uints(&a, 1, UINT32_MAX, in->length, MAX_LENGTHS);
-            break;
-        case CPU:     in->cpu = true; break;
-        case DEVICES: in->devices = true; break;
-        case JSON:    in->json = true; break;
-        case KEEP:    run_parse_keep(&a, &in->opt); break;
-        case KV_TYPE: in->opt.kv_type = args_choice(&a); break;
-        case MEMORY:  in->memory = true; break;
-        case MODEL:   in->arg = a.value; break;
-        }
-    if (optind + 1 < argc || (optind < argc && in->arg))
-        usage(cmd, "one model only");
-    if (optind < argc)
-        in->arg = argv[optind];
+static const struct opt_default defaults[] = { { "context", "8192,32768,131072" }, { NULL, NULL } };
+
+static void check(struct info *in)
+{
+    if (in->o.n_operand > 1 || (in->o.n_operand && in->o.model))
+        usage(in->o.cmd, "one model only");
+    if (in->o.n_operand)
+        in->o.model = *in->o.operand;
 }
 
 /* ---- for people ---------------------------------------------------------------------- */
@@ -167,7 +145,7 @@ static void print_devices(void)
 /* Bytes, or die: the first refusal says why. */
 static uint64_t needed(const struct info *in, const char *method, const char *schedule, uint64_t n)
 {
-    gkv_options opt = in->opt;
+    gkv_options opt = in->o.gkv;
     gkv_error   err = { 0 };
     gkv_status  status;
     uint64_t    bytes = 0;
@@ -196,8 +174,8 @@ static void each_way(const struct info *in,
 static void print_needed(const struct info *in, const char *method, const char *schedule)
 {
     out_printf("%-14s %-8s", method, schedule ? schedule : "");
-    for (size_t j = 0; j < in->n_length; j++) {
-        char *s = view_bytes(needed(in, method, schedule, in->length[j]));
+    for (size_t j = 0; j < in->length.n; j++) {
+        char *s = view_bytes(needed(in, method, schedule, in->length.v[j]));
 
         out_printf(" %10s", s);
         free(s);
@@ -254,8 +232,8 @@ static void print_fits(const struct info *in)
 static void print_memory(const struct info *in)
 {
     out_printf("%-14s %-8s", "tokens", "");
-    for (size_t j = 0; j < in->n_length; j++)
-        out_printf(" %10" PRIu64, in->length[j]);
+    for (size_t j = 0; j < in->length.n; j++)
+        out_printf(" %10" PRIu64, in->length.v[j]);
     out_char('\n');
     each_way(in, print_needed);
 }
@@ -321,13 +299,13 @@ static void json_fits(const struct info *in)
 
 static void json_needed(const struct info *in, const char *method, const char *schedule)
 {
-    for (size_t j = 0; j < in->n_length; j++) {
+    for (size_t j = 0; j < in->length.n; j++) {
         json_open('{');
         json_named_string("method", method);
         if (schedule)
             json_named_string("schedule", schedule);
-        json_named_uint("tokens", in->length[j]);
-        json_named_uint("bytes", needed(in, method, schedule, in->length[j]));
+        json_named_uint("tokens", in->length.v[j]);
+        json_named_uint("bytes", needed(in, method, schedule, in->length.v[j]));
         json_close();
     }
 }
@@ -388,45 +366,48 @@ static void write_json(const struct info *in)
     json_close();
 }
 
+static void print(const struct info *in)
+{
+    if (in->memory) {
+        print_memory(in);
+    } else if (in->model) {
+        print_model(in);
+        print_fits(in);
+    }
+    if (in->cpu)
+        print_cpu();
+    if (in->devices)
+        print_devices();
+}
+
 static int run(const struct cmd *self, int argc, char **argv)
 {
-    struct info in = { .length = { 8192, 32768, 131072 }, .n_length = 3 };
+    struct info in = { .path = NULL };
     gkv_error   err = { 0 };
     gkv_status  status = GKV_OK;
     int         code = 0;
 
-    gkv_options_init(&in.opt);
-    parse(&in, self, argc, argv);
+    options_parse(&in.o, self, argc, argv);
+    check(&in);
     run_cap_cpu(NULL);
-    if (!(in.cpu || in.devices) || in.memory || in.arg) {
-        in.path = run_model_path(self, in.arg);
+    if (!(in.cpu || in.devices) || in.memory || in.o.model) {
+        in.path = run_model_path(&in.o);
         status = calibrated_open(&in.model, in.path, &err);
     }
     if (!status && in.model)                    /* refused before anything is printed */
-        needed(&in, NULL, NULL, in.length[0]);
-    if (status) {
+        needed(&in, NULL, NULL, in.length.v[0]);
+    if (status)
         code = run_failed(status, &err);
-    } else if (in.json) {
-        write_json(&in);
-    } else {
-        if (in.memory) {
-            print_memory(&in);
-        } else if (in.model) {
-            print_model(&in);
-            print_fits(&in);
-        }
-        if (in.cpu)
-            print_cpu();
-        if (in.devices)
-            print_devices();
-    }
+    else
+        (in.o.json ? write_json : print)(&in);
     out_flush();
     gkv_model_close(in.model);
+    options_free(&in.o);
     free(in.path);
     return code;
 }
 
 const struct cmd cmd_info = {
-    "info", "Describe a model, the memory it needs, or this processor",
-    "[options] [MODEL]", opts, run, NULL, NULL
+    .name = "info", .summary = "Describe a model, the memory it needs, or this processor",
+    .synopsis = "[options] [MODEL]", .takes = FOR_INFO, .own = own, .defaults = defaults, .run = run
 };

@@ -22,9 +22,9 @@ static void print(const struct run *r)
 
         if (i)
             out_char('\n');
-        if (!r->quiet) {
+        if (!r->o.quiet) {
             char *head = format("==> %s:%" PRIu64 "-%" PRIu64 " score %.3g <==\n",
-                                input_name(r->file[k[i].file]), k[i].start, k[i].end,
+                                input_name(r->o.file.v[k[i].file]), k[i].start, k[i].end,
                                 (double)k[i].score);
 
             out_text(head, strlen(head));
@@ -43,12 +43,12 @@ static int run(const struct cmd *self, int argc, char **argv)
 
     if (!code)
         code = report_write(&r, NULL, 0);
-    if (!code && r.json)
+    if (!code && r.o.json)
         run_json(&r, NULL, 0);
-    if (!code && !r.json) {
+    if (!code && !r.o.json) {
         print(&r);
         out_flush();
-        if (!r.quiet) {
+        if (!r.o.quiet) {
             if (isatty(STDOUT_FILENO) && isatty(STDERR_FILENO))
                 say("%s", "");
             view_summary(&r);
@@ -60,6 +60,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 }
 
 const struct cmd cmd_select = {
-    "select", "Print the text that an answer would be based on",
-    "[options] [-f FILE]... QUESTION", run_opts, run, run_more_help, NULL
+    .name = "select", .summary = "Print the text that an answer would be based on",
+    .synopsis = "[options] [-f FILE]... QUESTION", .takes = FOR_ASK, .run = run,
+    .more_help = run_more_help
 };

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * cmd-tokenize.c - text to token ids and back */
 #include "config.h"
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <gemkv.h>
-#include "src/cli/args.h"
 #include "src/cli/input.h"
 #include "src/cli/json.h"
 #include "src/cli/run.h"
 #include "src/cli/say.h"
 
-enum { DECODE = 1, FILE_, MODEL, SPECIAL };
+struct tokenize {
+    struct options o;                   /* first                                          */
+    bool           decode, special;
+};
 
-static const struct opt opts[] = {
-    { MODEL, 'm', "model", "FILE", "$GEMKV_MODEL, else the bundled model", "GGUF model" },
-    { FILE_, 'f', "file", "FILE", "standard input, unless it is a terminal",
-      "read the text from FILE, - is standard input" },
-    { DECODE, 0, "decode", NULL, NULL, "turn a JSON array of ids into their text" },
-    { SPECIAL, 0, "special", NULL, NULL,
-      "parse special tokens, and begin with the token that begins a text" },
-    OPT_COMMON
+static const struct opt own[] = {
+    { 0, 0, "decode", NULL, NULL, "turn a JSON array of ids into their text",
+      opt_flag, offsetof(struct tokenize, decode), 0, 0 },
+    { 0, 0, "special", NULL, NULL,
+      "parse special tokens, and begin with the token that begins a text",
+      opt_flag, offsetof(struct tokenize, special), 0, 0 },
+    { .name = NULL }
 };
 
 static const char *skip_space(const char *s)
@@ -96,53 +96,43 @@ static gkv_status encode(const gkv_model *model, const char *text, size_t len,
 
 static int run(const struct cmd *self, int argc, char **argv)
 {
-    struct args a = { self, argc, argv, NULL, NULL };
-    const char *model_arg = NULL, *file = NULL;
-    char       *path, *text = NULL;
-    size_t      len = 0;
-    bool        back = false, from_arg;
-    unsigned    flags = 0;
-    gkv_model  *model = NULL;
-    gkv_error   err = { 0 };
-    gkv_status  status;
-    int         code = 0;
+    struct tokenize t = { .decode = false };
+    const char     *file, *arg;
+    char           *path, *text = NULL;
+    size_t          len = 0;
+    gkv_model      *model = NULL;
+    gkv_error       err = { 0 };
+    gkv_status      status;
+    int             code = 0;
 
-    for (int id; (id = args_next(&a));)
-        switch (id) {
-        case DECODE:  back = true; break;
-        case MODEL:   model_arg = a.value; break;
-        case SPECIAL: flags = GKV_TOKENS_SPECIAL; break;
-        case FILE_:
-            if (file)
-                usage(self, "one file only");
-            file = a.value;
-            break;
-        }
-    if (optind + 1 < argc)
+    options_parse(&t.o, self, argc, argv);
+    file = t.o.text;
+    arg = t.o.n_operand ? *t.o.operand : NULL;
+    if (t.o.n_operand > 1)
         usage(self, "one text only, in quotes");
-    from_arg = optind < argc;
-    if (from_arg && file)
+    if (arg && file)
         usage(self, "text or -f, not both");
-    if (!from_arg && !file) {
+    if (!arg && !file) {
         if (isatty(STDIN_FILENO))
             usage(self, "no text; give it as an argument, with -f, or on standard input");
         file = "-";
     }
 
-    path = run_model_path(self, model_arg);
+    path = run_model_path(&t.o);
     status = gkv_model_open(&model, path, GKV_MODEL_VOCAB_ONLY, &err);
     free(path);
     if (status)
         return fail_library(status, &err, NULL);
-    if (from_arg) {
-        text = format("%s", argv[optind]);
+    if (arg) {
+        text = format("%s", arg);
         len = strlen(text);
     } else {
         code = input_slurp(file, &text, &len);
     }
     if (!code) {
-        status = back ? decode(model, text, from_arg ? EXIT_USAGE : EXIT_DOCUMENT, &err)
-                      : encode(model, text, len, flags, &err);
+        status = t.decode
+               ? decode(model, text, arg ? EXIT_USAGE : EXIT_DOCUMENT, &err)
+               : encode(model, text, len, t.special ? GKV_TOKENS_SPECIAL : 0, &err);
         if (status)
             code = fail_library(status, &err, file ? input_name(file) : NULL);
     }
@@ -153,5 +143,6 @@ static int run(const struct cmd *self, int argc, char **argv)
 }
 
 const struct cmd cmd_tokenize = {
-    "tokenize", "Turn text into token ids, or back", "[options] [TEXT]", opts, run, NULL, NULL
+    .name = "tokenize", .summary = "Turn text into token ids, or back",
+    .synopsis = "[options] [TEXT]", .takes = FOR_TOKENIZE, .own = own, .run = run
 };

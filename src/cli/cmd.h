@@ -15,9 +15,14 @@ enum {
 
 struct opt;
 
+/* An option that is not given is as if it had been given with this value. */
+struct opt_default { const char *name, *value; };
+
 struct cmd {
     const char        *name, *summary, *synopsis;
-    const struct opt  *opts;                    /* ends with a row whose name is NULL     */
+    unsigned           takes;                   /* which rows of options_table            */
+    const struct opt  *own;                     /* rows in front of these, or NULL        */
+    const struct opt_default *defaults;         /* that differ from the table's, or NULL  */
     int              (*run)(const struct cmd *self, int argc, char **argv);
     void             (*more_help)(void);        /* what follows the options, or NULL      */
     const struct cmd *const *tasks;             /* commands of this one, NULL last; or NULL */

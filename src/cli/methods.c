@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "src/cli/calibrated.h"
-#include "src/cli/methods.h"
+#include "src/cli/options.h"
 #include "src/cli/say.h"
 
 static void add(struct methods *m, const char *spec, size_t len)
@@ -65,10 +65,10 @@ size_t methods_full(const struct methods *m)
     return SIZE_MAX;
 }
 
-gkv_status methods_check(const struct methods *m, const struct cmd *cmd, gkv_model *model,
-                         const gkv_options *options, gkv_error *err)
+gkv_status methods_check(const struct options *o, gkv_model *model, gkv_error *err)
 {
-    gkv_options opt = *options;
+    const struct methods *m = &o->methods;
+    gkv_options opt = o->gkv;
     uint64_t    bytes;
     gkv_status  status = GKV_OK;
 
@@ -76,7 +76,7 @@ gkv_status methods_check(const struct methods *m, const struct cmd *cmd, gkv_mod
         opt.method = m->spec[i];
         for (size_t j = 0; j < i; j++)
             if (!strcmp(m->spec[j], m->spec[i]))
-                usage(cmd, "method %s is given twice", m->spec[i]);
+                usage(o->cmd, "method %s is given twice", m->spec[i]);
         status = gkv_memory_needed(model, &opt, 1024, &bytes, err);
     }
     return status;

@@ -5,7 +5,8 @@
 
 #include <stddef.h>
 #include <gemkv.h>
-#include "src/cli/cmd.h"
+
+struct options;
 
 struct methods {                /* { NULL, 0 } is an empty list                           */
     char **spec;                /* as given, such as "asl:tau=0.3"                        */
@@ -20,10 +21,9 @@ void methods_free(struct methods *m);
 /* The index of full, or SIZE_MAX. */
 size_t methods_full(const struct methods *m);
 
-/* Each is known, can be run with *opt, and is there once: so that a wrong one is refused before
+/* Each is known, can be run with the other options, and is there once: so that a wrong one is refused before
  * the first is run.  Dies when one is there twice. */
-gkv_status methods_check(const struct methods *m, const struct cmd *cmd, gkv_model *model,
-                         const gkv_options *opt, gkv_error *err);
+gkv_status methods_check(const struct options *o, gkv_model *model, gkv_error *err);
 
 /* A method shall meet the model as a new process would: *model is closed and the file mapped anew,
  * and the kernel's record of the largest memory begins at what there is, so that peaks can be

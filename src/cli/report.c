@@ -35,7 +35,7 @@ static void document(const struct run *r, size_t i, float low, float high)
     FILE           *f = r->report.f;
 
     fputs("<h2>", f);
-    html_str(f, input_name(r->file[i]));
+    html_str(f, input_name(r->o.file.v[i]));
     fputs("</h2>\n<pre>", f);
     for (size_t j = 0; j < n; j++) {
         double strength = high > low ? (double)(k[j].score - low) / (double)(high - low) : 0.5;
@@ -82,7 +82,7 @@ int report_write(struct run *r, const char *answer, size_t len)
     }
     fprintf(f, "<p>Method %s kept %" PRIu64 " of %" PRIu64 " tokens, in %zu passages; they are "
             "marked below.</p>\n", s.method, s.tokens_kept, s.tokens_prompt, n);
-    for (size_t i = 0; i < r->n_file; i++)
+    for (size_t i = 0; i < r->o.file.n; i++)
         document(r, i, low, high);
     fputs("</body></html>\n", f);
     return output_keep(&r->report);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * run.c - see run.h */
 #include "config.h"
-#include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,58 +15,6 @@
 #include "src/cli/say.h"
 
 #define BUNDLED "gemkv-mini-q8_0.gguf"
-
-enum {
-    CHUNK = 1, CONTEXT, CPU, DEVICE, FILE_, GEMM, GPU_MEMORY, JSON, KEEP, KEEP_FIRST, KEEP_LAST, KV_TYPE,
-    LAYER, MAX_TOKENS, MEMORY, METHOD, MIN_P, MODEL, QUIET, RAW, REPORT, SCHEDULE, SEED,
-    SYSTEM, TEMPERATURE, TEMPLATE, THREADS, TOP_P, TTY, VERBOSE
-};
-
-const struct opt run_opts[] = {
-    { MODEL, 'm', "model", "FILE", "$GEMKV_MODEL, else the bundled model", "GGUF model" },
-    { FILE_, 'f', "file", "FILE", "standard input, unless it is a terminal",
-      "document; may be given several times, - is standard input" },
-    { METHOD, 0, "method", "NAME[:PARAM=VALUE,...]", "gemfilter",
-      "selection method, see below" },
-    { KEEP, 'k', "keep", "N|P%", "1024", "tokens to keep, or percent of the prompt" },
-    { LAYER, 0, "layer", "N", "the model's", "filter layer, counted from 0" },
-    { KEEP_FIRST, 0, "keep-first", "N", "4", "first tokens kept whatever their score" },
-    { KEEP_LAST, 0, "keep-last", "N|prompt", "prompt",
-      "last tokens kept whatever their score; prompt: the question with its template" },
-    { SCHEDULE, 0, "schedule", "NAME[:PARAM=VALUE,...]",
-      "auto: the fastest exact one that fits in the memory, else stream",
-      "order of the first pass, see below" },
-    { CHUNK, 0, "chunk", "N", "1024", "tokens computed at a time" },
-    { MEMORY, 0, "memory", "SIZE", "80 % of what is available",
-      "refuse what would need more memory, such as 512M or 1.5G" },
-    { CONTEXT, 'c', "context", "N", "no limit", "refuse longer prompts, in tokens" },
-    { MAX_TOKENS, 'n', "max-tokens", "N", "256", "longest answer" },
-    { TEMPERATURE, 0, "temperature", "T", "0, always the likeliest token",
-      "randomness of the answer" },
-    { TOP_P, 0, "top-p", "P", "1", "sample from the likeliest tokens that make up P" },
-    { MIN_P, 0, "min-p", "P", "0",
-      "sample from tokens at least P times as likely as the best" },
-    { SEED, 0, "seed", "N", "0", "start of the random numbers" },
-    { RAW, 0, "raw", NULL, NULL,
-      "no chat template: the prompt is the documents and the question, byte for byte" },
-    { SYSTEM, 0, "system", "TEXT", NULL, "system prompt, if the model's template takes one" },
-    { TEMPLATE, 0, "template", "NAME", "the model's", "chat template" },
-    { THREADS, 't', "threads", "N", "one per physical core", "threads" },
-    { DEVICE, 0, "device", "auto|cpu|cuda[:N]", "auto: a CUDA device if there is one, else cpu",
-      "where the second pass and the answer are computed" },
-    { GPU_MEMORY, 0, "gpu-memory", "SIZE", "what is free there", "memory of the device to use" },
-    { CPU, 0, "cpu", "LEVEL", "$GEMKV_CPU, else the best",
-      "cap the instruction sets used" },
-    { GEMM, 0, "gemm", "own|exact|openblas|onednn", "own", "who multiplies matrices" },
-    { KV_TYPE, 0, "kv-type", "f32|f16|bf16|q8_0", "f16", "type of cached keys and values" },
-    { REPORT, 0, "report", "FILE", "none",
-      "write the documents with the kept passages marked to this new HTML file" },
-    { JSON, 0, "json", NULL, NULL, "write one JSON object to standard output" },
-    { QUIET, 'q', "quiet", NULL, NULL, "only the result, and errors" },
-    { VERBOSE, 'v', "verbose", NULL, NULL, "show every kept passage" },
-    { TTY, 0, "tty", NULL, NULL, NULL },
-    OPT_COMMON
-};
 
 static void help_row(const char *name, const char *summary, const gkv_param *p)
 {
@@ -103,84 +50,20 @@ void run_more_help(void)
     }
 }
 
-/* ---- options ------------------------------------------------------------------------- */
-void run_parse_keep(const struct args *a, gkv_options *opt)
+static void check(struct run *r)
 {
-    uint64_t    n;
-    double      percent;
-    const char *end = parse_uint(a->value, 1, UINT32_MAX - 1, &n);
+    const struct cmd *cmd = r->o.cmd;
 
-    opt->keep_percent = 0;
-    if (end && !*end) {
-        opt->keep = (uint32_t)n;
-        return;
-    }
-    end = parse_real(a->value, 0, 100, &percent);
-    if (!end || strcmp(end, "%") || percent <= 0)
-        args_bad(a, "a number of tokens from 1 on, or a percentage like 5%");
-    opt->keep_percent = (float)percent;
-}
-
-static void add_file(struct run *r, const struct cmd *cmd, const char *path)
-{
-    for (size_t i = 0; i < r->n_file; i++)
-        if (!strcmp(path, "-") && !strcmp(r->file[i], "-"))
-            usage(cmd, "standard input can be read only once, '-f -' is given twice");
-    r->file = grow(r->file, r->n_file + 1, sizeof *r->file);
-    r->file[r->n_file++] = path;
-}
-
-static void parse(struct run *r, const struct cmd *cmd, int argc, char **argv)
-{
-    struct args  a = { cmd, argc, argv, NULL, NULL };
-    gkv_options *o = &r->opt;
-
-    for (int id; (id = args_next(&a));)
-        switch (id) {
-        case CHUNK:       o->chunk = (uint32_t)args_uint(&a, 16, 65536); break;
-        case CONTEXT:     o->max_context = args_uint(&a, 1, UINT32_MAX); break;
-        case CPU:         r->cpu = a.value; break;
-        case DEVICE:      o->device = a.value; break;
-        case FILE_:       add_file(r, cmd, a.value); break;
-        case JSON:        r->json = true; break;
-        case KEEP:        run_parse_keep(&a, o); break;
-        case KEEP_FIRST:  o->keep_first = (uint32_t)args_uint(&a, 0, UINT32_MAX - 1); break;
-        case KEEP_LAST:
-            o->keep_last = strcmp(a.value, "prompt")
-                         ? (uint32_t)args_uint(&a, 0, UINT32_MAX - 1) : GKV_KEEP_PROMPT;
-            break;
-        case GPU_MEMORY:  o->gpu_memory = args_size(&a); break;
-        case GEMM:        o->gemm = args_choice(&a); break;
-        case KV_TYPE:     o->kv_type = args_choice(&a); break;
-        case LAYER:       o->layer = (int32_t)args_uint(&a, 0, INT32_MAX); break;
-        case MAX_TOKENS:  o->max_tokens = (uint32_t)args_uint(&a, 1, INT32_MAX); break;
-        case MEMORY:      o->memory_limit = args_size(&a); break;
-        case METHOD:      o->method = a.value; break;
-        case MIN_P:       o->min_p = (float)args_real(&a, 0, 1); break;
-        case MODEL:       r->model_path = a.value; break;
-        case QUIET:       r->quiet = true; break;
-        case RAW:         o->raw = 1; break;
-        case REPORT:      r->report_path = a.value; break;
-        case SCHEDULE:    o->schedule = a.value; break;
-        case SEED:        o->seed = args_uint(&a, 0, UINT64_MAX); break;
-        case TEMPERATURE: o->temperature = (float)args_real(&a, 0, 100); break;
-        case SYSTEM:      o->system = a.value; break;
-        case TEMPLATE:    o->chat_template = a.value; break;
-        case THREADS:     o->threads = (uint32_t)args_uint(&a, 1, 4096); break;
-        case TOP_P:       o->top_p = (float)args_real(&a, 0, 1); break;
-        case TTY:         r->tty = true; break;
-        case VERBOSE:     r->verbose = true; break;
-        }
-    if (optind == argc)
+    if (r->o.n_operand == 0)
         usage(cmd, "no question given");
-    if (optind + 1 < argc)
+    if (r->o.n_operand > 1)
         usage(cmd, "one question only, in quotes; documents are given with -f");
-    r->question = argv[optind];
-    if (r->n_file == 0) {
-        if (isatty(STDIN_FILENO))
-            usage(cmd, "no document; give one with -f FILE, or on standard input");
-        add_file(r, cmd, "-");
-    }
+    r->question = *r->o.operand;
+    if (r->o.file.n)
+        return;
+    if (isatty(STDIN_FILENO))
+        usage(cmd, "no document; give one with -f FILE, or on standard input");
+    opt_words(&(struct args){ .value = "-" }, &r->o.file);
 }
 
 /* ---- model --------------------------------------------------------------------------- */
@@ -211,18 +94,18 @@ char *run_data_path(const char *name)
     return found;
 }
 
-char *run_model_path(const struct cmd *cmd, const char *arg)
+char *run_model_path(const struct options *o)
 {
     const char *env = getenv("GEMKV_MODEL");
     char       *path;
 
-    if (arg)
-        return format("%s", arg);
+    if (o->model)
+        return format("%s", o->model);
     if (env && *env)
         return format("%s", env);
     path = run_data_path(BUNDLED);
     if (!path)
-        usage(cmd, "no bundled model found; give a GGUF file with -m or in $GEMKV_MODEL");
+        usage(o->cmd, "no bundled model found; give a GGUF file with -m or in $GEMKV_MODEL");
     return path;
 }
 
@@ -238,6 +121,19 @@ void run_cap_cpu(const char *level)
     status = gkv_cpu_cap(level, &err);
     if (status)
         exit(fail_library(status, &err, NULL));
+}
+
+char *run_begin(const struct options *o)
+{
+    if (o->quiet)
+        say_quiet();
+    run_cap_cpu(o->cpu);
+    return run_model_path(o);
+}
+
+bool run_draws(const struct options *o)
+{
+    return !o->quiet && (o->tty || isatty(STDERR_FILENO));
 }
 
 /* ---- documents and question ---------------------------------------------------------- */
@@ -277,10 +173,10 @@ static int feed_all(const struct run *r)
     gkv_error err = { 0 };
     int       code = 0;
 
-    for (size_t i = 0; i < r->n_file && !code; i++) {
-        struct feeding f = { r->session, input_name(r->file[i]), 0 };
+    for (size_t i = 0; i < r->o.file.n && !code; i++) {
+        struct feeding f = { r->session, input_name(r->o.file.v[i]), 0 };
 
-        code = input_read(r->file[i], feed, &f);
+        code = input_read(r->o.file.v[i], feed, &f);
         /* The library would not count it, and number the files after it differently. */
         if (!code && f.bytes == 0)
             code = fail(EXIT_DOCUMENT, "%s: there is no text in it", f.name);
@@ -310,32 +206,32 @@ void run_warn(struct run *r)
 
 int run_open(struct run *r, const struct cmd *cmd, int argc, char **argv, run_ask *ask)
 {
-    gkv_error  err = { 0 };
-    gkv_status status;
-    char      *path;
-    int        code;
+    gkv_options *o = &r->o.gkv;
+    gkv_error    err = { 0 };
+    gkv_status   status;
+    char        *path;
+    int          code;
 
     *r = (struct run){ 0 };
-    gkv_options_init(&r->opt);
-    parse(r, cmd, argc, argv);
-    if (r->quiet)
-        say_quiet();
-    run_cap_cpu(r->cpu);
-    code = r->report_path ? output_new(&r->report, r->report_path) : 0;
-    if (code)
+    options_parse(&r->o, cmd, argc, argv);
+    check(r);
+    path = run_begin(&r->o);
+    code = r->o.report ? output_new(&r->report, r->o.report) : 0;
+    if (code) {
+        free(path);
         return code;
-    path = run_model_path(cmd, r->model_path);
+    }
     status = calibrated_open(&r->model, path, &err);
     free(path);
     if (status)
         return run_failed(status, &err);
 
-    progress_start(!r->quiet && !r->json && (r->tty || isatty(STDERR_FILENO)));
-    r->opt.progress = progress_update;
-    r->opt.note = r->json ? NULL : note;
-    if (ask == gkv_select && (!r->opt.device || !strcmp(r->opt.device, "auto")))
-        r->opt.device = "cpu";                  /* a device would have nothing to do      */
-    status = gkv_session_open(&r->session, r->model, &r->opt, &err);
+    progress_start(!r->o.json && run_draws(&r->o));
+    o->progress = progress_update;
+    o->note = r->o.json ? NULL : note;
+    if (ask == gkv_select && (!o->device || !strcmp(o->device, "auto")))
+        o->device = "cpu";                  /* a device would have nothing to do      */
+    status = gkv_session_open(&r->session, r->model, o, &err);
     if (status)
         return run_failed(status, &err);
     progress_watch(r->session);
@@ -357,7 +253,7 @@ void run_close(struct run *r)
     progress_watch(NULL);
     gkv_session_close(r->session);
     gkv_model_close(r->model);
-    free(r->file);
+    options_free(&r->o);
 }
 
 /* ---- JSON ---------------------------------------------------------------------------- */

@@ -80,7 +80,7 @@ static void excerpt(const gkv_kept *k, size_t width)
 
 static char *location(const struct run *r, const gkv_kept *k)
 {
-    return format("%s:%" PRIu64 "-%" PRIu64, input_name(r->file[k->file]), k->start,
+    return format("%s:%" PRIu64 "-%" PRIu64, input_name(r->o.file.v[k->file]), k->start,
                   k->end);
 }
 
@@ -91,7 +91,7 @@ void view_summary(const struct run *r)
 
     gkv_session_kept(r->session, &n);
     gkv_session_stats(r->session, &s);
-    if (r->verbose)
+    if (r->o.verbose)
         say("method %s, schedule %s, on %s (%s), chat template %s", s.method, s.schedule,
             s.device, s.cpu, s.chat_template ? s.chat_template : "none");
     say("kept %" PRIu64 " of %" PRIu64 " tokens in %zu passage%s", s.tokens_kept,
@@ -108,7 +108,7 @@ void view_kept(const struct run *r)
     for (size_t i = 0; i < n; i++)
         best[i] = &kept[i];
     qsort(best, n, sizeof *best, by_score);
-    shown = r->verbose || n < BEST ? n : BEST;
+    shown = r->o.verbose || n < BEST ? n : BEST;
     for (size_t i = 0; i < shown; i++) {
         char *where = location(r, best[i]);
 
@@ -154,7 +154,7 @@ void view_cost(const struct run *r)
         say("%s (%s): %s used, upload %.2f s, %.2f of them after the first pass", s.device, s.device_model,
             used, s.upload, s.upload_waited);
         free(used);
-    } else if (r->verbose && s.device_reason) {
+    } else if (r->o.verbose && s.device_reason) {
         say("on the CPU: %s", s.device_reason);
     }
     peak = view_bytes(s.memory_peak);

@@ -10,18 +10,7 @@
 #include "src/cli/material.h"
 #include "src/cli/say.h"
 
-enum { DEPTHS = 1, KINDS, LENGTHS, SAMPLES, MAX_LIST = 64, MAX_ANSWER = 64 };
-
-static const struct opt opts[] = {
-    { KINDS, 0, "kinds", "KIND[,KIND]...", "kv",
-      "of kv, passkey, number and math.find" },
-    { LENGTHS, 0, "lengths", "N[,N]...", "2048,4096,8192",
-      "lengths of the prompt, in tokens of the model" },
-    { DEPTHS, 0, "depths", "P[,P]...", "0,25,50,75,100",
-      "where the answer lies, in percent of the text; math.find has no such place" },
-    { SAMPLES, 0, "samples", "N", "1", "rows for each kind, length and depth" },
-    OPT_EVAL
-};
+enum { MAX_ANSWER = 64 };
 
 struct kind;
 
@@ -32,16 +21,26 @@ struct spec {                           /* of a row                             
 };
 
 struct kv {
-    uint64_t        length[MAX_LIST], depth[MAX_LIST], samples;
-    size_t          n_length, n_depth;
+    struct eval     e;                  /* first                                          */
+    const char     *kinds;
     struct spec    *spec;
     size_t          n;
     struct haystack stock;
     /* of the row that is made */
     const struct spec *now;
     const char     *id;
-    uint64_t        seed;
     char           *hidden;             /* a sentence, or "key": "value"                  */
+};
+
+static const struct opt own[] = {
+    { 0, 0, "kinds", "KIND[,KIND]...", NULL, "of kv, passkey, number and math.find",
+      opt_text, offsetof(struct kv, kinds), 0, 0 },
+    { .name = NULL }
+};
+
+static const struct opt_default defaults[] = {
+    { "kinds", "kv" }, { "lengths", "2048,4096,8192" }, { "depths", "0,25,50,75,100" },
+    { "samples", "1" }, { NULL, NULL }
 };
 
 struct kind {
@@ -55,7 +54,7 @@ struct kind {
 /* Each row has its own, whatever others there are; no. of several. */
 static struct rng stream(const struct kv *k, uint64_t no)
 {
-    return rng_of(k->seed, k->id, no);
+    return rng_of(k->e.o.gkv.seed, k->id, no);
 }
 
 /* ---- a JSON object of UUIDs ---------------------------------------------------------- */
@@ -200,7 +199,7 @@ enum { N_KINDS = sizeof kinds / sizeof *kinds };
 /* ---- rows ---------------------------------------------------------------------------- */
 static void add(struct kv *k, const struct kind *kind, uint64_t length, double depth)
 {
-    for (uint64_t i = 0; i < k->samples; i++) {
+    for (uint64_t i = 0; i < k->e.o.samples; i++) {
         k->spec = grow(k->spec, k->n + 1, sizeof *k->spec);
         k->spec[k->n++] = (struct spec){ kind, length, i, depth };
     }
@@ -208,24 +207,24 @@ static void add(struct kv *k, const struct kind *kind, uint64_t length, double d
 
 static void add_kind(struct kv *k, const struct kind *kind)
 {
-    for (size_t i = 0; i < k->n_length; i++) {
+    for (size_t i = 0; i < k->e.o.lengths.n; i++) {
         if (!kind->deep)
-            add(k, kind, k->length[i], -1);
-        for (size_t j = 0; kind->deep && j < k->n_depth; j++)
-            add(k, kind, k->length[i], (double)k->depth[j]);
+            add(k, kind, k->e.o.lengths.v[i], -1);
+        for (size_t j = 0; kind->deep && j < k->e.o.depths.n; j++)
+            add(k, kind, k->e.o.lengths.v[i], (double)k->e.o.depths.v[j]);
     }
 }
 
-static void add_kinds(struct kv *k, const struct cmd *cmd, const char *list)
+static void add_kinds(struct kv *k)
 {
-    for (const char *s = list; *s; s += *s == ',') {
+    for (const char *s = k->kinds; *s; s += *s == ',') {
         const size_t n = strcspn(s, ",");
         size_t       i = 0;
 
         while (i < N_KINDS && (strlen(kinds[i].name) != n || memcmp(kinds[i].name, s, n)))
             i++;
         if (i == N_KINDS)
-            usage(cmd, "option '--kinds': no kind '%.*s'; there are kv, passkey, number and "
+            usage(k->e.o.cmd, "option '--kinds': no kind '%.*s'; there are kv, passkey, number and "
                   "math.find", (int)n, s);
         add_kind(k, &kinds[i]);
         s += n;
@@ -245,10 +244,9 @@ static int make(struct eval *e, void *arg, size_t i, struct row *row)
     row->max_tokens = MAX_ANSWER;
     row->id = s->depth < 0
             ? format("%s-%" PRIu64 "-%" PRIu64 "-%" PRIu64, row->group, s->length, s->sample,
-                     e->seed)
+                     e->o.gkv.seed)
             : format("%s-%" PRIu64 "-%.0f-%" PRIu64 "-%" PRIu64, row->group, s->length, s->depth,
-                     s->sample, e->seed);
-    k->seed = e->seed;
+                     s->sample, e->o.gkv.seed);
     k->id = row->id;
     k->hidden = NULL;
     r = stream(k, 0);
@@ -269,35 +267,22 @@ static double weight(const void *arg, size_t i)
 
 static int run(const struct cmd *self, int argc, char **argv)
 {
-    struct args a = { self, argc, argv, NULL, NULL };
-    struct kv   k = { .length = { 2048, 4096, 8192 }, .n_length = 3,
-                      .depth = { 0, 25, 50, 75, 100 }, .n_depth = 5, .samples = 1 };
-    const char *list = "kv";
-    struct eval e;
-    int         code;
+    struct kv k = { .e = { .shown = { EM }, .n_shown = 1 } };
+    int       code;
 
-    eval_init(&e, self);
-    for (int id; (id = args_next(&a));)
-        switch (id) {
-        case DEPTHS:  k.n_depth = args_uints(&a, 0, 100, k.depth, MAX_LIST); break;
-        case KINDS:   list = a.value; break;
-        case LENGTHS: k.n_length = args_uints(&a, 16, UINT32_MAX, k.length, MAX_LIST); break;
-        case SAMPLES: k.samples = args_uint(&a, 1, 10000); break;
-        default:      eval_option(&e, &a, id);
-        }
-    add_kinds(&k, self, list);
-    e.shown[0] = EM;
-    e.n_shown = 1;
+    eval_parse(&k.e, self, argc, argv);
+    add_kinds(&k);
     haystack_of(&k.stock, stock_sentences, " ");
-    code = eval_open(&e, argc);
+    code = eval_open(&k.e);
     if (!code)
-        code = eval_run(&e, k.n, make, weight, &k);
-    eval_close(&e);
+        code = eval_run(&k.e, k.n, make, weight, &k);
+    eval_close(&k.e);
     haystack_free(&k.stock);
     free(k.spec);
     return code;
 }
 
 const struct cmd eval_kv = {
-    "eval kv", "Keys and values, pass keys, numbers", "[options]", opts, run, NULL, NULL
+    .name = "eval kv", .summary = "Keys and values, pass keys, numbers", .synopsis = "[options]",
+    .takes = FOR_ROWS | FOR_LENGTHS | FOR_DEPTHS, .own = own, .defaults = defaults, .run = run
 };

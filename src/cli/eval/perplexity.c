@@ -14,7 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 #include <gemkv.h>
-#include "src/cli/args.h"
 #include "src/cli/eval/eval.h"
 #include "src/cli/input.h"
 #include "src/cli/json.h"
@@ -22,38 +21,15 @@
 #include "src/cli/run.h"
 #include "src/cli/say.h"
 
-enum { CHUNK = 1, CONTEXT, CPU, FILE_, GEMM, JSON, KV_TYPE, MEMORY, MODEL, QUIET, THREADS, TTY };
-
-static const struct opt opts[] = {
-    { MODEL, 'm', "model", "FILE", "$GEMKV_MODEL, else the bundled model", "GGUF model" },
-    { FILE_, 'f', "file", "FILE", "standard input, unless it is a terminal",
-      "the text, - is standard input" },
-    { CONTEXT, 'c', "context", "N", "512", "tokens in a window" },
-    { CHUNK, 0, "chunk", "N", "1024", "tokens computed at a time" },
-    { MEMORY, 0, "memory", "SIZE", "80 % of what is available",
-      "refuse what would need more memory, such as 512M or 1.5G" },
-    { THREADS, 't', "threads", "N", "one per physical core", "threads" },
-    { CPU, 0, "cpu", "LEVEL", "$GEMKV_CPU, else the best",
-      "cap the instruction sets used" },
-    { GEMM, 0, "gemm", "own|exact|openblas|onednn", "own", "who multiplies matrices" },
-    { KV_TYPE, 0, "kv-type", "f32|f16|bf16|q8_0", "f16", "type of cached keys and values" },
-    { JSON, 0, "json", NULL, NULL, "write one JSON object to standard output" },
-    { QUIET, 'q', "quiet", NULL, NULL, "only the result, and errors" },
-    { TTY, 0, "tty", NULL, NULL, NULL },
-    OPT_COMMON
-};
-
 struct sum {
     uint64_t n;
     double   nll, nll2;                         /* of negative log-probabilities, squared */
 };
 
 struct perplexity {
-    const char  *model_arg, *file, *cpu;
+    struct options o;                           /* first                                  */
     char        *path;
-    bool         json, quiet, tty;
-    size_t       context;
-    gkv_options  opt;
+    uint64_t     context;                       /* tokens of a window                     */
     gkv_model   *model;
     gkv_eval    *eval;
     uint32_t    *id;                            /* [n_id]                                 */
@@ -65,36 +41,22 @@ struct perplexity {
     struct sum   sum;
 };
 
-static void parse(struct perplexity *p, const struct cmd *cmd, int argc, char **argv)
-{
-    struct args  a = { cmd, argc, argv, NULL, NULL };
-    gkv_options *o = &p->opt;
+static const struct opt own[] = {
+    { 0, 'c', "context", "N", NULL, "tokens in a window",
+      opt_u64, offsetof(struct perplexity, context), 8, INT32_MAX },
+    { .name = NULL }
+};
 
-    for (int id; (id = args_next(&a));)
-        switch (id) {
-        case CHUNK:   o->chunk = (uint32_t)args_uint(&a, 16, 65536); break;
-        case CONTEXT: p->context = (size_t)args_uint(&a, 8, INT32_MAX); break;
-        case CPU:     p->cpu = a.value; break;
-        case FILE_:
-            if (p->file)
-                usage(cmd, "one file only");
-            p->file = a.value;
-            break;
-        case GEMM:    o->gemm = args_choice(&a); break;
-        case JSON:    p->json = true; break;
-        case KV_TYPE: o->kv_type = args_choice(&a); break;
-        case MEMORY:  o->memory_limit = args_size(&a); break;
-        case MODEL:   p->model_arg = a.value; break;
-        case QUIET:   p->quiet = true; break;
-        case THREADS: o->threads = (uint32_t)args_uint(&a, 1, 4096); break;
-        case TTY:     p->tty = true; break;
-        }
-    if (optind < argc)
-        usage(cmd, "no operands; the text is given with -f");
-    if (!p->file && isatty(STDIN_FILENO))
-        usage(cmd, "no text; give it with -f FILE, or on standard input");
-    if (!p->file)
-        p->file = "-";
+static const struct opt_default defaults[] = { { "context", "512" }, { NULL, NULL } };
+
+static void check(struct perplexity *p)
+{
+    if (p->o.n_operand)
+        usage(p->o.cmd, "no operands; the text is given with -f");
+    if (!p->o.text && isatty(STDIN_FILENO))
+        usage(p->o.cmd, "no text; give it with -f FILE, or on standard input");
+    if (!p->o.text)
+        p->o.text = "-";
 }
 
 /* ---- text ---------------------------------------------------------------------------- */
@@ -107,7 +69,7 @@ static int read_text(struct perplexity *p)
     uint32_t  *first = NULL, *rest = NULL;
     gkv_error  err = { 0 };
     gkv_status status;
-    int        code = input_slurp(p->file, &text, &len);
+    int        code = input_slurp(p->o.text, &text, &len);
 
     if (!code) {
         status = gkv_tokenize(p->model, "", 0, GKV_TOKENS_SPECIAL, &first, &n_first, &err);
@@ -126,8 +88,8 @@ static int read_text(struct perplexity *p)
         if (n)
             memcpy(p->id + n_first, rest, n * sizeof *rest);
         if (!p->n_window)
-            code = fail(EXIT_DOCUMENT, "%s: %zu tokens are less than one window of %zu; give "
-                        "a longer text, or a smaller --context", input_name(p->file), p->n_id,
+            code = fail(EXIT_DOCUMENT, "%s: %zu tokens are less than one window of %" PRIu64 "; give "
+                        "a longer text, or a smaller --context", input_name(p->o.text), p->n_id,
                         p->context);
     }
     free(first);
@@ -173,7 +135,7 @@ static double error(const struct sum *s)
 static gkv_status read_window(struct perplexity *p, gkv_error *err)
 {
     const size_t first = p->context / 2 + 1, rest = p->context - first;
-    uint32_t    *id = p->id + p->window * p->context, own = *id;
+    uint32_t    *id = p->id + p->window * p->context, begins = *id;
     struct sum   s = { 0, 0, 0 };
     gkv_status   status = gkv_eval_truncate(p->eval, 0, err);
 
@@ -185,7 +147,7 @@ static gkv_status read_window(struct perplexity *p, gkv_error *err)
     p->part = first;
     if (!status)
         status = gkv_eval_tokens(p->eval, id + first, rest, p->logprob, err);
-    *id = own;
+    *id = begins;
     if (status)
         return status;
     add(&s, p->logprob, rest);
@@ -200,16 +162,16 @@ static gkv_status read_windows(struct perplexity *p, gkv_error *err)
     gkv_status status;
 
     /* No more at a time than are given at a time. */
-    if (!p->opt.chunk || p->opt.chunk > p->context / 2 + 1) {
-        size_t most = p->opt.chunk ? p->opt.chunk : 1024, half = p->context / 2 + 1;
+    if (!p->o.gkv.chunk || p->o.gkv.chunk > p->context / 2 + 1) {
+        size_t most = p->o.gkv.chunk ? p->o.gkv.chunk : 1024, half = p->context / 2 + 1;
 
-        p->opt.chunk = (uint32_t)(half < 16 ? 16 : half < most ? half : most);
+        p->o.gkv.chunk = (uint32_t)(half < 16 ? 16 : half < most ? half : most);
     }
-    p->opt.progress = within;
-    p->opt.progress_arg = p;
+    p->o.gkv.progress = within;
+    p->o.gkv.progress_arg = p;
     p->score = grow(NULL, p->n_window, sizeof *p->score);
     p->logprob = grow(NULL, p->context, sizeof *p->logprob);
-    status = gkv_eval_open(&p->eval, p->model, &p->opt, p->context, err);
+    status = gkv_eval_open(&p->eval, p->model, &p->o.gkv, p->context, err);
     if (status)
         return status;
     progress_watch_eval(p->eval);
@@ -258,39 +220,37 @@ static void write_json(const struct perplexity *p)
 
 static int run(const struct cmd *self, int argc, char **argv)
 {
-    struct perplexity p = { .context = 512 };
+    struct perplexity p = { .path = NULL };
     gkv_error         err = { 0 };
     gkv_status        status;
     int               code = 0;
 
-    gkv_options_init(&p.opt);
-    parse(&p, self, argc, argv);
-    if (p.quiet)
-        say_quiet();
-    run_cap_cpu(p.cpu);
-    p.path = run_model_path(self, p.model_arg);
+    options_parse(&p.o, self, argc, argv);
+    check(&p);
+    p.path = run_begin(&p.o);
     status = gkv_model_open(&p.model, p.path, 0, &err);
     if (status) {
         code = run_failed(status, &err);
         goto out;
     }
-    progress_start(!p.quiet && !p.json && (p.tty || isatty(STDERR_FILENO)));
+    progress_start(!p.o.json && run_draws(&p.o));
     code = read_text(&p);
     if (code)
         goto out;
     status = read_windows(&p, &err);
     if (status)
         code = run_failed(status, &err);
-    else if (p.json)
+    else if (p.o.json)
         write_json(&p);
     else
-        out_printf("perplexity %.4f +/- %.4f (%" PRIu64 " tokens in %zu windows of %zu)\n",
+        out_printf("perplexity %.4f +/- %.4f (%" PRIu64 " tokens in %zu windows of %" PRIu64 ")\n",
                    perplexity(&p.sum), error(&p.sum), p.sum.n, p.n_window, p.context);
     out_flush();
 out:
     progress_watch_eval(NULL);
     gkv_eval_close(p.eval);
     gkv_model_close(p.model);
+    options_free(&p.o);
     free(p.id);
     free(p.score);
     free(p.logprob);
@@ -299,6 +259,7 @@ out:
 }
 
 const struct cmd eval_perplexity = {
-    "eval perplexity", "How well the model predicts a text", "[options] [-f FILE]", opts, run,
-    NULL, NULL
+    .name = "eval perplexity", .summary = "How well the model predicts a text",
+    .synopsis = "[options] [-f FILE]", .takes = FOR_PERPLEXITY, .own = own, .defaults = defaults,
+    .run = run
 };

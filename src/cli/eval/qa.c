@@ -10,20 +10,14 @@
 #include "src/cli/say.h"
 #include "src/cli/text.h"
 
-enum { DATA = 1, LIMIT, MAX_ANSWER = 64 };
-
-static const struct opt opts[] = {
-    { DATA, 0, "data", "FILE", NULL,
-      "the rows: JSON lines with \"context\", \"question\" and \"answers\"" },
-    { LIMIT, 0, "limit", "N", "all of them", "take the first N rows" },
-    OPT_EVAL
-};
+enum { MAX_ANSWER = 64 };
 
 struct line {
     size_t start, len, number;
 };
 
 struct qa {
+    struct eval  e;                     /* first                                          */
     const char  *path;
     uint64_t     limit;
     char        *text;
@@ -31,6 +25,15 @@ struct qa {
     size_t       n;
     char       **task;                  /* names of groups, each once                     */
     size_t       n_task;
+};
+
+static const struct opt own[] = {
+    { 0, 0, "data", "FILE", NULL,
+      "the rows: JSON lines with \"context\", \"question\" and \"answers\"",
+      opt_text, offsetof(struct qa, path), 0, 0 },
+    { 0, 0, "limit", "N", "all of them", "take the first N rows",
+      opt_u64, offsetof(struct qa, limit), 1, UINT32_MAX },
+    { .name = NULL }
 };
 
 static bool blank(const char *s, size_t n)
@@ -156,31 +159,19 @@ static double weight(const void *arg, size_t i)
 
 static int run(const struct cmd *self, int argc, char **argv)
 {
-    struct args a = { self, argc, argv, NULL, NULL };
-    struct qa   q = { .limit = UINT64_MAX };
-    struct eval e;
-    int         code;
+    struct qa q = { .e = { .rounded = true, .shown = { EM, CONTAINS, ROUGE_L }, .n_shown = 3 },
+                    .limit = UINT64_MAX };
+    int       code;
 
-    eval_init(&e, self);
-    for (int id; (id = args_next(&a));)
-        switch (id) {
-        case DATA:  q.path = a.value; break;
-        case LIMIT: q.limit = args_uint(&a, 1, UINT32_MAX); break;
-        default:    eval_option(&e, &a, id);
-        }
+    eval_parse(&q.e, self, argc, argv);
     if (!q.path)
         usage(self, "no rows; give a file with --data");
-    e.rounded = true;
-    e.shown[0] = EM;
-    e.shown[1] = CONTAINS;
-    e.shown[2] = ROUGE_L;
-    e.n_shown = 3;
-    code = eval_open(&e, argc);
+    code = eval_open(&q.e);
     if (!code)
         code = read_lines(&q);
     if (!code)
-        code = eval_run(&e, q.n, make, weight, &q);
-    eval_close(&e);
+        code = eval_run(&q.e, q.n, make, weight, &q);
+    eval_close(&q.e);
     for (size_t i = 0; i < q.n_task; i++)
         free(q.task[i]);
     free(q.task);
@@ -190,6 +181,6 @@ static int run(const struct cmd *self, int argc, char **argv)
 }
 
 const struct cmd eval_qa = {
-    "eval qa", "Questions about long documents, from a file", "--data FILE [options]", opts, run,
-    NULL, NULL
+    .name = "eval qa", .summary = "Questions about long documents, from a file",
+    .synopsis = "--data FILE [options]", .takes = FOR_ROWS, .own = own, .run = run
 };

@@ -14,24 +14,7 @@
 #include "src/cli/eval/ruler-qa.h"
 #include "src/cli/say.h"
 
-enum {
-    HAYSTACK = 1, HOTPOT, LENGTHS, NO_BEGIN, SAMPLES, SQUAD, TASKS,
-    MAX_LIST = 64, MAX_NEEDLES = 4, DEPTH_STEPS = 40
-};
-
-static const struct opt opts[] = {
-    { TASKS, 0, "tasks", "NAME[,NAME]...", "all that there is data for",
-      "of RULER's tasks, see below" },
-    { LENGTHS, 0, "lengths", "N[,N]...", "4096",
-      "lengths of the prompt and its answer, in tokens of the model" },
-    { SAMPLES, 0, "samples", "N", "5", "rows for each task and length" },
-    { NO_BEGIN, 0, "no-begin", NULL, NULL, "do not give the model the beginning of the answer" },
-    { HAYSTACK, 0, "haystack", "FILE", "the bundled book",
-      "text in place of essays; may be given several times" },
-    { SQUAD, 0, "squad", "FILE", NULL, "questions of qa_1, a file of SQuAD" },
-    { HOTPOT, 0, "hotpot", "FILE", NULL, "questions of qa_2, a file of HotpotQA" },
-    OPT_EVAL
-};
+enum { MAX_NEEDLES = 4, DEPTH_STEPS = 40 };
 
 struct task;
 
@@ -41,10 +24,9 @@ struct spec {                           /* of a row                             
 };
 
 struct ruler {
-    const char     *haystack_file[MAX_LIST], *squad, *hotpot, *tasks;
-    size_t          n_haystack, n_length;
+    struct eval     e;                  /* first                                          */
+    const char     *squad, *hotpot, *tasks;
     bool            no_begin;
-    uint64_t        length[MAX_LIST], samples;
     struct haystack essay, stock;
     struct qa_set   qa[2];
     char          **word;               /* distinct words of the haystack, for cwe        */
@@ -54,9 +36,25 @@ struct ruler {
     /* of the row that is made */
     const struct task *now;
     const char     *id;
-    uint64_t        seed, row_length;
+    uint64_t        row_length;
     char           *needle[MAX_NEEDLES + 1];    /* sentences, or the lines of vt          */
     size_t          n_needle;
+};
+
+static const struct opt own[] = {
+    { 0, 0, "tasks", "NAME[,NAME]...", "all that there is data for", "of RULER's tasks, see below",
+      opt_text, offsetof(struct ruler, tasks), 0, 0 },
+    { 0, 0, "no-begin", NULL, NULL, "do not give the model the beginning of the answer",
+      opt_flag, offsetof(struct ruler, no_begin), 0, 0 },
+    { 0, 0, "squad", "FILE", NULL, "questions of qa_1, a file of SQuAD",
+      opt_text, offsetof(struct ruler, squad), 0, 0 },
+    { 0, 0, "hotpot", "FILE", NULL, "questions of qa_2, a file of HotpotQA",
+      opt_text, offsetof(struct ruler, hotpot), 0, 0 },
+    { .name = NULL }
+};
+
+static const struct opt_default defaults[] = {
+    { "lengths", "4096" }, { "samples", "5" }, { NULL, NULL }
 };
 
 enum filler { ESSAY, STOCK, NOTHING };
@@ -76,7 +74,7 @@ struct task {
 /* no: one of the row's several streams. */
 static struct rng stream(const struct ruler *u, uint64_t no)
 {
-    return rng_of(u->seed, u->id, no);
+    return rng_of(u->e.o.gkv.seed, u->id, no);
 }
 
 /* ---- needles ------------------------------------------------------------------------- */
@@ -542,17 +540,16 @@ static int make(struct eval *e, void *arg, size_t i, struct row *row)
     struct ruler      *u = arg;
     const struct spec *s = &u->spec[i];
     const struct task *t = s->task;
-    uint64_t           answer = e->max_tokens_given ? e->opt.max_tokens : t->max_tokens;
+    uint64_t           answer = eval_max_tokens(e, t->max_tokens);
     int                code;
 
     row->id = format("%s-%" PRIu64 "-%" PRIu64 "-%" PRIu64, t->name, s->length, s->sample,
-                     e->seed);
+                     e->o.gkv.seed);
     row->group = t->name;
     row->metric = t->metric;
     row->max_tokens = t->max_tokens;
     u->now = t;
     u->id = row->id;
-    u->seed = e->seed;
     u->row_length = s->length;
     t->ask(u, row);
     if (u->no_begin) {
@@ -576,10 +573,10 @@ static double weight(const void *arg, size_t i)
 
 static void add(struct ruler *u, const struct task *t)
 {
-    for (size_t i = 0; i < u->n_length; i++)
-        for (uint64_t j = 0; j < u->samples; j++) {
+    for (size_t i = 0; i < u->e.o.lengths.n; i++)
+        for (uint64_t j = 0; j < u->e.o.samples; j++) {
             u->spec = grow(u->spec, u->n + 1, sizeof *u->spec);
-            u->spec[u->n++] = (struct spec){ t, u->length[i], j };
+            u->spec[u->n++] = (struct spec){ t, u->e.o.lengths.v[i], j };
         }
 }
 
@@ -610,8 +607,9 @@ static void check_names(const struct cmd *cmd, const char *list)
 }
 
 /* What there is no data for is left out, and said. */
-static int add_tasks(struct ruler *u, const struct cmd *cmd)
+static void add_tasks(struct ruler *u)
 {
+    const struct cmd *cmd = u->e.o.cmd;
     const struct { const char *file, *option; } data[] = { { u->squad, "--squad" },
                                                            { u->hotpot, "--hotpot" } };
 
@@ -632,55 +630,30 @@ static int add_tasks(struct ruler *u, const struct cmd *cmd)
         }
         add(u, t);
     }
-    return 0;
-}
-
-static void parse(struct ruler *u, struct eval *e, int argc, char **argv)
-{
-    struct args a = { e->cmd, argc, argv, NULL, NULL };
-
-    for (int id; (id = args_next(&a));)
-        switch (id) {
-        case HAYSTACK:
-            if (u->n_haystack == MAX_LIST)
-                usage(e->cmd, "at most %d files as haystack", MAX_LIST);
-            u->haystack_file[u->n_haystack++] = a.value;
-            break;
-        case HOTPOT:  u->hotpot = a.value; break;
-        case LENGTHS: u->n_length = args_uints(&a, 256, UINT32_MAX, u->length, MAX_LIST); break;
-        case NO_BEGIN: u->no_begin = true; break;
-        case SAMPLES: u->samples = args_uint(&a, 1, 10000); break;
-        case SQUAD:   u->squad = a.value; break;
-        case TASKS:   u->tasks = a.value; break;
-        default:      eval_option(e, &a, id);
-        }
 }
 
 static int run(const struct cmd *self, int argc, char **argv)
 {
-    struct ruler u = { .length = { 4096 }, .n_length = 1, .samples = 5 };
-    struct eval  e;
+    struct ruler u = { .tasks = NULL };
     int          code;
 
-    eval_init(&e, self);
-    parse(&u, &e, argc, argv);
-    if (e.quiet)
+    eval_parse(&u.e, self, argc, argv);
+    if (u.e.o.quiet)
         say_quiet();
-    code = add_tasks(&u, self);
+    add_tasks(&u);
     haystack_of(&u.stock, stock_sentences, " ");
+    code = eval_open(&u.e);
     if (!code)
-        code = eval_open(&e, argc);
-    if (!code)
-        code = haystack_read(&u.essay, u.haystack_file, u.n_haystack);
+        code = haystack_read(&u.essay, u.e.o.haystack.v, u.e.o.haystack.n);
     if (!code && u.squad)
         code = qa_squad(&u.qa[0], u.squad);
     if (!code && u.hotpot)
         code = qa_hotpot(&u.qa[1], u.hotpot);
     if (!code) {
         find_words(&u);
-        code = eval_run(&e, u.n, make, weight, &u);
+        code = eval_run(&u.e, u.n, make, weight, &u);
     }
-    eval_close(&e);
+    eval_close(&u.e);
     haystack_free(&u.essay);
     haystack_free(&u.stock);
     qa_free(&u.qa[0]);
@@ -693,5 +666,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 }
 
 const struct cmd eval_ruler = {
-    "eval ruler", "RULER's tasks, by task and length", "[options]", opts, run, more_help, NULL
+    .name = "eval ruler", .summary = "RULER's tasks, by task and length", .synopsis = "[options]",
+    .takes = FOR_ROWS | FOR_LENGTHS | FOR_HAYSTACK, .own = own, .defaults = defaults, .run = run,
+    .more_help = more_help
 };

@@ -4,14 +4,10 @@
  * --out has one object per answer.  Its "run" is a number made from everything that the answer
  * depends on: an answer to something else is never taken for this one. */
 #include "config.h"
-#include <errno.h>
-#include <fcntl.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 #include "src/cli/calibrated.h"
 #include "src/cli/eval/eval.h"
@@ -24,51 +20,15 @@
 #include "src/cli/utf8.h"
 
 /* ---- options ------------------------------------------------------------------------- */
-void eval_init(struct eval *e, const struct cmd *cmd)
+void eval_parse(struct eval *e, const struct cmd *cmd, int argc, char **argv)
 {
-    *e = (struct eval){ .cmd = cmd, .task = strchr(cmd->name, ' ') + 1 };
-    gkv_options_init(&e->opt);
+    e->task = strchr(cmd->name, ' ') + 1;
+    options_parse(&e->o, cmd, argc, argv);
 }
 
-void eval_option(struct eval *e, const struct args *a, int id)
+uint32_t eval_max_tokens(const struct eval *e, uint32_t tokens)
 {
-    gkv_options *o = &e->opt;
-
-    switch (id) {
-    case EVAL_CHUNK:      o->chunk = (uint32_t)args_uint(a, 16, 65536); break;
-    case EVAL_CONTEXT:    o->max_context = args_uint(a, 1, UINT32_MAX); break;
-    case EVAL_CPU:        e->cpu = a->value; break;
-    case EVAL_CSV:        e->csv = true; break;
-    case EVAL_DEVICE:     o->device = a->value; break;
-    case EVAL_GEMM:       o->gemm = args_choice(a); break;
-    case EVAL_GPU_MEMORY: o->gpu_memory = args_size(a); break;
-    case EVAL_JSON:       e->json = true; break;
-    case EVAL_KEEP:       run_parse_keep(a, o); break;
-    case EVAL_KEEP_FIRST: o->keep_first = (uint32_t)args_uint(a, 0, UINT32_MAX - 1); break;
-    case EVAL_KEEP_LAST:
-        o->keep_last = strcmp(a->value, "prompt")
-                     ? (uint32_t)args_uint(a, 0, UINT32_MAX - 1) : GKV_KEEP_PROMPT;
-        break;
-    case EVAL_KV_TYPE:    o->kv_type = args_choice(a); break;
-    case EVAL_LAYER:      o->layer = (int32_t)args_uint(a, 0, INT32_MAX); break;
-    case EVAL_MAX_TOKENS:
-        o->max_tokens = (uint32_t)args_uint(a, 1, INT32_MAX);
-        e->max_tokens_given = true;
-        break;
-    case EVAL_MEMORY:     o->memory_limit = args_size(a); break;
-    case EVAL_METHOD:     methods_add(&e->methods, a->value); break;
-    case EVAL_METRIC:     e->metric = args_choice(a); break;
-    case EVAL_MODEL:      e->model_arg = a->value; break;
-    case EVAL_OUT:        e->out_path = a->value; break;
-    case EVAL_PLOT:       e->plot_path = a->value; break;
-    case EVAL_QUIET:      e->quiet = true; break;
-    case EVAL_ROWS:       e->rows_path = a->value; break;
-    case EVAL_SCHEDULE:   o->schedule = a->value; break;
-    case EVAL_SEED:       e->seed = args_uint(a, 0, UINT64_MAX); break;
-    case EVAL_TEMPLATE:   o->chat_template = a->value; break;
-    case EVAL_THREADS:    o->threads = (uint32_t)args_uint(a, 1, 4096); break;
-    case EVAL_TTY:        e->tty = true; break;
-    }
+    return tokens && !options_given(&e->o, "max-tokens") ? tokens : e->o.gkv.max_tokens;
 }
 
 static void within(void *arg, const gkv_progress *g)
@@ -86,31 +46,29 @@ static void within(void *arg, const gkv_progress *g)
     progress_show(e->task, done / e->work_all, (uint64_t)e->work_all);
 }
 
-int eval_open(struct eval *e, int argc)
+int eval_open(struct eval *e)
 {
-    gkv_error  err = { 0 };
-    gkv_status status;
+    struct options *o = &e->o;
+    gkv_error       err = { 0 };
+    gkv_status      status;
 
-    if (optind < argc)
-        usage(e->cmd, "no operands; options say what is measured");
-    if (e->json && e->csv)
-        usage(e->cmd, "--json and --csv: one of them");
-    if (!e->methods.n)
-        methods_add(&e->methods, "gemfilter");
-    if (e->quiet)
-        say_quiet();
-    run_cap_cpu(e->cpu);
-    e->path = run_model_path(e->cmd, e->model_arg);
+    if (o->n_operand)
+        usage(o->cmd, "no operands; options say what is measured");
+    if (o->json && o->csv)
+        usage(o->cmd, "--json and --csv: one of them");
+    if (!o->methods.n)
+        methods_add(&o->methods, "gemfilter");
+    e->path = run_begin(o);
     status = calibrated_open(&e->model, e->path, &err);
     if (!status) {
         e->fingerprint = gkv_model_fingerprint(e->model);
-        status = methods_check(&e->methods, e->cmd, e->model, &e->opt, &err);
+        status = methods_check(o, e->model, &err);
     }
     if (status)
         return run_failed(status, &err);
-    progress_start(!e->quiet && (e->tty || isatty(STDERR_FILENO)));
-    e->opt.progress = within;
-    e->opt.progress_arg = e;
+    progress_start(run_draws(o));
+    o->gkv.progress = within;
+    o->gkv.progress_arg = e;
     return 0;
 }
 
@@ -121,7 +79,7 @@ void eval_close(struct eval *e)
         row_free(&e->row[i]);
     output_drop(&e->out);
     output_drop(&e->plot);
-    methods_free(&e->methods);
+    options_free(&e->o);
     free(e->row);
     free(e->result);
     gkv_model_close(e->model);
@@ -181,7 +139,7 @@ static int row_failed(const struct row *row, const char *method, gkv_status stat
 int eval_count(struct eval *e, const struct row *row, uint64_t *n)
 {
     gkv_session *s = NULL;
-    gkv_options  opt = e->opt;
+    gkv_options  opt = e->o.gkv;
     gkv_error    err = { 0 };
     gkv_stats    stats;
     gkv_status   status;
@@ -279,16 +237,15 @@ static gkv_status answer_row(struct eval *e, const struct row *row, size_t metho
                              struct result *r, struct text *answer, gkv_error *err)
 {
     gkv_session *s = NULL;
-    gkv_options  opt = e->opt;
+    gkv_options  opt = e->o.gkv;
     gkv_stats    stats;
     gkv_status   status = methods_fresh(&e->model, e->path, err);
     const char  *piece;
     size_t       len;
 
-    opt.method = e->methods.spec[method];
+    opt.method = e->o.methods.spec[method];
     opt.begin = row->begin;
-    if (row->max_tokens && !e->max_tokens_given)
-        opt.max_tokens = row->max_tokens;
+    opt.max_tokens = eval_max_tokens(e, row->max_tokens);
     if (!status)
         status = open_row(&s, e, &opt, row, gkv_ask, err);
     while (!status) {
@@ -332,7 +289,7 @@ static uint64_t mix_uint(uint64_t h, uint64_t u)
 /* What a method's answer to the row depends on, but for the method. */
 static uint64_t run_number(const struct eval *e, const struct row *row)
 {
-    const gkv_options *o = &e->opt;
+    const gkv_options *o = &e->o.gkv;
     gkv_model_info     m;
     uint64_t           h = mix_uint(0xcbf29ce484222325u, e->fingerprint);
 
@@ -343,7 +300,7 @@ static uint64_t run_number(const struct eval *e, const struct row *row)
     h = mix_uint(h, o->keep_percent > 0);
     h = mix_uint(h, o->keep_first);
     h = mix_uint(h, o->keep_last);
-    h = mix_uint(h, row->max_tokens && !e->max_tokens_given ? row->max_tokens : o->max_tokens);
+    h = mix_uint(h, eval_max_tokens(e, row->max_tokens));
     h = mix_string(h, o->schedule);
     h = mix_string(h, o->kv_type);
     h = mix_string(h, o->gemm);
@@ -374,7 +331,7 @@ static int write_out(struct eval *e, const struct row *row, size_t method,
     json_into(&line);
     json_open('{');
     json_named_string("id", row->id);
-    json_named_string("method", e->methods.spec[method]);
+    json_named_string("method", e->o.methods.spec[method]);
     json_named_string("answer", answer);
     write_answers(row);
     json_named_string("metric", metric_name[row->metric]);
@@ -457,7 +414,7 @@ static void keep_line(struct kept *k, const struct found *f)
 
 static int not_ours(const struct eval *e, size_t line)
 {
-    return fail(EXIT_FAILED, "%s:%zu: " NOT_OURS, e->out_path, line);
+    return fail(EXIT_FAILED, "%s:%zu: " NOT_OURS, e->o.out, line);
 }
 
 /* Is p[n] how a line of write_out begins?  A few bytes are no sign of that: then only lines of ours in
@@ -496,7 +453,7 @@ static int read_last(struct eval *e, struct kept *k, char *last, size_t len, siz
     }
     if (!begins)
         return not_ours(e, number);
-    say("%s:%zu: the line has no end; it is dropped, and asked again", e->out_path, number);
+    say("%s:%zu: the line has no end; it is dropped, and asked again", e->o.out, number);
     return output_cut(&e->out, (size_t)(last - k->text));
 }
 
@@ -504,7 +461,7 @@ static int read_last(struct eval *e, struct kept *k, char *last, size_t len, siz
 static int read_out(struct eval *e, struct kept *k)
 {
     size_t n, number = 0;
-    int    code = output_resume(&e->out, e->out_path, BEGINS, NOT_OURS, &k->text, &n);
+    int    code = output_resume(&e->out, e->o.out, BEGINS, NOT_OURS, &k->text, &n);
 
     if (code)
         return code;
@@ -562,9 +519,9 @@ static enum metric metric_of(const struct eval *e, const struct row *row)
 {
     enum metric m = 0;
 
-    if (!e->metric)
+    if (!e->o.metric)
         return row->metric;
-    while (strcmp(metric_name[m], e->metric))
+    while (strcmp(metric_name[m], e->o.metric))
         m++;
     return m;
 }
@@ -583,8 +540,8 @@ static int ask_row(struct eval *e, const struct kept *k, struct row *row, struct
 {
     const uint64_t run = run_number(e, row);
 
-    for (size_t j = 0; j < e->methods.n; j++, r++) {
-        const struct found *f = find(k, row->id, e->methods.spec[j]);
+    for (size_t j = 0; j < e->o.methods.n; j++, r++) {
+        const struct found *f = find(k, row->id, e->o.methods.spec[j]);
         struct text         answer = { NULL, 0, 0 };
         gkv_error           err = { 0 };
         gkv_status          status;
@@ -592,8 +549,8 @@ static int ask_row(struct eval *e, const struct kept *k, struct row *row, struct
 
         if (f && take(f, row, run, r))
             return fail(EXIT_USAGE, "%s: its answer to %s by %s was made with other options, "
-                        "or another model or text; give another --out", e->out_path, row->id,
-                        e->methods.spec[j]);
+                        "or another model or text; give another --out", e->o.out, row->id,
+                        e->o.methods.spec[j]);
         if (f) {
             e->work_all -= weight;
             continue;
@@ -601,7 +558,7 @@ static int ask_row(struct eval *e, const struct kept *k, struct row *row, struct
         e->work_now = weight;
         status = answer_row(e, row, j, r, &answer, &err);
         if (status) {
-            code = row_failed(row, e->methods.spec[j], status, &err);
+            code = row_failed(row, e->o.methods.spec[j], status, &err);
             e->code = code;
             code = progress_cancelled() || !e->model ? code : 0;
         } else {
@@ -624,10 +581,10 @@ static int ask_all(struct eval *e, const struct kept *k, eval_make *make,
                    double (*weight)(const void *arg, size_t i), void *arg)
 {
     for (size_t i = 0; i < e->n_row; i++)
-        e->work_all += weight(arg, i) * (double)e->methods.n;
+        e->work_all += weight(arg, i) * (double)e->o.methods.n;
     for (size_t i = 0; i < e->n_row; i++) {
         struct row    *row = &e->row[i];
-        struct result *r = &e->result[i * e->methods.n];
+        struct result *r = &e->result[i * e->o.methods.n];
         int            code;
 
         *row = (struct row){ .depth = -1 };
@@ -636,7 +593,7 @@ static int ask_all(struct eval *e, const struct kept *k, eval_make *make,
         row->metric = metric_of(e, row);
         if (code) {
             e->code = code;
-            e->work_done += weight(arg, i) * (double)e->methods.n;
+            e->work_done += weight(arg, i) * (double)e->o.methods.n;
         } else {
             code = ask_row(e, k, row, r, weight(arg, i));
             if (code)
@@ -684,7 +641,7 @@ static int write_row(FILE *f, const struct row *row)
 static int write_rows(struct eval *e, eval_make *make, void *arg)
 {
     struct output o;
-    int           failed = 0, code = output_new(&o, e->rows_path);
+    int           failed = 0, code = output_new(&o, e->o.rows);
 
     if (code)
         return code;
@@ -703,7 +660,7 @@ static int write_rows(struct eval *e, eval_make *make, void *arg)
     }
     if (progress_cancelled()) {
         output_drop(&o);
-        return fail(EXIT_FAILED, "cancelled while writing %s", e->rows_path);
+        return fail(EXIT_FAILED, "cancelled while writing %s", e->o.rows);
     }
     code = output_keep(&o);                     /* which knows what failed                */
     return code ? code : e->code;
@@ -714,7 +671,7 @@ static size_t n_done(const struct eval *e)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < e->n_row * e->methods.n; i++)
+    for (size_t i = 0; i < e->n_row * e->o.methods.n; i++)
         n += e->result[i].done;
     return n;
 }
@@ -723,33 +680,33 @@ int eval_run(struct eval *e, size_t n, eval_make *make,
              double (*weight)(const void *arg, size_t i), void *arg)
 {
     struct kept k = { NULL, NULL, 0 };
-    int         code = e->out_path && !e->rows_path ? read_out(e, &k) : 0;
+    int         code = e->o.out && !e->o.rows ? read_out(e, &k) : 0;
 
     e->n_row = n;
     e->row = grow(NULL, n, sizeof *e->row);
-    e->result = grow(NULL, n * e->methods.n, sizeof *e->result);
+    e->result = grow(NULL, n * e->o.methods.n, sizeof *e->result);
     memset(e->row, 0, n * sizeof *e->row);
-    memset(e->result, 0, n * e->methods.n * sizeof *e->result);
-    if (e->rows_path)
+    memset(e->result, 0, n * e->o.methods.n * sizeof *e->result);
+    if (e->o.rows)
         return write_rows(e, make, arg);
-    if (!code && e->plot_path)
-        code = output_new(&e->plot, e->plot_path);
+    if (!code && e->o.plot)
+        code = output_new(&e->plot, e->o.plot);
     if (!code)
         code = ask_all(e, &k, make, weight, arg);
     kept_free(&k);
     progress_erase();
     if (progress_cancelled()) {
         /* People see what there is; nobody takes it for the whole. */
-        if (!e->json && !e->csv && n_done(e))
+        if (!e->o.json && !e->o.csv && n_done(e))
             show_results(e);
-        return fail(EXIT_FAILED, "cancelled, %zu of %zu answers%s", n_done(e), n * e->methods.n,
-                    e->out_path ? "; the same command goes on from there" : "");
+        return fail(EXIT_FAILED, "cancelled, %zu of %zu answers%s", n_done(e), n * e->o.methods.n,
+                    e->o.out ? "; the same command goes on from there" : "");
     }
     if (code)
         return code;
     if (!n_done(e))
         return e->code ? e->code : fail(EXIT_DOCUMENT, "there are no rows");
     show_results(e);
-    code = e->plot_path ? show_plot(e) : 0;
+    code = e->o.plot ? show_plot(e) : 0;
     return code ? code : e->code;
 }

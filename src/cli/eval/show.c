@@ -21,12 +21,12 @@ struct mean {
 
 static const struct result *at(const struct eval *e, size_t row, size_t method)
 {
-    return &e->result[row * e->methods.n + method];
+    return &e->result[row * e->o.methods.n + method];
 }
 
 static bool answered(const struct eval *e, size_t row)
 {
-    for (size_t i = 0; i < e->methods.n; i++)
+    for (size_t i = 0; i < e->o.methods.n; i++)
         if (at(e, row, i)->done)
             return true;
     return false;
@@ -170,7 +170,7 @@ static struct grid grid_of(const struct eval *e, const struct axes *a, size_t me
     const bool  deep = a->n_group == 1 && a->n_depth > 1;
     const struct mean m = mean_of(e, method, SIZE_MAX);
     struct grid g = {
-        .title = format("%s: mean %.1f %%", e->methods.spec[method], 100 * m.score),
+        .title = format("%s: mean %.1f %%", e->o.methods.spec[method], 100 * m.score),
         .x = e->rounded ? "tokens, up to" : "tokens",
         .y = deep ? "depth" : "",
         .n_column = a->n_length, .n_line = deep ? a->n_depth : a->n_group,
@@ -224,13 +224,13 @@ static void grid_free(struct grid *g)
 int show_plot(struct eval *e)
 {
     struct axes  a = axes_of(e);
-    struct grid *g = grow(NULL, e->methods.n, sizeof *g);
+    struct grid *g = grow(NULL, e->o.methods.n, sizeof *g);
     int          code;
 
-    for (size_t i = 0; i < e->methods.n; i++)
+    for (size_t i = 0; i < e->o.methods.n; i++)
         g[i] = grid_of(e, &a, i);
-    code = plot_grids_svg(&e->plot, g, e->methods.n);
-    for (size_t i = 0; i < e->methods.n; i++)
+    code = plot_grids_svg(&e->plot, g, e->o.methods.n);
+    for (size_t i = 0; i < e->o.methods.n; i++)
         grid_free(&g[i]);
     free(g);
     axes_free(&a);
@@ -261,21 +261,21 @@ static void head(const struct eval *e, int width, bool compare)
 /* Ratios are of the rows that both have answered. */
 static void table(const struct eval *e)
 {
-    const size_t of = methods_full(&e->methods);
-    const bool   compare = of != SIZE_MAX && e->methods.n > 1;
+    const size_t of = methods_full(&e->o.methods);
+    const bool   compare = of != SIZE_MAX && e->o.methods.n > 1;
     int          width = 9;
 
-    for (size_t i = 0; i < e->methods.n; i++)
-        if ((int)strlen(e->methods.spec[i]) > width)
-            width = (int)strlen(e->methods.spec[i]);
+    for (size_t i = 0; i < e->o.methods.n; i++)
+        if ((int)strlen(e->o.methods.spec[i]) > width)
+            width = (int)strlen(e->o.methods.spec[i]);
     head(e, width, compare);
-    for (size_t i = 0; i < e->methods.n; i++) {
+    for (size_t i = 0; i < e->o.methods.n; i++) {
         const struct mean m = mean_of(e, i, SIZE_MAX);
         const struct mean both = mean_of(e, i, compare ? of : SIZE_MAX);
         const struct mean f = compare ? mean_of(e, of, i) : m;
         char             *peak = view_bytes(m.peak);
 
-        out_printf("%-*s %6.1f %%", width, e->methods.spec[i], 100 * m.score);
+        out_printf("%-*s %6.1f %%", width, e->o.methods.spec[i], 100 * m.score);
         ratio(both.score, f.score, compare);
         for (size_t j = 0; j < e->n_shown; j++)
             out_printf(" %6.1f %%", 100 * m.metric[e->shown[j]]);
@@ -296,7 +296,7 @@ static void show_people(const struct eval *e)
 
     table(e);
     if (a.n_group > 1 || a.n_depth > 1 || a.n_length > 1)
-        for (size_t i = 0; i < e->methods.n; i++) {
+        for (size_t i = 0; i < e->o.methods.n; i++) {
             struct grid g = grid_of(e, &a, i);
 
             out_char('\n');
@@ -346,7 +346,7 @@ static void json_method(const struct eval *e, size_t method)
 
     json_open('{');
     json_named_string("task", e->task);
-    json_named_string("method", e->methods.spec[method]);
+    json_named_string("method", e->o.methods.spec[method]);
     json_named_string("model", e->path);
     json_named_string("cpu", gkv_cpu());
     json_key("rows");
@@ -375,11 +375,11 @@ static void json_method(const struct eval *e, size_t method)
 
 static void show_json(const struct eval *e)
 {
-    if (e->methods.n > 1)
+    if (e->o.methods.n > 1)
         json_open('[');
-    for (size_t i = 0; i < e->methods.n; i++)
+    for (size_t i = 0; i < e->o.methods.n; i++)
         json_method(e, i);
-    if (e->methods.n > 1)
+    if (e->o.methods.n > 1)
         json_close();
 }
 
@@ -408,14 +408,14 @@ static void show_csv(const struct eval *e)
     for (int i = 0; i < N_METRICS; i++)
         out_printf(",%s", metric_name[i]);
     out_printf(",prompt,kept,answer,ttft,decode,memory\n");
-    for (size_t k = 0; k < e->n_row * e->methods.n; k++) {
-        const struct row    *row = &e->row[k / e->methods.n];
+    for (size_t k = 0; k < e->n_row * e->o.methods.n; k++) {
+        const struct row    *row = &e->row[k / e->o.methods.n];
         const struct result *r = &e->result[k];
 
         if (!r->done)
             continue;
         csv_text(e->task);
-        csv_text(e->methods.spec[k % e->methods.n]);
+        csv_text(e->o.methods.spec[k % e->o.methods.n]);
         csv_text(row->id);
         csv_text(row->group ? row->group : "");
         out_printf("%" PRIu64 ",", row->length);
@@ -431,9 +431,9 @@ static void show_csv(const struct eval *e)
 
 void show_results(const struct eval *e)
 {
-    if (e->json)
+    if (e->o.json)
         show_json(e);
-    else if (e->csv)
+    else if (e->o.csv)
         show_csv(e);
     else
         show_people(e);

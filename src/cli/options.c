@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * options.c - see options.h */
+#include "config.h"
+#include <assert.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include "src/cli/options.h"
+#include "src/cli/say.h"
+
+#define SELECT  (FOR_ASK | FOR_BENCH | FOR_ROWS)
+#define COMPUTE (SELECT | FOR_CALIBRATE | FOR_PERPLEXITY)
+
+#define AT(member)         offsetof(struct options, member), 0, 0
+#define IN(member, lo, hi) offsetof(struct options, member), lo, hi
+
+static opt_set opt_documents, opt_keep, opt_keep_last, opt_methods;
+
+const struct opt options_table[] = {
+    { FOR_ALL & ~FOR_EVAL, 'm', "model", "FILE", "$GEMKV_MODEL, else the bundled model", "GGUF model",
+      opt_text, AT(model) },
+    { FOR_ASK, 'f', "file", "FILE", "standard input, unless it is a terminal",
+      "document; may be given several times, - is standard input", opt_documents, AT(file) },
+    { FOR_BENCH, 'f', "file", "FILE", NULL,
+      "measure methods on this document instead; - is standard input", opt_file, AT(text) },
+    { FOR_TOKENIZE | FOR_PERPLEXITY, 'f', "file", "FILE", "standard input, unless it is a terminal",
+      "the text, - is standard input", opt_file, AT(text) },
+    { FOR_ASK, 0, "method", "NAME[:PARAM=VALUE,...]", "gemfilter",
+      "selection method, see below", opt_text, AT(gkv.method) },
+    { FOR_BENCH | FOR_ROWS, 0, "methods", "all|NAME[:PARAM=VALUE,...][,NAME...]",
+      "gemfilter",
+      "methods that are asked the same; see gemkv ask --help", opt_methods, AT(methods) },
+    { FOR_ROWS, 0, "method", "NAME[:PARAM=VALUE,...]", NULL,
+      "one more method; may be given several times", opt_methods, AT(methods) },
+    { SELECT | FOR_CALIBRATE | FOR_INFO, 'k', "keep", "N|P%", "1024",
+      "tokens to keep, or percent of the prompt", opt_keep, AT(gkv) },
+    { SELECT, 0, "layer", "N", "the model's", "filter layer, counted from 0",
+      opt_u32, IN(gkv.layer, 0, INT32_MAX) },
+    { FOR_ASK | FOR_ROWS, 0, "keep-first", "N", "4", "first tokens kept whatever their score",
+      opt_u32, IN(gkv.keep_first, 0, UINT32_MAX - 1) },
+    { FOR_ASK | FOR_ROWS, 0, "keep-last", "N|prompt", "prompt",
+      "last tokens kept whatever their score; prompt: the question with its template",
+      opt_keep_last, IN(gkv.keep_last, 0, UINT32_MAX - 1) },
+    { SELECT, 0, "schedule", "NAME[:PARAM=VALUE,...]",
+      "auto: the fastest exact one that fits in the memory, else stream",
+      "order of the first pass; see gemkv ask --help", opt_text, AT(gkv.schedule) },
+    { COMPUTE, 0, "chunk", "N", "1024", "tokens computed at a time",
+      opt_u32, IN(gkv.chunk, 16, 65536) },
+    { COMPUTE, 0, "memory", "SIZE", "80 % of what is available",
+      "refuse what would need more memory, such as 512M or 1.5G", opt_size, AT(gkv.memory_limit) },
+    { FOR_ASK | FOR_ROWS, 'c', "context", "N", "no limit", "refuse longer prompts, in tokens",
+      opt_u64, IN(gkv.max_context, 1, UINT32_MAX) },
+    { FOR_ASK, 'n', "max-tokens", "N", "256", "longest answer",
+      opt_u32, IN(gkv.max_tokens, 1, INT32_MAX) },
+    { FOR_ROWS, 'n', "max-tokens", "N", "the task's", "longest answer",
+      opt_u32, IN(gkv.max_tokens, 1, INT32_MAX) },
+    { FOR_ASK, 0, "temperature", "T", "0, always the likeliest token", "randomness of the answer",
+      opt_f32, IN(gkv.temperature, 0, 100) },
+    { FOR_ASK, 0, "top-p", "P", "1", "sample from the likeliest tokens that make up P",
+      opt_f32, IN(gkv.top_p, 0, 1) },
+    { FOR_ASK, 0, "min-p", "P", "0", "sample from tokens at least P times as likely as the best",
+      opt_f32, IN(gkv.min_p, 0, 1) },
+    { FOR_LENGTHS, 0, "lengths", "N[,N]...", NULL, "lengths of the prompt, in tokens of the model",
+      opt_numbers, IN(lengths, 16, UINT32_MAX) },
+    { FOR_DEPTHS, 0, "depths", "P[,P]...", NULL, "where the answer lies, in percent of the text",
+      opt_numbers, IN(depths, 0, 100) },
+    { FOR_LENGTHS, 0, "samples", "N", NULL, "prompts of each kind, length and depth",
+      opt_u64, IN(samples, 1, 10000) },
+    { FOR_HAYSTACK, 0, "haystack", "FILE", "the bundled book",
+      "text to hide needles in; may be given several times", opt_words, AT(haystack) },
+    { FOR_NEEDLES, 0, "needles", "FILE", "the bundled ones",
+      "JSON array of \"needle\", \"question\" and \"answers\"", opt_text, AT(needles) },
+    { FOR_ASK | FOR_ROWS | FOR_CALIBRATE, 0, "seed", "N", "0", "start of the random numbers",
+      opt_u64, IN(gkv.seed, 0, UINT64_MAX) },
+    { FOR_ASK, 0, "raw", NULL, NULL,
+      "no chat template: the prompt is the documents and the question, byte for byte",
+      opt_on, AT(gkv.raw) },
+    { FOR_ASK, 0, "system", "TEXT", NULL, "system prompt, if the model's template takes one",
+      opt_text, AT(gkv.system) },
+    { FOR_ASK | FOR_ROWS | FOR_CALIBRATE, 0, "template", "NAME", "the model's", "chat template",
+      opt_text, AT(gkv.chat_template) },
+    { COMPUTE, 't', "threads", "N", "one per physical core", "threads",
+      opt_u32, IN(gkv.threads, 1, 4096) },
+    { FOR_ASK | FOR_ROWS, 0, "device", "auto|cpu|cuda[:N]",
+      "auto: a CUDA device if there is one, else cpu",
+      "where the second pass and the answer are computed", opt_text, AT(gkv.device) },
+    { FOR_ASK | FOR_ROWS, 0, "gpu-memory", "SIZE", "what is free there",
+      "memory of the device to use", opt_size, AT(gkv.gpu_memory) },
+    { COMPUTE, 0, "cpu", "LEVEL", "$GEMKV_CPU, else the best", "cap the instruction sets used",
+      opt_text, AT(cpu) },
+    { COMPUTE, 0, "gemm", "own|exact|openblas|onednn", "own", "who multiplies matrices",
+      opt_choice, AT(gkv.gemm) },
+    { SELECT | FOR_PERPLEXITY | FOR_INFO, 0, "kv-type", "f32|f16|bf16|q8_0", "f16",
+      "type of cached keys and values", opt_choice, AT(gkv.kv_type) },
+    { FOR_ROWS, 0, "metric", "em|f1|contains|rouge-1|rouge-l|all|part", "the task's",
+      "what the score is", opt_choice, AT(metric) },
+    { FOR_ROWS, 0, "out", "FILE", NULL,
+      "append each answer to this JSONL file; what it has is not asked again",
+      opt_text, AT(out) },
+    { FOR_ROWS | FOR_CALIBRATE, 0, "plot", "FILE", NULL, "write the result to this new file as an SVG picture",
+      opt_text, AT(plot) },
+    { FOR_ROWS, 0, "rows", "FILE", NULL,
+      "write the rows to this new JSONL file, as eval qa reads them, and ask nothing",
+      opt_text, AT(rows) },
+    { FOR_ASK, 0, "report", "FILE", "none",
+      "write the documents with the kept passages marked to this new HTML file", opt_text, AT(report) },
+    { FOR_ROWS, 0, "csv", NULL, NULL, "write a line per row and method, as CSV",
+      opt_flag, AT(csv) },
+    { COMPUTE | FOR_INFO, 0, "json", NULL, NULL, "write JSON to standard output",
+      opt_flag, AT(json) },
+    { COMPUTE, 'q', "quiet", NULL, NULL, "only the result, and errors", opt_flag, AT(quiet) },
+    { FOR_ASK, 'v', "verbose", NULL, NULL, "show every kept passage", opt_flag, AT(verbose) },
+    { COMPUTE, 0, "tty", NULL, NULL, NULL, opt_flag, AT(tty) },
+    { FOR_ALL, 'h', "help", NULL, NULL, "show this help", opt_help, AT(cmd) },
+    { FOR_ALL, 0, "list-options", NULL, NULL, NULL, opt_list, AT(cmd) },
+    { .name = NULL }
+};
+
+/* ---- kinds that are not only numbers or text ----------------------------------------- */
+static void opt_keep(const struct args *a, void *at)
+{
+    gkv_options *opt = at;
+    uint64_t     n;
+    double       percent;
+    const char  *end = parse_uint(a->value, 1, UINT32_MAX - 1, &n);
+
+    opt->keep_percent = 0;
+    if (end && !*end) {
+        opt->keep = (uint32_t)n;
+        return;
+    }
+    end = parse_real(a->value, 0, 100, &percent);
+    if (!end || strcmp(end, "%") || percent <= 0)
+        args_bad(a, "a number of tokens from 1 on, or a percentage like 5%");
+    opt->keep_percent = (float)percent;
+}
+
+static void opt_keep_last(const struct args *a, void *at)
+{
+    if (!strcmp(a->value, "prompt"))
+        *(uint32_t *)at = GKV_KEEP_PROMPT;
+    else
+        opt_u32(a, at);
+}
+
+static void opt_documents(const struct args *a, void *at)
+{
+    const struct words *w = at;
+
+    for (size_t i = 0; i < w->n; i++)
+        if (!strcmp(a->value, "-") && !strcmp(w->v[i], "-"))
+            usage(a->cmd, "standard input can be read only once, '-f -' is given twice");
+    opt_words(a, at);
+}
+
+static void opt_methods(const struct args *a, void *at)
+{
+    methods_add(at, a->value);
+}
+
+/* ---- the command line ---------------------------------------------------------------- */
+/* The row of that name: its place among the command's. */
+static size_t find(const struct cmd *cmd, const char *name, const struct opt **opt)
+{
+    const struct opt *row[MAX_OPTS];
+    const size_t      n = args_rows(cmd, row);
+    size_t            i = 0;
+
+    while (i < n && strcmp(row[i]->name, name))
+        i++;
+    assert(i < n);
+    *opt = row[i];
+    return i;
+}
+
+static void set(struct options *o, const struct args *a)
+{
+    a->opt->set(a, (char *)o + a->opt->at);
+}
+
+bool options_given(const struct options *o, const char *name)
+{
+    const struct opt *opt;
+
+    return o->given >> find(o->cmd, name, &opt) & 1;
+}
+
+void options_parse(struct options *o, const struct cmd *cmd, int argc, char **argv)
+{
+    struct args a = { cmd, argc, argv, NULL, NULL };
+
+    o->cmd = cmd;
+    gkv_options_init(&o->gkv);
+    while (args_next(&a)) {
+        set(o, &a);
+        o->given |= UINT64_C(1) << find(cmd, a.opt->name, &a.opt);
+    }
+    o->operand = argv + optind;
+    o->n_operand = argc - optind;
+    for (const struct opt_default *d = cmd->defaults; d && d->name; d++)
+        if (!options_given(o, d->name)) {
+            find(cmd, d->name, &a.opt);
+            a.value = d->value;
+            set(o, &a);
+        }
+}
+
+void options_free(struct options *o)
+{
+    free(o->file.v);
+    free(o->haystack.v);
+    methods_free(&o->methods);
+}
