@@ -178,69 +178,69 @@ static void print_method(const struct bench *b, size_t i)
     out_printf("\n");
 }
 
-static void json_quantity(const struct bench *b, const struct cost *c, const char *key, enum quantity q)
+static void json_quantity(struct json *j, const struct bench *b, const struct cost *c,
+                          const char *key, enum quantity q)
 {
-    json_key(key);
-    json_open('{');
-    json_named_real("median", median(c, q));
-    json_named_real("min", c->v[q][0]);
-    json_named_real("max", c->v[q][c->n - 1]);
-    json_named_real("ratio", ratio(b, c, q));
-    json_close();
+    json_named_open(j, key, '{');
+    json_named_real(j, "median", median(c, q));
+    json_named_real(j, "min", c->v[q][0]);
+    json_named_real(j, "max", c->v[q][c->n - 1]);
+    json_named_real(j, "ratio", ratio(b, c, q));
+    json_close(j);
 }
 
-static void json_method(const struct bench *b, size_t i)
+static void json_method(struct json *j, const struct bench *b, size_t i)
 {
     const struct bench_document *d = b->d;
     const struct cost           *c = &b->cost[i];
 
     if (!c->n)
         return;
-    json_open('{');
-    json_named_string("model", d->path);
-    json_named_string("method", d->o->methods.spec[i]);
-    json_named_string("parameters", c->parameters);
-    json_named_string("schedule", *c->schedule ? c->schedule : NULL);
-    json_key("layer");
-    if (c->layer < 0)
-        json_null();
-    else
-        json_uint((uint64_t)c->layer);
-    json_named_string("cpu", b->cpu);
-    json_named_uint("repetitions", c->n);
-    json_key("tokens");
-    json_open('{');
-    json_named_uint("prompt", c->n_prompt);
-    json_named_uint("kept", c->n_kept);
-    json_named_uint("answer", c->n_answer);
-    json_close();
-    json_key("seconds");
-    json_open('{');
-    json_quantity(b, c, "ttft", TTFT);
-    json_quantity(b, c, "token", TOKEN);
-    json_close();
-    json_key("memory");
-    json_open('{');
-    json_named_uint("predicted", c->predicted);
-    json_quantity(b, c, "peak", PEAK);
-    json_quantity(b, c, "kv", KV);
-    json_close();
-    json_close();
+    json_open(j, '{');
+    json_named_string(j, "model", d->path);
+    json_named_string(j, "method", d->o->methods.spec[i]);
+    json_named_string(j, "parameters", c->parameters);
+    json_named_string(j, "schedule", *c->schedule ? c->schedule : NULL);
+    json_named_layer(j, "layer", c->layer);
+    json_named_string(j, "cpu", b->cpu);
+    json_named_uint(j, "repetitions", c->n);
+    json_named_open(j, "tokens", '{');
+    json_named_uint(j, "prompt", c->n_prompt);
+    json_named_uint(j, "kept", c->n_kept);
+    json_named_uint(j, "answer", c->n_answer);
+    json_close(j);
+    json_named_open(j, "seconds", '{');
+    json_quantity(j, b, c, "ttft", TTFT);
+    json_quantity(j, b, c, "token", TOKEN);
+    json_close(j);
+    json_named_open(j, "memory", '{');
+    json_named_uint(j, "predicted", c->predicted);
+    json_quantity(j, b, c, "peak", PEAK);
+    json_quantity(j, b, c, "kv", KV);
+    json_close(j);
+    json_close(j);
 }
 
 static void show(const struct bench *b)
 {
+    struct json j = { .depth = 0 };
+
     for (size_t i = 0; i < b->d->o->methods.n; i++)
         for (int q = 0; q < N_QUANTITIES && b->cost[i].n; q++)
             qsort(b->cost[i].v[q], b->cost[i].n, sizeof(double), ascending);
     if (b->d->o->json)
-        json_open('[');
+        json_open(&j, '[');
     else
         print_head(b);
     for (size_t i = 0; i < b->d->o->methods.n; i++)
-        (b->d->o->json ? json_method : print_method)(b, i);
-    if (b->d->o->json)
-        json_close();
+        if (b->d->o->json)
+            json_method(&j, b, i);
+        else
+            print_method(b, i);
+    if (b->d->o->json) {
+        json_close(&j);
+        json_print(&j);
+    }
     out_flush();
 }
 

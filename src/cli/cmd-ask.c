@@ -60,6 +60,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 {
     struct run    r;
     struct answer a = { NULL, 0, 0 };
+    struct json   j = { .depth = 0 };
     int           code = run_open(&r, self, argc, argv, gkv_ask);
     bool          people = !r.o.json && !r.o.quiet;
     bool          together = people && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
@@ -75,8 +76,11 @@ static int run(const struct cmd *self, int argc, char **argv)
         run_warn(&r);
     if (!code)
         code = report_write(&r, a.text ? a.text : "", a.len);
-    if (!code && r.o.json)
-        run_json(&r, a.text ? a.text : "", a.len);
+    if (!code && r.o.json) {
+        run_json(&j, &r, a.text ? a.text : "", a.len);
+        json_print(&j);
+        out_flush();
+    }
     if (!code && people) {
         out_flush();
         if (together)

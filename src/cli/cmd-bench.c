@@ -217,48 +217,48 @@ static void print_test(const struct test *t)
     out_flush();
 }
 
-static void json_test(const struct bench *b, const struct test *t)
+static void json_test(struct json *j, const struct bench *b, const struct test *t)
 {
-    json_open('{');
-    json_named_string("model", b->path);
-    json_named_string("test", t->name);
-    json_key("tokens_per_second");
-    json_open('{');
-    json_named_real("median", t->median);
-    json_named_real("min", t->min);
-    json_named_real("max", t->max);
-    json_close();
+    json_open(j, '{');
+    json_named_string(j, "model", b->path);
+    json_named_string(j, "test", t->name);
+    json_named_open(j, "tokens_per_second", '{');
+    json_named_real(j, "median", t->median);
+    json_named_real(j, "min", t->min);
+    json_named_real(j, "max", t->max);
+    json_close(j);
     if (t->n_gen) {
-        json_named_real("bytes_per_token", t->bytes);
-        json_named_real("gb_per_second", t->bytes * t->median / 1e9);
+        json_named_real(j, "bytes_per_token", t->bytes);
+        json_named_real(j, "gb_per_second", t->bytes * t->median / 1e9);
     }
-    json_named_uint("repetitions", b->repetitions);
-    json_named_uint("n_prompt", t->n_prompt);
-    json_named_uint("n_gen", t->n_gen);
-    json_named_uint("depth", t->depth);
-    json_named_uint("threads", b->info.threads);
-    json_named_string("cpu", b->info.cpu);
-    json_named_string("gemm", b->info.gemm);
-    json_named_string("kv_type", b->info.kv_type);
-    json_named_uint("chunk", b->info.chunk);
-    json_key("memory");
-    json_open('{');
-    json_named_uint("predicted", b->info.memory_predicted);
-    json_named_uint("peak", b->info.memory_peak);
-    json_close();
-    json_close();
+    json_named_uint(j, "repetitions", b->repetitions);
+    json_named_uint(j, "n_prompt", t->n_prompt);
+    json_named_uint(j, "n_gen", t->n_gen);
+    json_named_uint(j, "depth", t->depth);
+    json_named_uint(j, "threads", b->info.threads);
+    json_named_string(j, "cpu", b->info.cpu);
+    json_named_string(j, "gemm", b->info.gemm);
+    json_named_string(j, "kv_type", b->info.kv_type);
+    json_named_uint(j, "chunk", b->info.chunk);
+    json_named_open(j, "memory", '{');
+    json_named_uint(j, "predicted", b->info.memory_predicted);
+    json_named_uint(j, "peak", b->info.memory_peak);
+    json_close(j);
+    json_close(j);
 }
 
 static void report(struct bench *b)
 {
-    char *peak, *predicted;
+    struct json j = { .depth = 0 };
+    char       *peak, *predicted;
 
     gkv_eval_describe(b->eval, &b->info);       /* the peak, now that it is over          */
     if (b->o.json) {
-        json_open('[');
+        json_open(&j, '[');
         for (size_t i = 0; i < b->n_test; i++)
-            json_test(b, &b->test[i]);
-        json_close();
+            json_test(&j, b, &b->test[i]);
+        json_close(&j);
+        json_print(&j);
         return;
     }
     peak = view_bytes(b->info.memory_peak);

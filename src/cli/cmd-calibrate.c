@@ -205,37 +205,35 @@ static void choose(struct calibrate *c)
         c->tsp++;
 }
 
-static void write_json(const struct calibrate *c)
+static void write_json(struct json *j, const struct calibrate *c)
 {
-    json_open('{');
-    json_named_uint("layer", c->filter);
-    json_named_uint("tsp_layer", c->tsp);
-    json_named_uint("touch_layer", c->touch);
-    json_key("model");
-    json_string(c->m.name);
-    json_named_uint("layers", c->m.n_layer);
-    json_named_uint("prompts", c->n);
-    json_named_real("fraction", c->fraction);
-    json_key("lengths");
-    json_open('[');
+    json_open(j, '{');
+    json_named_uint(j, "layer", c->filter);
+    json_named_uint(j, "tsp_layer", c->tsp);
+    json_named_uint(j, "touch_layer", c->touch);
+    json_key(j, "model");
+    json_string(j, c->m.name);
+    json_named_uint(j, "layers", c->m.n_layer);
+    json_named_uint(j, "prompts", c->n);
+    json_named_real(j, "fraction", c->fraction);
+    json_named_open(j, "lengths", '[');
     for (size_t i = 0; i < c->e.o.lengths.n; i++)
-        json_uint(c->e.o.lengths.v[i]);
-    json_close();
-    json_named_real(c->e.o.gkv.keep_percent > 0 ? "keep_percent" : "keep",
+        json_uint(j, c->e.o.lengths.v[i]);
+    json_close(j);
+    json_named_real(j, c->e.o.gkv.keep_percent > 0 ? "keep_percent" : "keep",
                c->e.o.gkv.keep_percent > 0 ? (double)c->e.o.gkv.keep_percent : c->e.o.gkv.keep);
-    json_key("curve");
-    json_open('[');
+    json_named_open(j, "curve", '[');
     for (uint32_t il = 0; il < c->m.n_layer; il++) {
-        json_open('{');
-        json_named_uint("layer", il);
-        json_named_real("whole", c->layer[il].whole);
-        json_named_real("touched", c->layer[il].touched);
-        json_named_real("part", c->layer[il].part);
-        json_named_real("error", c->layer[il].error);
-        json_close();
+        json_open(j, '{');
+        json_named_uint(j, "layer", il);
+        json_named_real(j, "whole", c->layer[il].whole);
+        json_named_real(j, "touched", c->layer[il].touched);
+        json_named_real(j, "part", c->layer[il].part);
+        json_named_real(j, "error", c->layer[il].error);
+        json_close(j);
     }
-    json_close();
-    json_close();
+    json_close(j);
+    json_close(j);
 }
 
 /* Columns of the curves: shares of prompts and of needles, and the least error by each one's. */
@@ -286,19 +284,17 @@ static int plot(struct calibrate *c)
 
 static int store(const struct calibrate *c)
 {
-    struct text t = { NULL, 0, 0 };
+    struct json j = { .depth = 0 };
     char       *path;
     int         code;
 
-    json_into(&t);
-    write_json(c);
-    json_into(NULL);
-    code = calibrated_store(c->e.model, t.p, t.n);
+    write_json(&j, c);
+    code = calibrated_store(c->e.model, j.text.p, j.text.n);
     path = code ? NULL : calibrated_path(c->e.model);
     if (path)
         say("stored in %s", path);
     free(path);
-    text_free(&t);
+    text_free(&j.text);
     return code;
 }
 
@@ -314,7 +310,8 @@ static int forget(const struct calibrate *c)
 static int measure(struct calibrate *c)
 {
     const struct options *o = &c->e.o;
-    int code = o->plot ? output_new(&c->e.plot, o->plot) : 0;
+    struct json j = { .depth = 0 };
+    int         code = o->plot ? output_new(&c->e.plot, o->plot) : 0;
 
     if (!code)
         code = haystack_read(&c->hay, o->haystack.v, o->haystack.n);
@@ -334,10 +331,12 @@ static int measure(struct calibrate *c)
     if (!c->reached)
         warn("no layer keeps all of the needle in %g %% of the prompts; layer %u comes nearest",
              100 * c->fraction, c->filter);
-    if (o->json)
-        write_json(c);
-    else
+    if (o->json) {
+        write_json(&j, c);
+        json_print(&j);
+    } else {
         show(c);
+    }
     out_flush();
     code = o->plot ? plot(c) : 0;
     return code || c->dry_run ? code : store(c);

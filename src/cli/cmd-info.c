@@ -159,23 +159,25 @@ static uint64_t needed(const struct info *in, const char *method, const char *sc
 }
 
 /* Each method, and each schedule of those that have a first pass. */
-static void each_way(const struct info *in,
-                     void (*line)(const struct info *in, const char *method, const char *schedule))
+static void each_way(struct json *j, const struct info *in,
+                     void (*line)(struct json *j, const struct info *in, const char *method,
+                                  const char *schedule))
 {
     size_t              n, n_schedules;
     const gkv_method   *m = gkv_methods(&n);
     const gkv_schedule *s = gkv_schedules(&n_schedules);
 
     for (size_t i = 0; i < n; i++)
-        for (size_t j = 0; j < (m[i].two_passes ? n_schedules : 1); j++)
-            line(in, m[i].name, m[i].two_passes ? s[j].name : NULL);
+        for (size_t k = 0; k < (m[i].two_passes ? n_schedules : 1); k++)
+            line(j, in, m[i].name, m[i].two_passes ? s[k].name : NULL);
 }
 
-static void print_needed(const struct info *in, const char *method, const char *schedule)
+static void print_needed(struct json *j, const struct info *in, const char *method, const char *schedule)
 {
+    (void)j;
     out_printf("%-14s %-8s", method, schedule ? schedule : "");
-    for (size_t j = 0; j < in->length.n; j++) {
-        char *s = view_bytes(needed(in, method, schedule, in->length.v[j]));
+    for (size_t i = 0; i < in->length.n; i++) {
+        char *s = view_bytes(needed(in, method, schedule, in->length.v[i]));
 
         out_printf(" %10s", s);
         free(s);
@@ -235,96 +237,92 @@ static void print_memory(const struct info *in)
     for (size_t j = 0; j < in->length.n; j++)
         out_printf(" %10" PRIu64, in->length.v[j]);
     out_char('\n');
-    each_way(in, print_needed);
+    each_way(NULL, in, print_needed);
 }
 
 /* ---- JSON ---------------------------------------------------------------------------- */
-static void json_model(const struct info *in)
+static void json_model(struct json *j, const struct info *in)
 {
     gkv_model_info m;
 
     gkv_model_describe(in->model, &m);
-    json_named_string("file", in->path);
-    json_named_string("name", m.name);
-    json_named_string("architecture", m.architecture);
-    json_named_uint("bytes", m.file_bytes);
-    json_named_uint("parameters", m.parameters);
-    json_named_string("types", m.types);
-    json_key("type_groups");
-    json_open('{');
+    json_named_string(j, "file", in->path);
+    json_named_string(j, "name", m.name);
+    json_named_string(j, "architecture", m.architecture);
+    json_named_uint(j, "bytes", m.file_bytes);
+    json_named_uint(j, "parameters", m.parameters);
+    json_named_string(j, "types", m.types);
+    json_named_open(j, "type_groups", '{');
     for (const gkv_type_group *g = m.type_groups; g->group; g++)
-        json_named_string(g->group, g->types);
-    json_close();
-    json_named_uint("layers", m.n_layer);
-    json_named_uint("embedding", m.n_embd);
-    json_named_uint("heads", m.n_head);
-    json_named_uint("heads_kv", m.n_head_kv);
-    json_named_uint("head_dim", m.head_dim);
-    json_named_uint("feed_forward", m.n_ff);
-    json_named_uint("vocabulary", m.n_vocab);
-    json_named_uint("context", m.context);
-    json_named_string("rope", m.rope);
-    json_key("rope_base");
-    json_score(m.rope_base);
-    json_named_string("tokenizer", m.tokenizer);
-    json_named_string("pre", m.pre);
-    json_named_string("template", m.chat_template);
-    json_named_string("template_source", m.chat_template_own ? "file"
+        json_named_string(j, g->group, g->types);
+    json_close(j);
+    json_named_uint(j, "layers", m.n_layer);
+    json_named_uint(j, "embedding", m.n_embd);
+    json_named_uint(j, "heads", m.n_head);
+    json_named_uint(j, "heads_kv", m.n_head_kv);
+    json_named_uint(j, "head_dim", m.head_dim);
+    json_named_uint(j, "feed_forward", m.n_ff);
+    json_named_uint(j, "vocabulary", m.n_vocab);
+    json_named_uint(j, "context", m.context);
+    json_named_string(j, "rope", m.rope);
+    json_key(j, "rope_base");
+    json_score(j, m.rope_base);
+    json_named_string(j, "tokenizer", m.tokenizer);
+    json_named_string(j, "pre", m.pre);
+    json_named_string(j, "template", m.chat_template);
+    json_named_string(j, "template_source", m.chat_template_own ? "file"
                                     : m.chat_template   ? "family" : NULL);
-    json_named_string("template_problem", m.chat_template_problem);
-    json_named_uint("filter_layer", m.filter_layer);
-    json_named_string("filter_layer_source", m.filter_layer_source);
-    json_named_uint("tsp_layer", m.tsp_layer);
-    json_named_string("tsp_layer_source", m.tsp_layer_source);
+    json_named_string(j, "template_problem", m.chat_template_problem);
+    json_named_uint(j, "filter_layer", m.filter_layer);
+    json_named_string(j, "filter_layer_source", m.filter_layer_source);
+    json_named_uint(j, "tsp_layer", m.tsp_layer);
+    json_named_string(j, "tsp_layer_source", m.tsp_layer_source);
 }
 
-static void json_fits(const struct info *in)
+static void json_fits(struct json *j, const struct info *in)
 {
-    json_key("fits");
-    json_open('[');
+    json_named_open(j, "fits", '[');
     for (size_t i = 0; i < N_PROMPTS; i++) {
         struct fit f = fit_of(in, prompts[i]);
 
-        json_open('{');
-        json_named_uint("tokens", prompts[i]);
-        json_named_string("schedule", f.schedule);
-        json_named_uint("bytes", f.bytes);
-        json_named_uint("available", gkv_memory_default());
-        json_key("fits");
-        json_bool(f.fits);
-        json_close();
+        json_open(j, '{');
+        json_named_uint(j, "tokens", prompts[i]);
+        json_named_string(j, "schedule", f.schedule);
+        json_named_uint(j, "bytes", f.bytes);
+        json_named_uint(j, "available", gkv_memory_default());
+        json_key(j, "fits");
+        json_bool(j, f.fits);
+        json_close(j);
     }
-    json_close();
+    json_close(j);
 }
 
-static void json_needed(const struct info *in, const char *method, const char *schedule)
+static void json_needed(struct json *j, const struct info *in, const char *method, const char *schedule)
 {
-    for (size_t j = 0; j < in->length.n; j++) {
-        json_open('{');
-        json_named_string("method", method);
+    for (size_t i = 0; i < in->length.n; i++) {
+        json_open(j, '{');
+        json_named_string(j, "method", method);
         if (schedule)
-            json_named_string("schedule", schedule);
-        json_named_uint("tokens", in->length.v[j]);
-        json_named_uint("bytes", needed(in, method, schedule, in->length.v[j]));
-        json_close();
+            json_named_string(j, "schedule", schedule);
+        json_named_uint(j, "tokens", in->length.v[i]);
+        json_named_uint(j, "bytes", needed(in, method, schedule, in->length.v[i]));
+        json_close(j);
     }
 }
 
-static void json_memory(const struct info *in)
+static void json_memory(struct json *j, const struct info *in)
 {
-    json_key("memory");
-    json_open('[');
-    each_way(in, json_needed);
-    json_close();
+    json_named_open(j, "memory", '[');
+    each_way(j, in, json_needed);
+    json_close(j);
 }
 
 /* Lines "name: text" as an object. */
-static void json_lines(const char *key, const char *(*line)(size_t i))
+static void json_lines(struct json *j, const char *key, const char *(*line)(size_t i))
 {
     const char *s, *colon;
 
-    json_key(key);
-    json_open('{');
+    json_named_open(j, key, '{');
     for (size_t i = 0; (s = line(i)); i++) {
         char *name;
 
@@ -332,38 +330,36 @@ static void json_lines(const char *key, const char *(*line)(size_t i))
         if (!colon)
             continue;
         name = format("%.*s", (int)(colon - s), s);
-        json_named_string(name, colon + 2);
+        json_named_string(j, name, colon + 2);
         free(name);
     }
-    json_close();
+    json_close(j);
 }
 
-static void json_cpu(void)
+static void json_cpu(struct json *j)
 {
-    json_named_string("cpu", gkv_cpu());
-    json_lines("kernels", gkv_cpu_describe);
-    json_lines("gemm", gkv_gemm_describe);
-}
-
-static void json_devices(void)
-{
-    json_lines("devices", gkv_device_describe);
+    json_named_string(j, "cpu", gkv_cpu());
+    json_lines(j, "kernels", gkv_cpu_describe);
+    json_lines(j, "gemm", gkv_gemm_describe);
 }
 
 static void write_json(const struct info *in)
 {
-    json_open('{');
+    struct json j = { .depth = 0 };
+
+    json_open(&j, '{');
     if (in->model)
-        json_model(in);
+        json_model(&j, in);
     if (in->model && !in->memory)
-        json_fits(in);
+        json_fits(&j, in);
     if (in->memory)
-        json_memory(in);
+        json_memory(&j, in);
     if (in->cpu)
-        json_cpu();
+        json_cpu(&j);
     if (in->devices)
-        json_devices();
-    json_close();
+        json_lines(&j, "devices", gkv_device_describe);
+    json_close(&j);
+    json_print(&j);
 }
 
 static void print(const struct info *in)

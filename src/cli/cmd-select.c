@@ -38,13 +38,17 @@ static void print(const struct run *r)
 
 static int run(const struct cmd *self, int argc, char **argv)
 {
-    struct run r;
-    int        code = run_open(&r, self, argc, argv, gkv_select);
+    struct run  r;
+    struct json j = { .depth = 0 };
+    int         code = run_open(&r, self, argc, argv, gkv_select);
 
     if (!code)
         code = report_write(&r, NULL, 0);
-    if (!code && r.o.json)
-        run_json(&r, NULL, 0);
+    if (!code && r.o.json) {
+        run_json(&j, &r, NULL, 0);
+        json_print(&j);
+        out_flush();
+    }
     if (!code && !r.o.json) {
         print(&r);
         out_flush();

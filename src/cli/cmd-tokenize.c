@@ -82,13 +82,15 @@ static gkv_status encode(const gkv_model *model, const char *text, size_t len,
 {
     uint32_t  *ids = NULL;
     size_t     n = 0;
+    struct json j = { .depth = 0 };
     gkv_status status = gkv_tokenize(model, text, len, flags, &ids, &n, err);
 
     if (!status) {
-        json_open('[');
+        json_open(&j, '[');
         for (size_t i = 0; i < n; i++)
-            json_uint(ids[i]);
-        json_close();
+            json_uint(&j, ids[i]);
+        json_close(&j);
+        json_print(&j);
     }
     free(ids);
     return status;

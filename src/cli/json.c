@@ -16,104 +16,85 @@
 #include "src/cli/text.h"
 #include "src/cli/utf8.h"
 
-static struct { char end; bool some; } nest[8];
-static size_t depth;
-static bool   after_key;
-static struct text *into;               /* NULL: standard output                          */
-
-static void put(const char *s, size_t n)
+static void separate(struct json *j)
 {
-    if (into)
-        text_add(into, s, n);
-    else
-        out_bytes(s, n);
+    if (j->depth && !j->after_key && j->nest[j->depth - 1].some)
+        text_add(&j->text, ", ", 2);
+    if (j->depth)
+        j->nest[j->depth - 1].some = true;
+    j->after_key = false;
 }
 
-void json_into(struct text *t)
+void json_open(struct json *j, char bracket)
 {
-    into = t;
+    assert(j->depth < sizeof j->nest / sizeof *j->nest);
+    separate(j);
+    text_add(&j->text, &bracket, 1);
+    j->nest[j->depth].end = bracket == '{' ? '}' : ']';
+    j->nest[j->depth++].some = false;
 }
 
-static void separate(void)
+void json_close(struct json *j)
 {
-    if (depth && !after_key && nest[depth - 1].some)
-        put(", ", 2);
-    if (depth)
-        nest[depth - 1].some = true;
-    after_key = false;
+    assert(j->depth);
+    text_add(&j->text, &j->nest[--j->depth].end, 1);
+    if (j->depth == 0)
+        text_add(&j->text, "\n", 1);
 }
 
-void json_open(char bracket)
+void json_key(struct json *j, const char *key)
 {
-    assert(depth < sizeof nest / sizeof *nest);
-    separate();
-    put(&bracket, 1);
-    nest[depth].end = bracket == '{' ? '}' : ']';
-    nest[depth++].some = false;
+    json_string(j, key);
+    text_add(&j->text, ": ", 2);
+    j->after_key = true;
 }
 
-void json_close(void)
-{
-    assert(depth);
-    put(&nest[--depth].end, 1);
-    if (depth == 0)
-        put("\n", 1);
-}
-
-void json_key(const char *key)
-{
-    json_string(key);
-    put(": ", 2);
-    after_key = true;
-}
-
-void json_text(const char *s, size_t n)
+void json_text(struct json *j, const char *s, size_t n)
 {
     uint32_t cp;
-    char     escaped[16];
 
-    separate();
-    put("\"", 1);
+    separate(j);
+    text_add(&j->text, "\"", 1);
     for (size_t i = 0, k; i < n; i += k) {
         k = utf8_next(s + i, n - i, &cp);
         if (cp == UTF8_BAD)
-            put("\xef\xbf\xbd", 3);
+            text_add(&j->text, "\xef\xbf\xbd", 3);
         else if (cp == '"' || cp == '\\')
-            put((char[]){ '\\', (char)cp }, 2);
+            text_add(&j->text, (char[]){ '\\', (char)cp }, 2);
         else if (cp == '\n')
-            put("\\n", 2);
+            text_add(&j->text, "\\n", 2);
         else if (cp == '\t')
-            put("\\t", 2);
+            text_add(&j->text, "\\t", 2);
         else if (utf8_is_control(cp))           /* all of them: a terminal may show this  */
-            put(escaped, (size_t)snprintf(escaped, sizeof escaped, "\\u%04" PRIx32, cp));
+            text_printf(&j->text, "\\u%04" PRIx32, cp);
         else
-            put(s + i, k);
+            text_add(&j->text, s + i, k);
     }
-    put("\"", 1);
+    text_add(&j->text, "\"", 1);
 }
 
-void json_string(const char *s)
+void json_string(struct json *j, const char *s)
 {
     if (s)
-        json_text(s, strlen(s));
+        json_text(j, s, strlen(s));
     else
-        json_null();
+        json_null(j);
 }
 
-void json_uint(uint64_t u)
+void json_uint(struct json *j, uint64_t u)
 {
     char s[24];
 
-    separate();
-    put(s, (size_t)snprintf(s, sizeof s, "%" PRIu64, u));
+    separate(j);
+    text_add(&j->text, s, (size_t)snprintf(s, sizeof s, "%" PRIu64, u));
 }
 
-void json_real(double d)
+void json_real(struct json *j, double d)
 {
     char s[32];
 
     if (!isfinite(d)) {
-        json_null();
+        json_null(j);
         return;
     }
     for (int digits = 6; digits <= 17; digits++) {
@@ -121,16 +102,16 @@ void json_real(double d)
         if (strtod(s, NULL) == d)
             break;
     }
-    separate();
-    put(s, strlen(s));
+    separate(j);
+    text_add(&j->text, s, strlen(s));
 }
 
-void json_score(float f)
+void json_score(struct json *j, float f)
 {
     char s[32];
 
     if (!isfinite(f)) {
-        json_null();
+        json_null(j);
         return;
     }
     for (int digits = 6; digits <= 9; digits++) {
@@ -138,36 +119,57 @@ void json_score(float f)
         if (strtof(s, NULL) == f)
             break;
     }
-    separate();
-    put(s, strlen(s));
+    separate(j);
+    text_add(&j->text, s, strlen(s));
 }
 
-void json_bool(bool b)
+void json_bool(struct json *j, bool b)
 {
-    separate();
-    out_printf(b ? "true" : "false");
+    separate(j);
+    text_puts(&j->text, b ? "true" : "false");
 }
 
-void json_null(void)
+void json_null(struct json *j)
 {
-    separate();
-    put("null", 4);
+    separate(j);
+    text_add(&j->text, "null", 4);
 }
 
-void json_named_uint(const char *key, uint64_t u)
+void json_named_uint(struct json *j, const char *key, uint64_t u)
 {
-    json_key(key);
-    json_uint(u);
+    json_key(j, key);
+    json_uint(j, u);
 }
 
-void json_named_real(const char *key, double d)
+void json_named_real(struct json *j, const char *key, double d)
 {
-    json_key(key);
-    json_real(d);
+    json_key(j, key);
+    json_real(j, d);
 }
 
-void json_named_string(const char *key, const char *s)
+void json_named_string(struct json *j, const char *key, const char *s)
 {
-    json_key(key);
-    json_string(s);
+    json_key(j, key);
+    json_string(j, s);
+}
+
+void json_named_open(struct json *j, const char *key, char bracket)
+{
+    json_key(j, key);
+    json_open(j, bracket);
+}
+
+void json_named_layer(struct json *j, const char *key, int32_t layer)
+{
+    json_key(j, key);
+    if (layer < 0)
+        json_null(j);
+    else
+        json_uint(j, (uint64_t)layer);
+}
+
+void json_print(struct json *j)
+{
+    out_bytes(j->text.p, j->text.n);
+    text_free(&j->text);
 }

@@ -1,32 +1,41 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * json.h - write one JSON value to standard output, or to a text; commas are put where they
- * belong
+ * json.h - write one JSON value as text; commas are put where they belong
  *
- *     json_open('{'); json_key("n"); json_uint(1); json_close();      {"n": 1}          */
+ *     struct json j = { .depth = 0 };
+ *     json_open(&j, '{'); json_named_uint(&j, "n", 1); json_close(&j);      {"n": 1}     */
 #ifndef GEMKV_CLI_JSON_H
 #define GEMKV_CLI_JSON_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "src/cli/text.h"
 
-struct text;
+struct json {                                   /* zeroed: nothing is written yet         */
+    struct text text;                           /* for text_free, unless it is printed    */
+    size_t      depth;
+    bool        after_key;
+    struct { char end; bool some; } nest[8];
+};
 
-void json_into(struct text *t);                 /* from now on; NULL: standard output     */
-void json_open(char bracket);                   /* '{' or '['                             */
-void json_close(void);                          /* after the last bracket, a newline      */
-void json_key(const char *key);
-void json_text(const char *s, size_t n);        /* bytes that are not UTF-8 become U+FFFD */
-void json_string(const char *s);                /* NULL: null                             */
-void json_uint(uint64_t u);
-void json_real(double d);                       /* shortest that reads back the same;     */
-void json_score(float f);                       /* ... null when it is not finite         */
-void json_bool(bool b);
-void json_null(void);
+void json_open(struct json *j, char bracket);           /* '{' or '[' */
+void json_close(struct json *j);                        /* after the last bracket, a newline */
+void json_key(struct json *j, const char *key);
+void json_text(struct json *j, const char *s, size_t n); /* bytes that are not UTF-8 become U+FFFD */
+void json_string(struct json *j, const char *s);        /* NULL: null */
+void json_uint(struct json *j, uint64_t u);
+void json_real(struct json *j, double d);               /* shortest that reads back the same; */
+void json_score(struct json *j, float f);               /* ... null when it is not finite */
+void json_bool(struct json *j, bool b);
+void json_null(struct json *j);
 
 /* A key with its value. */
-void json_named_uint(const char *key, uint64_t u);
-void json_named_real(const char *key, double d);
-void json_named_string(const char *key, const char *s);
+void json_named_uint(struct json *j, const char *key, uint64_t u);
+void json_named_real(struct json *j, const char *key, double d);
+void json_named_string(struct json *j, const char *key, const char *s);
+void json_named_open(struct json *j, const char *key, char bracket);
+void json_named_layer(struct json *j, const char *key, int32_t layer); /* -1: null */
+
+void json_print(struct json *j);                        /* to standard output, and it is empty */
 
 #endif

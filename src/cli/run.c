@@ -258,108 +258,97 @@ void run_close(struct run *r)
 
 /* ---- JSON ---------------------------------------------------------------------------- */
 /* "key=value,..." as an object. */
-static void json_parameters(const char *p)
+static void json_parameters(struct json *j, const char *p)
 {
-    json_key("parameters");
-    json_open('{');
+    json_named_open(j, "parameters", '{');
     while (*p) {
         size_t key = strcspn(p, "="), value = strcspn(p + key + 1, ",");
         char  *k = format("%.*s", (int)key, p), *v = format("%.*s", (int)value, p + key + 1), *end;
         double number = strtod(v, &end);
 
-        json_key(k);
+        json_key(j, k);
         if (*end)
-            json_string(v);
+            json_string(j, v);
         else
-            json_real(number);
+            json_real(j, number);
         free(k);
         free(v);
         p += key + 1 + value;
         p += *p == ',';
     }
-    json_close();
+    json_close(j);
 }
 
-static void json_device(const gkv_stats *s)
+static void json_device(struct json *j, const gkv_stats *s)
 {
-    json_named_string("device_model", s->device_model);
-    json_named_uint("device_layers", s->device_layers);
-    json_named_uint("device_memory", s->device_memory);
-    json_key("upload");
-    json_open('{');
-    json_named_real("seconds", s->upload);
-    json_named_real("waited", s->upload_waited);
-    json_close();
+    json_named_string(j, "device_model", s->device_model);
+    json_named_uint(j, "device_layers", s->device_layers);
+    json_named_uint(j, "device_memory", s->device_memory);
+    json_named_open(j, "upload", '{');
+    json_named_real(j, "seconds", s->upload);
+    json_named_real(j, "waited", s->upload_waited);
+    json_close(j);
 }
 
-void run_json(const struct run *r, const char *answer, size_t len)
+void run_json(struct json *j, const struct run *r, const char *answer, size_t len)
 {
     gkv_stats       s;
     size_t          n;
     const gkv_kept *kept = gkv_session_kept(r->session, &n);
 
     gkv_session_stats(r->session, &s);
-    json_open('{');
+    json_open(j, '{');
     if (answer) {
-        json_key("answer");
-        json_text(answer, len);
-        json_named_string("finish", s.finish);
+        json_key(j, "answer");
+        json_text(j, answer, len);
+        json_named_string(j, "finish", s.finish);
     }
-    json_named_string("method", s.method);
-    json_parameters(s.parameters);
-    json_key("layer");
-    if (s.layer < 0)
-        json_null();
-    else
-        json_uint((uint64_t)s.layer);
-    json_named_string("schedule", s.schedule);
+    json_named_string(j, "method", s.method);
+    json_parameters(j, s.parameters);
+    json_named_layer(j, "layer", s.layer);
+    json_named_string(j, "schedule", s.schedule);
     if (s.schedule_reason)
-        json_named_string("schedule_reason", s.schedule_reason);
-    json_named_string("device", s.device);
+        json_named_string(j, "schedule_reason", s.schedule_reason);
+    json_named_string(j, "device", s.device);
     if (s.device_model)
-        json_device(&s);
-    json_named_string("cpu", s.cpu);
+        json_device(j, &s);
+    json_named_string(j, "cpu", s.cpu);
     if (s.warning)
-        json_named_string("warning", s.warning);
+        json_named_string(j, "warning", s.warning);
 
-    json_key("tokens");
-    json_open('{');
-    json_named_uint("document", s.tokens_document);
-    json_named_uint("prompt", s.tokens_prompt);
-    json_named_uint("kept", s.tokens_kept);
-    json_named_uint("answer", s.tokens_answer);
-    json_close();
+    json_named_open(j, "tokens", '{');
+    json_named_uint(j, "document", s.tokens_document);
+    json_named_uint(j, "prompt", s.tokens_prompt);
+    json_named_uint(j, "kept", s.tokens_kept);
+    json_named_uint(j, "answer", s.tokens_answer);
+    json_close(j);
 
-    json_key("seconds");
-    json_open('{');
-    json_named_real("load", s.load);
-    json_named_real("tokenize", s.tokenize);
-    json_named_real("first", s.first);
-    json_named_real("second", s.second);
-    json_named_real("ttft", s.ttft);
-    json_named_real("decode", s.decode);
-    json_named_real("total", s.total);
-    json_close();
+    json_named_open(j, "seconds", '{');
+    json_named_real(j, "load", s.load);
+    json_named_real(j, "tokenize", s.tokenize);
+    json_named_real(j, "first", s.first);
+    json_named_real(j, "second", s.second);
+    json_named_real(j, "ttft", s.ttft);
+    json_named_real(j, "decode", s.decode);
+    json_named_real(j, "total", s.total);
+    json_close(j);
 
-    json_key("memory");
-    json_open('{');
-    json_named_uint("predicted", s.memory_predicted);
-    json_named_uint("peak", s.memory_peak);
-    json_named_uint("kv", s.memory_kv);
-    json_close();
+    json_named_open(j, "memory", '{');
+    json_named_uint(j, "predicted", s.memory_predicted);
+    json_named_uint(j, "peak", s.memory_peak);
+    json_named_uint(j, "kv", s.memory_kv);
+    json_close(j);
 
-    json_key("kept");
-    json_open('[');
+    json_named_open(j, "kept", '[');
     for (size_t i = 0; i < n; i++) {
-        json_open('{');
-        json_named_uint("file", kept[i].file);
-        json_named_uint("start", kept[i].start);
-        json_named_uint("end", kept[i].end);
-        json_key("score");
-        json_score(kept[i].score);
-        json_close();
+        json_open(j, '{');
+        json_named_uint(j, "file", kept[i].file);
+        json_named_uint(j, "start", kept[i].start);
+        json_named_uint(j, "end", kept[i].end);
+        json_key(j, "score");
+        json_score(j, kept[i].score);
+        json_close(j);
     }
-    json_close();
-    json_close();
-    out_flush();
+    json_close(j);
+    json_close(j);
 }

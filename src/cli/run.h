@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <gemkv.h>
+#include "src/cli/json.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
 
@@ -37,7 +38,7 @@ void run_warn(struct run *r);
 int  run_failed(gkv_status status, const gkv_error *err);
 
 /* The object of the contract; answer NULL: without "answer" and "finish". */
-void run_json(const struct run *r, const char *answer, size_t len);
+void run_json(struct json *j, const struct run *r, const char *answer, size_t len);
 
 /* ---- also of use to others ----------------------------------------------------------- */
 /* What --quiet and --cpu say of the process is done.  The path of the model, for free(). */

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <gemkv.h>
 #include "src/cli/eval/score.h"
+#include "src/cli/json.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
 
@@ -83,7 +84,7 @@ void row_free(struct row *r);           /* its strings; the numbers stay        
 void row_answer(struct row *r, char *answer);           /* one more, taken over           */
 
 /* show.c: tokens and seconds of an answer, into the JSON object that is open. */
-void json_cost(const struct result *r);
+void json_cost(struct json *j, const struct result *r);
 /* All of it to standard output, in the form that was asked for. */
 void show_results(const struct eval *e);
 /* Into e->plot, which is open. */

@@ -185,37 +185,36 @@ static gkv_status read_windows(struct perplexity *p, gkv_error *err)
 static void write_json(const struct perplexity *p)
 {
     gkv_eval_info info;
+    struct json   j = { .depth = 0 };
 
     gkv_eval_describe(p->eval, &info);
-    json_open('{');
-    json_named_string("task", "perplexity");
-    json_named_string("method", "full");
-    json_named_string("model", p->path);
-    json_named_string("cpu", info.cpu);
-    json_named_string("gemm", info.gemm);
-    json_named_string("kv_type", info.kv_type);
-    json_key("rows");
-    json_open('[');
+    json_open(&j, '{');
+    json_named_string(&j, "task", "perplexity");
+    json_named_string(&j, "method", "full");
+    json_named_string(&j, "model", p->path);
+    json_named_string(&j, "cpu", info.cpu);
+    json_named_string(&j, "gemm", info.gemm);
+    json_named_string(&j, "kv_type", info.kv_type);
+    json_named_open(&j, "rows", '[');
     for (size_t i = 0; i < p->n_window; i++) {
-        json_open('{');
-        json_named_uint("length", p->context);
-        json_named_real("score", p->score[i]);
-        json_close();
+        json_open(&j, '{');
+        json_named_uint(&j, "length", p->context);
+        json_named_real(&j, "score", p->score[i]);
+        json_close(&j);
     }
-    json_close();
-    json_named_real("mean", perplexity(&p->sum));
-    json_named_real("error", error(&p->sum));
-    json_key("tokens");
-    json_open('{');
-    json_named_uint("document", p->n_id - p->bos);
-    json_named_uint("scored", p->sum.n);
-    json_close();
-    json_key("memory");
-    json_open('{');
-    json_named_uint("predicted", info.memory_predicted);
-    json_named_uint("peak", info.memory_peak);
-    json_close();
-    json_close();
+    json_close(&j);
+    json_named_real(&j, "mean", perplexity(&p->sum));
+    json_named_real(&j, "error", error(&p->sum));
+    json_named_open(&j, "tokens", '{');
+    json_named_uint(&j, "document", p->n_id - p->bos);
+    json_named_uint(&j, "scored", p->sum.n);
+    json_close(&j);
+    json_named_open(&j, "memory", '{');
+    json_named_uint(&j, "predicted", info.memory_predicted);
+    json_named_uint(&j, "peak", info.memory_peak);
+    json_close(&j);
+    json_close(&j);
+    json_print(&j);
 }
 
 static int run(const struct cmd *self, int argc, char **argv)

@@ -311,46 +311,42 @@ static uint64_t run_number(const struct eval *e, const struct row *row)
     return mix_string(h, row->begin);
 }
 
-static void write_answers(const struct row *row)
+static void write_answers(struct json *j, const struct row *row)
 {
-    json_key("answers");
-    json_open('[');
+    json_named_open(j, "answers", '[');
     for (size_t i = 0; i < row->answers.n; i++)
-        json_string(row->answers.ref[i]);
-    json_close();
+        json_string(j, row->answers.ref[i]);
+    json_close(j);
 }
 
 static int write_out(struct eval *e, const struct row *row, size_t method,
                      const struct result *r, const char *answer, uint64_t run)
 {
-    struct text line = { NULL, 0, 0 };
+    struct json j = { .depth = 0 };
     char        hex[20];
     int         code;
 
     snprintf(hex, sizeof hex, "%016" PRIx64, run);
-    json_into(&line);
-    json_open('{');
-    json_named_string("id", row->id);
-    json_named_string("method", e->o.methods.spec[method]);
-    json_named_string("answer", answer);
-    write_answers(row);
-    json_named_string("metric", metric_name[row->metric]);
-    json_named_real("score", r->score[row->metric]);
+    json_open(&j, '{');
+    json_named_string(&j, "id", row->id);
+    json_named_string(&j, "method", e->o.methods.spec[method]);
+    json_named_string(&j, "answer", answer);
+    write_answers(&j, row);
+    json_named_string(&j, "metric", metric_name[row->metric]);
+    json_named_real(&j, "score", r->score[row->metric]);
     if (row->group)
-        json_named_string("task", row->group);
-    json_named_uint("length", row->length ? row->length : r->n_prompt);
+        json_named_string(&j, "task", row->group);
+    json_named_uint(&j, "length", row->length ? row->length : r->n_prompt);
     if (row->depth >= 0)
-        json_named_real("depth", row->depth);
-    json_cost(r);
-    json_key("memory");
-    json_open('{');
-    json_named_uint("peak", r->peak);
-    json_close();
-    json_named_string("run", hex);
-    json_close();
-    json_into(NULL);
-    code = output_line(&e->out, line.p, line.n);
-    text_free(&line);
+        json_named_real(&j, "depth", row->depth);
+    json_cost(&j, r);
+    json_named_open(&j, "memory", '{');
+    json_named_uint(&j, "peak", r->peak);
+    json_close(&j);
+    json_named_string(&j, "run", hex);
+    json_close(&j);
+    code = output_line(&e->out, j.text.p, j.text.n);
+    text_free(&j.text);
     return code;
 }
 
@@ -612,29 +608,27 @@ static int ask_all(struct eval *e, const struct kept *k, eval_make *make,
 /* ---- --rows -------------------------------------------------------------------------- */
 static int write_row(FILE *f, const struct row *row)
 {
-    struct text line = { NULL, 0, 0 };
+    struct json j = { .depth = 0 };
     bool        written;
 
-    json_into(&line);
-    json_open('{');
-    json_named_string("id", row->id);
+    json_open(&j, '{');
+    json_named_string(&j, "id", row->id);
     if (row->group)
-        json_named_string("task", row->group);
-    json_named_string("context", row->context);
-    json_named_string("question", row->question);
+        json_named_string(&j, "task", row->group);
+    json_named_string(&j, "context", row->context);
+    json_named_string(&j, "question", row->question);
     if (row->begin)
-        json_named_string("begin", row->begin);
-    write_answers(row);
+        json_named_string(&j, "begin", row->begin);
+    write_answers(&j, row);
     if (row->length)
-        json_named_uint("length", row->length);
+        json_named_uint(&j, "length", row->length);
     if (row->depth >= 0)
-        json_named_real("depth", row->depth);
-    json_named_string("metric", metric_name[row->metric]);
-    json_named_uint("max_tokens", row->max_tokens);
-    json_close();
-    json_into(NULL);
-    written = fwrite(line.p, 1, line.n, f) == line.n;
-    text_free(&line);
+        json_named_real(&j, "depth", row->depth);
+    json_named_string(&j, "metric", metric_name[row->metric]);
+    json_named_uint(&j, "max_tokens", row->max_tokens);
+    json_close(&j);
+    written = fwrite(j.text.p, 1, j.text.n, f) == j.text.n;
+    text_free(&j.text);
     return written ? 0 : -1;
 }
 

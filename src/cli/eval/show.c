@@ -306,81 +306,78 @@ static void show_people(const struct eval *e)
     axes_free(&a);
 }
 
-void json_cost(const struct result *r)
+void json_cost(struct json *j, const struct result *r)
 {
-    json_key("tokens");
-    json_open('{');
-    json_named_uint("prompt", r->n_prompt);
-    json_named_uint("kept", r->n_kept);
-    json_named_uint("answer", r->n_answer);
-    json_close();
-    json_key("seconds");
-    json_open('{');
-    json_named_real("ttft", r->ttft);
-    json_named_real("decode", r->decode);
-    json_close();
+    json_named_open(j, "tokens", '{');
+    json_named_uint(j, "prompt", r->n_prompt);
+    json_named_uint(j, "kept", r->n_kept);
+    json_named_uint(j, "answer", r->n_answer);
+    json_close(j);
+    json_named_open(j, "seconds", '{');
+    json_named_real(j, "ttft", r->ttft);
+    json_named_real(j, "decode", r->decode);
+    json_close(j);
 }
 
 /* ---- JSON and CSV -------------------------------------------------------------------- */
-static void json_row(const struct row *row, const struct result *r)
+static void json_row(struct json *j, const struct row *row, const struct result *r)
 {
-    json_open('{');
-    json_named_string("id", row->id);
+    json_open(j, '{');
+    json_named_string(j, "id", row->id);
     if (row->group)
-        json_named_string("task", row->group);
-    json_named_uint("length", row->length);
+        json_named_string(j, "task", row->group);
+    json_named_uint(j, "length", row->length);
     if (row->depth >= 0)
-        json_named_real("depth", row->depth);
-    json_named_real("score", r->score[row->metric]);
-    json_named_string("metric", metric_name[row->metric]);
+        json_named_real(j, "depth", row->depth);
+    json_named_real(j, "score", r->score[row->metric]);
+    json_named_string(j, "metric", metric_name[row->metric]);
     for (int i = 0; i < N_METRICS; i++)
-        json_named_real(metric_name[i], r->score[i]);
-    json_cost(r);
-    json_named_uint("memory", r->peak);
-    json_close();
+        json_named_real(j, metric_name[i], r->score[i]);
+    json_cost(j, r);
+    json_named_uint(j, "memory", r->peak);
+    json_close(j);
 }
 
-static void json_method(const struct eval *e, size_t method)
+static void json_method(struct json *j, const struct eval *e, size_t method)
 {
     const struct mean m = mean_of(e, method, SIZE_MAX);
 
-    json_open('{');
-    json_named_string("task", e->task);
-    json_named_string("method", e->o.methods.spec[method]);
-    json_named_string("model", e->path);
-    json_named_string("cpu", gkv_cpu());
-    json_key("rows");
-    json_open('[');
+    json_open(j, '{');
+    json_named_string(j, "task", e->task);
+    json_named_string(j, "method", e->o.methods.spec[method]);
+    json_named_string(j, "model", e->path);
+    json_named_string(j, "cpu", gkv_cpu());
+    json_named_open(j, "rows", '[');
     for (size_t i = 0; i < e->n_row; i++)
         if (at(e, i, method)->done)
-            json_row(&e->row[i], at(e, i, method));
-    json_close();
-    json_named_real("mean", m.score);
-    json_key("means");
-    json_open('{');
+            json_row(j, &e->row[i], at(e, i, method));
+    json_close(j);
+    json_named_real(j, "mean", m.score);
+    json_named_open(j, "means", '{');
     for (int i = 0; i < N_METRICS; i++)
-        json_named_real(metric_name[i], m.metric[i]);
-    json_close();
-    json_key("seconds");
-    json_open('{');
-    json_named_real("ttft", m.ttft);
-    json_named_real("per_token", m.per_token);
-    json_close();
-    json_key("memory");
-    json_open('{');
-    json_named_uint("peak", m.peak);
-    json_close();
-    json_close();
+        json_named_real(j, metric_name[i], m.metric[i]);
+    json_close(j);
+    json_named_open(j, "seconds", '{');
+    json_named_real(j, "ttft", m.ttft);
+    json_named_real(j, "per_token", m.per_token);
+    json_close(j);
+    json_named_open(j, "memory", '{');
+    json_named_uint(j, "peak", m.peak);
+    json_close(j);
+    json_close(j);
 }
 
 static void show_json(const struct eval *e)
 {
+    struct json j = { .depth = 0 };
+
     if (e->o.methods.n > 1)
-        json_open('[');
+        json_open(&j, '[');
     for (size_t i = 0; i < e->o.methods.n; i++)
-        json_method(e, i);
+        json_method(&j, e, i);
     if (e->o.methods.n > 1)
-        json_close();
+        json_close(&j);
+    json_print(&j);
 }
 
 /* RFC 4180; and an apostrophe in front of what a spreadsheet would compute, as names of rows are a
