@@ -9,7 +9,6 @@
 #include "src/cli/calibrated.h"
 #include "src/cli/input.h"
 #include "src/cli/json.h"
-#include "src/cli/progress.h"
 #include "src/cli/run.h"
 #include "src/cli/say.h"
 #include "src/cli/view.h"
@@ -30,15 +29,15 @@ struct bench {
     gkv_model   *model;
     struct cost *cost;                  /* of each method                                 */
     char         cpu[32];
+    struct progress progress;
     uint64_t     done, n_runs;
 };
 
 static void within(void *arg, const gkv_progress *p)
 {
-    const struct bench *b = arg;
-    const double part = p->stage != GKV_STAGE_SECOND_PASS ? 0.9 * p->fraction : 0.9 + 0.1 * p->fraction;
+    struct bench *b = arg;
 
-    progress_show("methods", ((double)b->done + part)
+    progress_show(&b->progress, "methods", ((double)b->done + progress_share(p))
                   / (double)b->n_runs, p->tokens);
 }
 
@@ -91,12 +90,12 @@ static gkv_status once(struct bench *b, size_t method, gkv_error *err)
     opt.progress_arg = b;
     if (!status)
         status = gkv_session_open(&s, b->model, &opt, err);
-    progress_watch(s);
+    progress_watch(&b->progress, s);
     if (!status)
         status = answer(b, s, err);
     if (!status)
         take(b, s, &b->cost[method]);
-    progress_watch(NULL);
+    progress_watch(&b->progress, NULL);
     gkv_session_close(s);
     b->done++;
     return status;
@@ -270,7 +269,7 @@ static int run_all(struct bench *b)
             if (status == GKV_CANCELLED && any_done(b) && !d->o->json)
                 show(b);
             if (status == GKV_CANCELLED || (status && !b->model))
-                return run_failed(status, &err);
+                return run_failed(&b->progress, status, &err);
             if (!status)
                 continue;
             warn("%s: %s; left out", d->o->methods.spec[i],
@@ -291,7 +290,7 @@ static int open_all(struct bench *b)
     if (!status)
         status = methods_check(b->d->o, b->model, &err);
     if (status)
-        return run_failed(status, &err);
+        return run_failed(&b->progress, status, &err);
     return input_slurp(b->d->o->text, &b->text, &b->len);
 }
 
@@ -307,11 +306,11 @@ int bench_document(const struct bench_document *d)
     for (size_t i = 0; i < d->o->methods.n; i++)
         for (int q = 0; q < N_QUANTITIES; q++)
             b.cost[i].v[q] = grow(NULL, d->repetitions, sizeof(double));
-    progress_start(!d->o->json && run_draws(d->o));
+    progress_start(&b.progress, !d->o->json && run_draws(d->o));
     code = open_all(&b);
     if (!code)
         code = run_all(&b);
-    progress_erase();
+    progress_end(&b.progress);
     for (size_t i = 0; i < d->o->methods.n; i++)
         for (int q = 0; q < N_QUANTITIES; q++)
             free(b.cost[i].v[q]);

@@ -53,7 +53,7 @@ static int take(const struct run *r, struct answer *a)
         return fail(EXIT_FAILED, "cancelled after %" PRIu64 " tokens of the answer",
                     s.tokens_answer);
     }
-    return status == GKV_END ? 0 : run_failed(status, &err);
+    return status == GKV_END ? 0 : run_failed(&r->progress, status, &err);
 }
 
 static int run(const struct cmd *self, int argc, char **argv)

@@ -10,7 +10,6 @@
 #include <gemkv.h>
 #include "src/cli/bench.h"
 #include "src/cli/json.h"
-#include "src/cli/progress.h"
 #include "src/cli/run.h"
 #include "src/cli/say.h"
 #include "src/cli/view.h"
@@ -36,6 +35,7 @@ struct bench {
     size_t        n_test;
     uint32_t     *id;                           /* as many as the longest test takes      */
     double       *rate;                         /* of each repetition                     */
+    struct progress progress;
     const char   *stage;                        /* for the progress                       */
     uint64_t      stage_tokens, part, n_parts;
 };
@@ -102,10 +102,10 @@ static void list_tests(struct bench *b)
 }
 
 /* ---- measuring ----------------------------------------------------------------------- */
-static void show(const struct bench *b, double fraction)
+static void show(struct bench *b, double fraction)
 {
-    progress_show(b->stage, ((double)b->part + fraction)
-                  / (double)b->n_parts, b->stage_tokens);
+    progress_show(&b->progress, b->stage, ((double)b->part + fraction) / (double)b->n_parts,
+                  b->stage_tokens);
 }
 
 static void within(void *arg, const gkv_progress *p)
@@ -304,7 +304,7 @@ static gkv_status open_eval(struct bench *b, gkv_error *err)
     gkv_eval_describe(b->eval, &b->info);
     make_ids(b, n);
     b->rate = grow(NULL, b->repetitions, sizeof *b->rate);
-    progress_watch_eval(b->eval);
+    progress_watch_eval(&b->progress, b->eval);
     return GKV_OK;
 }
 
@@ -322,7 +322,7 @@ static int run_tests(struct bench *b)
     gkv_status status = gkv_model_open(&b->model, b->path, 0, &err);
 
     if (!status) {
-        progress_start(!b->o.json && run_draws(&b->o));
+        progress_start(&b->progress, !b->o.json && run_draws(&b->o));
         status = open_eval(b, &err);
     }
     if (!status && !b->o.json)
@@ -334,7 +334,7 @@ static int run_tests(struct bench *b)
             print_test(&b->test[i]);
     }
     if (status)
-        return run_failed(status, &err);
+        return run_failed(&b->progress, status, &err);
     report(b);
     return 0;
 }
@@ -351,7 +351,7 @@ static int run(const struct cmd *self, int argc, char **argv)
     b.path = run_begin(&b.o);
     code = b.o.text ? run_document(&b) : run_tests(&b);
     out_flush();
-    progress_watch_eval(NULL);
+    progress_end(&b.progress);
     gkv_eval_close(b.eval);
     gkv_model_close(b.model);
     options_free(&b.o);

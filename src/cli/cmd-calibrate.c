@@ -17,7 +17,6 @@
 #include "src/cli/json.h"
 #include "src/cli/material.h"
 #include "src/cli/plot.h"
-#include "src/cli/progress.h"
 #include "src/cli/run.h"
 #include "src/cli/say.h"
 #include "src/cli/text.h"
@@ -85,10 +84,10 @@ static void build(void *arg, size_t units, struct row *row)
 
 static void within(void *arg, const gkv_progress *g)
 {
-    const struct calibrate *c = arg;
+    struct calibrate *c = arg;
 
-    progress_show("calibrate", ((double)c->n + g->fraction)
-                  / (double)c->n_all, c->n_all * g->tokens);
+    progress_show(&c->e.progress, c->e.task, ((double)c->n + g->fraction) / (double)c->n_all,
+                  c->n_all * g->tokens);
 }
 
 static gkv_status probe(struct calibrate *c, const struct row *row, gkv_error *err)
@@ -103,14 +102,14 @@ static gkv_status probe(struct calibrate *c, const struct row *row, gkv_error *e
     opt.progress_arg = c;
     status = gkv_session_open(&s, c->e.model, &opt, err);
     if (!status) {
-        progress_watch(s);
+        progress_watch(&c->e.progress, s);
         status = gkv_feed(s, row->context, strlen(row->context), err);
     }
     if (!status)
         status = gkv_probe(s, row->question, strlen(row->question), start,
                            start + strlen(c->needle), c->n % TSP_EVERY ? 0 : c->n_tsp, c->probe,
                            err);
-    progress_watch(NULL);
+    progress_watch(&c->e.progress, NULL);
     gkv_session_close(s);
     return status;
 }
@@ -148,7 +147,7 @@ static int one(struct calibrate *c, size_t i)
     if (!code) {
         status = probe(c, &row, &err);
         if (status)
-            code = run_failed(status, &err);
+            code = run_failed(&c->e.progress, status, &err);
         else
             add(c);
     }
@@ -356,10 +355,10 @@ static int run(const struct cmd *self, int argc, char **argv)
     c.e.path = run_begin(&c.e.o);
     status = gkv_model_open(&c.e.model, c.e.path, 0, &err);
     if (status) {
-        code = run_failed(status, &err);
+        code = run_failed(&c.e.progress, status, &err);
     } else {
         gkv_model_describe(c.e.model, &c.m);
-        progress_start(run_draws(&c.e.o));
+        progress_start(&c.e.progress, run_draws(&c.e.o));
         code = c.forget ? forget(&c) : measure(&c);
     }
     eval_close(&c.e);

@@ -393,7 +393,7 @@ static int run(const struct cmd *self, int argc, char **argv)
     if (!status && in.model)                    /* refused before anything is printed */
         needed(&in, NULL, NULL, in.length.v[0]);
     if (status)
-        code = run_failed(status, &err);
+        code = fail_library(status, &err, NULL);
     else
         (in.o.json ? write_json : print)(&in);
     out_flush();

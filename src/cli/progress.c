@@ -9,27 +9,20 @@
 #include "src/cli/progress.h"
 #include "src/cli/say.h"
 
-static gkv_session *volatile watched;
-static gkv_eval    *volatile watched_eval;
+/* Signals are the process's, and so is this: what came, and whose run it is for. */
+static struct progress *volatile running;
 static volatile sig_atomic_t cancelled, asked;
-
-static bool   drawing;
-static char   stage[32];                        /* the current one, ...                   */
-static char   note[32];
-static double stage_began, stage_fraction;
-static double last_drawn;
 
 static void on_cancel(int sig)
 {
-    gkv_session *s = watched;
-    gkv_eval    *e = watched_eval;
+    struct progress *p = running;
 
     (void)sig;
     cancelled = 1;
-    if (s)
-        gkv_cancel(s);
-    if (e)
-        gkv_eval_cancel(e);
+    if (p && p->session)
+        gkv_cancel(p->session);
+    if (p && p->eval)
+        gkv_eval_cancel(p->eval);
 }
 
 static void on_ask(int sig)
@@ -52,34 +45,44 @@ static void on(int sig, void (*handler)(int), int flags)
     sigaction(sig, &act, NULL);
 }
 
-void progress_start(bool draw)
+void progress_start(struct progress *p, bool draw)
 {
-    drawing = draw;
+    p->draw = draw;
+    running = p;
     on(SIGINT, on_cancel, (int)SA_RESETHAND);
     on(SIGTERM, on_cancel, (int)SA_RESETHAND);
     on(SIGUSR1, on_ask, SA_RESTART);
 }
 
-void progress_watch(gkv_session *s)
+void progress_end(struct progress *p)
 {
-    watched = s;
+    progress_erase();
+    p->session = NULL;
+    p->eval = NULL;
+    if (running == p)
+        running = NULL;
+}
+
+void progress_watch(struct progress *p, gkv_session *s)
+{
+    p->session = s;
     if (s && cancelled)         /* it came between the two */
         gkv_cancel(s);
 }
 
-void progress_watch_eval(gkv_eval *e)
+void progress_watch_eval(struct progress *p, gkv_eval *e)
 {
-    watched_eval = e;
+    p->eval = e;
     if (e && cancelled)
         gkv_eval_cancel(e);
 }
 
-void progress_note(const char *fmt, ...)
+void progress_note(struct progress *p, const char *fmt, ...)
 {
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(note, sizeof note, fmt, ap);
+    vsnprintf(p->note, sizeof p->note, fmt, ap);
     va_end(ap);
 }
 
@@ -96,18 +99,19 @@ double progress_clock(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-static void describe(char *text, size_t size, uint64_t tokens, double elapsed)
+static void describe(char *text, size_t size, const struct progress *p, uint64_t tokens,
+                     double elapsed)
 {
     double   rate;
     uint64_t left;
     int      n;
 
-    n = snprintf(text, size, "%-11s %3d %%%s%s", stage, (int)(100 * stage_fraction),
-                 *note ? "  " : "", note);
-    if (n < 0 || (size_t)n >= size || elapsed < 0.5 || stage_fraction <= 0)
+    n = snprintf(text, size, "%-11s %3d %%%s%s", p->stage, (int)(100 * p->fraction),
+                 *p->note ? "  " : "", p->note);
+    if (n < 0 || (size_t)n >= size || elapsed < 0.5 || p->fraction <= 0)
         return;
-    rate = (double)tokens * stage_fraction / elapsed;
-    left = (uint64_t)(elapsed * (1 - stage_fraction) / stage_fraction + 0.5);
+    rate = (double)tokens * p->fraction / elapsed;
+    left = (uint64_t)(elapsed * (1 - p->fraction) / p->fraction + 0.5);
     text += n;
     size -= (size_t)n;
     if (left < 3600)
@@ -119,38 +123,49 @@ static void describe(char *text, size_t size, uint64_t tokens, double elapsed)
                  left / 3600, left / 60 % 60, left % 60);
 }
 
-void progress_show(const char *name, double fraction, uint64_t tokens)
+void progress_show(struct progress *p, const char *stage, double fraction, uint64_t tokens)
 {
     char   text[160];
     double t = progress_clock();
     size_t columns;
 
-    if (strcmp(stage, name)) {
-        snprintf(stage, sizeof stage, "%s", name);
-        stage_began = t;
-        last_drawn = 0;
+    if (strcmp(p->stage, stage)) {
+        snprintf(p->stage, sizeof p->stage, "%s", stage);
+        p->began = t;
+        p->drawn = 0;
     }
-    stage_fraction = fraction < 0 ? 0 : fraction > 1 ? 1 : fraction;
-    if (!asked && (!drawing || t - last_drawn < 0.2))
+    p->fraction = fraction < 0 ? 0 : fraction > 1 ? 1 : fraction;
+    if (!asked && (!p->draw || t - p->drawn < 0.2))
         return;
-    describe(text, sizeof text, tokens, t - stage_began);
+    describe(text, sizeof text, p, tokens, t - p->began);
     if (asked) {
         asked = 0;
         say("%s", text);
     }
-    if (drawing) {
+    if (p->draw) {
         columns = say_columns();
         if (columns <= sizeof text)
             text[columns - 1] = 0;              /* ASCII; a full line would wrap          */
         say_fleeting(text);
-        last_drawn = t;
+        p->drawn = t;
     }
 }
 
-void progress_update(void *arg, const gkv_progress *p)
+void progress_update(void *p, const gkv_progress *g)
 {
-    (void)arg;
-    progress_show(gkv_stage_name(p->stage), p->fraction, p->tokens);
+    progress_show(p, gkv_stage_name(g->stage), g->fraction, g->tokens);
+}
+
+/* What comes before the answer takes most of the time, most of it the first pass. */
+double progress_share(const gkv_progress *g)
+{
+    static const struct { double before, share; } part[] = {
+        [GKV_STAGE_FIRST_PASS] = { 0, 0.9 }, [GKV_STAGE_PREFILL] = { 0, 0.9 },
+        [GKV_STAGE_PASSAGES] = { 0.9, 0 }, [GKV_STAGE_SECOND_PASS] = { 0.9, 0.05 }
+    };
+    const size_t i = (size_t)g->stage;
+
+    return i < sizeof part / sizeof *part ? part[i].before + part[i].share * g->fraction : 0;
 }
 
 void progress_erase(void)
@@ -158,11 +173,7 @@ void progress_erase(void)
     say_fleeting("");
 }
 
-const char *progress_where(void)
+char *progress_where(const struct progress *p)
 {
-    static char text[80];
-
-    if (stage[0])
-        snprintf(text, sizeof text, "%s at %d %%", stage, (int)(100 * stage_fraction));
-    return text;
+    return *p->stage ? format("%s at %d %%", p->stage, (int)(100 * p->fraction)) : NULL;
 }

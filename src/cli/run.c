@@ -9,7 +9,6 @@
 #include "src/cli/calibrated.h"
 #include "src/cli/input.h"
 #include "src/cli/json.h"
-#include "src/cli/progress.h"
 #include "src/cli/report.h"
 #include "src/cli/run.h"
 #include "src/cli/say.h"
@@ -137,15 +136,17 @@ bool run_draws(const struct options *o)
 }
 
 /* ---- documents and question ---------------------------------------------------------- */
-int run_failed(gkv_status status, const gkv_error *err)
+int run_failed(const struct progress *p, gkv_status status, const gkv_error *err)
 {
-    if (status == GKV_CANCELLED && *progress_where())
-        return fail(EXIT_FAILED, "cancelled, %s", progress_where());
-    return fail_library(status, err, NULL);
+    char *where = status == GKV_CANCELLED ? progress_where(p) : NULL;
+    int   code = where ? fail(EXIT_FAILED, "cancelled, %s", where) : fail_library(status, err, NULL);
+
+    free(where);
+    return code;
 }
 
 struct feeding {
-    gkv_session *session;
+    const struct run *run;
     const char  *name;
     uint64_t     bytes;
 };
@@ -156,7 +157,7 @@ static int fed(const struct feeding *f, gkv_status status, const gkv_error *err)
         return 0;
     if (status == GKV_DOCUMENT)
         return fail_library(status, err, f->name);
-    return run_failed(status, err);
+    return run_failed(&f->run->progress, status, err);
 }
 
 static int feed(void *arg, const char *text, size_t len)
@@ -165,7 +166,7 @@ static int feed(void *arg, const char *text, size_t len)
     gkv_error       err = { 0 };
 
     f->bytes += len;
-    return fed(f, gkv_feed(f->session, text, len, &err), &err);
+    return fed(f, gkv_feed(f->run->session, text, len, &err), &err);
 }
 
 static int feed_all(const struct run *r)
@@ -174,7 +175,7 @@ static int feed_all(const struct run *r)
     int       code = 0;
 
     for (size_t i = 0; i < r->o.file.n && !code; i++) {
-        struct feeding f = { r->session, input_name(r->o.file.v[i]), 0 };
+        struct feeding f = { r, input_name(r->o.file.v[i]), 0 };
 
         code = input_read(r->o.file.v[i], feed, &f);
         /* The library would not count it, and number the files after it differently. */
@@ -224,24 +225,25 @@ int run_open(struct run *r, const struct cmd *cmd, int argc, char **argv, run_as
     status = calibrated_open(&r->model, path, &err);
     free(path);
     if (status)
-        return run_failed(status, &err);
+        return run_failed(&r->progress, status, &err);
 
-    progress_start(!r->o.json && run_draws(&r->o));
+    progress_start(&r->progress, !r->o.json && run_draws(&r->o));
     o->progress = progress_update;
+    o->progress_arg = &r->progress;
     o->note = r->o.json ? NULL : note;
     if (ask == gkv_select && (!o->device || !strcmp(o->device, "auto")))
         o->device = "cpu";                  /* a device would have nothing to do      */
     status = gkv_session_open(&r->session, r->model, o, &err);
     if (status)
-        return run_failed(status, &err);
-    progress_watch(r->session);
+        return run_failed(&r->progress, status, &err);
+    progress_watch(&r->progress, r->session);
     code = feed_all(r);
     if (code)
         return code;
     status = ask(r->session, r->question, strlen(r->question), &err);
     progress_erase();
     if (status)
-        return run_failed(status, &err);
+        return run_failed(&r->progress, status, &err);
     run_warn(r);
     return 0;
 }
@@ -249,8 +251,7 @@ int run_open(struct run *r, const struct cmd *cmd, int argc, char **argv, run_as
 void run_close(struct run *r)
 {
     output_drop(&r->report);
-    progress_erase();
-    progress_watch(NULL);
+    progress_end(&r->progress);
     gkv_session_close(r->session);
     gkv_model_close(r->model);
     options_free(&r->o);

@@ -11,6 +11,7 @@
 #include "src/cli/json.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
+#include "src/cli/progress.h"
 
 struct run {
     struct options o;                           /* first                                  */
@@ -18,6 +19,7 @@ struct run {
     struct output report;
     gkv_model    *model;
     gkv_session  *session;
+    struct progress progress;
     char          warned[256];                  /* the last warning of the library        */
 };
 
@@ -35,7 +37,7 @@ void run_close(struct run *r);
 void run_warn(struct run *r);
 
 /* Says why the library gave up, or how far the work was when it was cancelled. */
-int  run_failed(gkv_status status, const gkv_error *err);
+int  run_failed(const struct progress *p, gkv_status status, const gkv_error *err);
 
 /* The object of the contract; answer NULL: without "answer" and "finish". */
 void run_json(struct json *j, const struct run *r, const char *answer, size_t len);

@@ -11,6 +11,7 @@
 #include "src/cli/say.h"
 #include "src/cli/utf8.h"
 
+/* Standard error is the process's, and so is whether it is used and what is on its last line. */
 static bool quiet, fleeting;
 
 void say_quiet(void)
@@ -191,12 +192,9 @@ void out_char(char c)
 
 void out_text(const char *s, size_t n)
 {
-    static int terminal = -1;
-    uint32_t   cp;
+    uint32_t cp;
 
-    if (terminal < 0)
-        terminal = isatty(STDOUT_FILENO);
-    if (!terminal) {
+    if (!isatty(STDOUT_FILENO)) {
         out_bytes(s, n);
         return;
     }

@@ -14,6 +14,7 @@
 #include "src/cli/json.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
+#include "src/cli/progress.h"
 
 extern const struct cmd eval_niah, eval_ruler, eval_kv, eval_qa, eval_perplexity;
 
@@ -51,6 +52,7 @@ struct eval {
     size_t         n_row;
     int            code;                /* of what went wrong with single rows            */
     struct output  out, plot;
+    struct progress progress;
     /* For the progress, in tokens of this run, about: */
     double         work_done, work_now, work_all, sum;
     size_t         n_asked;

@@ -17,7 +17,6 @@
 #include "src/cli/eval/eval.h"
 #include "src/cli/input.h"
 #include "src/cli/json.h"
-#include "src/cli/progress.h"
 #include "src/cli/run.h"
 #include "src/cli/say.h"
 
@@ -32,6 +31,7 @@ struct perplexity {
     uint64_t     context;                       /* tokens of a window                     */
     gkv_model   *model;
     gkv_eval    *eval;
+    struct progress progress;
     uint32_t    *id;                            /* [n_id]                                 */
     size_t       n_id, n_window, window;
     bool         bos;                           /* windows begin with *id                 */
@@ -100,12 +100,12 @@ static int read_text(struct perplexity *p)
 /* ---- measuring ----------------------------------------------------------------------- */
 static void within(void *arg, const gkv_progress *g)
 {
-    const struct perplexity *p = arg;
+    struct perplexity *p = arg;
     const double done = (double)p->window * (double)p->context + (double)p->part
                       + g->fraction * (double)g->tokens;
     const uint64_t all = (uint64_t)p->n_window * p->context;
 
-    progress_show("perplexity", done / (double)all, all);
+    progress_show(&p->progress, "perplexity", done / (double)all, all);
 }
 
 static void add(struct sum *s, const float *logprob, size_t n)
@@ -153,7 +153,7 @@ static gkv_status read_window(struct perplexity *p, gkv_error *err)
     add(&s, p->logprob, rest);
     add(&p->sum, p->logprob, rest);
     p->score[p->window] = perplexity(&s);
-    progress_note("%.4f so far", perplexity(&p->sum));
+    progress_note(&p->progress, "%.4f so far", perplexity(&p->sum));
     return GKV_OK;
 }
 
@@ -174,7 +174,7 @@ static gkv_status read_windows(struct perplexity *p, gkv_error *err)
     status = gkv_eval_open(&p->eval, p->model, &p->o.gkv, p->context, err);
     if (status)
         return status;
-    progress_watch_eval(p->eval);
+    progress_watch_eval(&p->progress, p->eval);
     for (p->window = 0; p->window < p->n_window && !status; p->window++)
         status = read_window(p, err);
     progress_erase();
@@ -229,16 +229,16 @@ static int run(const struct cmd *self, int argc, char **argv)
     p.path = run_begin(&p.o);
     status = gkv_model_open(&p.model, p.path, 0, &err);
     if (status) {
-        code = run_failed(status, &err);
+        code = run_failed(&p.progress, status, &err);
         goto out;
     }
-    progress_start(!p.o.json && run_draws(&p.o));
+    progress_start(&p.progress, !p.o.json && run_draws(&p.o));
     code = read_text(&p);
     if (code)
         goto out;
     status = read_windows(&p, &err);
     if (status)
-        code = run_failed(status, &err);
+        code = run_failed(&p.progress, status, &err);
     else if (p.o.json)
         write_json(&p);
     else
@@ -246,7 +246,7 @@ static int run(const struct cmd *self, int argc, char **argv)
                    perplexity(&p.sum), error(&p.sum), p.sum.n, p.n_window, p.context);
     out_flush();
 out:
-    progress_watch_eval(NULL);
+    progress_end(&p.progress);
     gkv_eval_close(p.eval);
     gkv_model_close(p.model);
     options_free(&p.o);

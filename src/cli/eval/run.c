@@ -13,7 +13,6 @@
 #include "src/cli/eval/eval.h"
 #include "src/cli/json.h"
 #include "src/cli/parse.h"
-#include "src/cli/progress.h"
 #include "src/cli/run.h"
 #include "src/cli/say.h"
 #include "src/cli/text.h"
@@ -33,17 +32,10 @@ uint32_t eval_max_tokens(const struct eval *e, uint32_t tokens)
 
 static void within(void *arg, const gkv_progress *g)
 {
-    const struct eval *e = arg;
-    double done = e->work_done;
+    struct eval *e = arg;
 
-    /* What comes before the answer takes most of the time, most of it the first of these. */
-    if (g->stage == GKV_STAGE_FIRST_PASS || g->stage == GKV_STAGE_PREFILL)
-        done += e->work_now * 0.9 * g->fraction;
-    else if (g->stage == GKV_STAGE_PASSAGES)
-        done += e->work_now * 0.9;
-    else if (g->stage == GKV_STAGE_SECOND_PASS)
-        done += e->work_now * (0.9 + 0.05 * g->fraction);
-    progress_show(e->task, done / e->work_all, (uint64_t)e->work_all);
+    progress_show(&e->progress, e->task, (e->work_done + e->work_now * progress_share(g))
+                  / e->work_all, (uint64_t)e->work_all);
 }
 
 int eval_open(struct eval *e)
@@ -65,8 +57,8 @@ int eval_open(struct eval *e)
         status = methods_check(o, e->model, &err);
     }
     if (status)
-        return run_failed(status, &err);
-    progress_start(run_draws(o));
+        return run_failed(&e->progress, status, &err);
+    progress_start(&e->progress, run_draws(o));
     o->gkv.progress = within;
     o->gkv.progress_arg = e;
     return 0;
@@ -74,7 +66,7 @@ int eval_open(struct eval *e)
 
 void eval_close(struct eval *e)
 {
-    progress_erase();
+    progress_end(&e->progress);
     for (size_t i = 0; i < e->n_row; i++)
         row_free(&e->row[i]);
     output_drop(&e->out);
@@ -117,7 +109,7 @@ static gkv_status open_row(gkv_session **s, struct eval *e, const gkv_options *o
 
     if (status)
         return status;
-    progress_watch(*s);
+    progress_watch(&e->progress, *s);
     status = gkv_feed(*s, row->context, strlen(row->context), err);
     if (!status)
         status = ask(*s, row->question, strlen(row->question), err);
@@ -155,7 +147,7 @@ int eval_count(struct eval *e, const struct row *row, uint64_t *n)
         gkv_session_stats(s, &stats);
         *n = stats.tokens_prompt;
     }
-    progress_watch(NULL);
+    progress_watch(&e->progress, NULL);
     gkv_session_close(s);
     return status ? row_failed(row, NULL, status, &err) : 0;
 }
@@ -261,7 +253,7 @@ static gkv_status answer_row(struct eval *e, const struct row *row, size_t metho
                               .n_answer = stats.tokens_answer, .peak = stats.memory_peak };
         status = GKV_OK;
     }
-    progress_watch(NULL);
+    progress_watch(&e->progress, NULL);
     gkv_session_close(s);
     return status;
 }
@@ -522,12 +514,12 @@ static enum metric metric_of(const struct eval *e, const struct row *row)
     return m;
 }
 
-static void note(const struct eval *e, size_t i)
+static void note(struct eval *e, size_t i)
 {
     if (e->n_asked)
-        progress_note("%zu of %zu, %.1f %%", i + 1, e->n_row, 100 * e->sum / (double)e->n_asked);
+        progress_note(&e->progress, "%zu of %zu, %.1f %%", i + 1, e->n_row, 100 * e->sum / (double)e->n_asked);
     else
-        progress_note("%zu of %zu", i + 1, e->n_row);
+        progress_note(&e->progress, "%zu of %zu", i + 1, e->n_row);
 }
 
 /* Methods one after the other.  Not 0 only when nothing can go on. */
