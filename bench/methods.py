@@ -3,7 +3,7 @@
 """methods.py GEMKV RESULT.json - time to first token beside what the methods' operations predict
 
     gemkv bench -m model.gguf -f document --json >result.json
-    bench/methods.py [--rate T] ./gemkv result.json...
+    bench/methods.py [--rate T] [-o FILE] ./gemkv result.json...
 
 Operations are those of the papers' methods (multiply-adds, causal halves counted as such), for the
 model and the tokens in the results; ratios are to the first method of the first file.  Where a method's work depends
@@ -14,13 +14,17 @@ time that operations do not explain.  The last columns are ratios too.
 An operation of attention does not take as long as one of a projection: with integer weights twice as
 long.  --rate T is the tokens per second of `gemkv bench -m model.gguf -p 512 -n 0`, nearly all
 projections, in the same run; what the first result, of method full, takes beyond that is its attention's, and all
-operations count by these two rates."""
+operations count by these two rates.  -o appends the figures to FILE, a table of results (record.py)."""
 import argparse
 import json
+import os
 import subprocess
+
+import record
 
 p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 p.add_argument("--rate", type=float, metavar="T")
+p.add_argument("-o", metavar="FILE")
 p.add_argument("gemkv")
 p.add_argument("result", nargs="+")
 a = p.parse_args()
@@ -121,3 +125,14 @@ for r in result:
         r["method"], "-" if r["layer"] is None else r["layer"], measured, work / first, measured * first / work,
         median(r, "seconds", "token") / median(result[0], "seconds", "token"),
         median(r, "memory", "peak") / median(result[0], "memory", "peak"), cache))
+    if a.o:
+        common = {"model": os.path.basename(r["model"]), "command": "gemkv bench -f DOCUMENT --methods ... --json",
+                  "against": result[0]["method"]}
+        for what, unit, group, key, scale, note in (
+                ("first token", "s", "seconds", "ttft", 1, "operations predict %.3f" % (work / first)),
+                ("each token", "ms", "seconds", "token", 1e3, ""),
+                ("peak memory", "MB", "memory", "peak", 1e-6, ""), ("keys and values", "MB", "memory", "kv", 1e-6, "")):
+            value, other = median(r, group, key) * scale, median(result[0], group, key) * scale
+            record.append(a.o, what="method %s: %s" % (r["method"], what), value=value, unit=unit, against_value=other,
+                          ratio=value / other, note=("%d tokens; %s" % (r["tokens"]["prompt"], note)).strip("; "),
+                          **common)

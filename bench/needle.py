@@ -21,6 +21,8 @@ import shlex
 import subprocess
 import sys
 
+import record
+
 p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 p.add_argument("--gemkv", default=os.environ.get("GEMKV", "./gemkv"))
 p.add_argument("--needles")
@@ -33,6 +35,7 @@ p.add_argument("--boundary", type=int, metavar="STEP", help="instead of depths: 
                "they straddle every multiple of STEP tokens, as near as whole sentences allow")
 p.add_argument("--select", action="store_true", help="gemkv select: no answers")
 p.add_argument("--bytes-per-token", type=float, default=4.35)
+p.add_argument("-o", metavar="FILE", help="append the figures to FILE, a table of results (record.py)")
 p.add_argument("-v", action="store_true", help="a line per question")
 p.add_argument("way", nargs="+")
 a = p.parse_args()
@@ -110,3 +113,8 @@ for group in from_rows() if a.rows else from_novels():
     for way, s in sums.items():
         print("%8d  %-44s %4d/%-3d %4d/%-3d %9.1f %9.0f" % (s[4] / n, way, s[0], n, s[1], n, s[2] / n, s[3] / 1e6),
               flush=True)
+        if a.o:
+            figures = [("in the selection", s[1], "rows"), ("first pass", s[2] / n, "s"), ("peak memory", s[3] / 1e6, "MB")]
+            for what, value, unit in figures if a.select else [("right answers", s[0], "rows")] + figures:
+                record.append(a.o, what="needle %s: %s" % (way, what), value=value, unit=unit,
+                              command="bench/needle.py", note="%d rows of %d tokens" % (n, s[4] / n))

@@ -5,14 +5,15 @@
 #
 #     bench/peers.sh [options] LLAMA_BENCH MODEL.gguf... [-- options of LLAMA_BENCH]
 #
-#     -p N,..    read N tokens into an empty context; 0: do not     (512,2048)
-#     -n N       write N tokens, one at a time; 0: do not           (64)
-#     -d N,..    write them after N tokens                          (0)
+#     -p N,..    prefill: N tokens into an empty context; 0: none   (512,2048)
+#     -n N       decode: N tokens, one at a time; 0: none           (64)
+#     -d N,..    decode them after N tokens                         (0)
 #     -t N       threads                                            (2)
 #     -k TYPE    keys and values: f16, bf16, q8_0                   (f16)
 #     -r N       repetitions in a run, of which the median counts   (3)
 #     -R N       rounds: runs of each program                       (5)
 #     -F         go on although the machine is not quiet
+#     -o FILE    append each line to FILE, a table of results (record.py)
 #
 # One line per test: the median of the rounds of both in tokens per second, the ratio of the
 # medians, and from where to where the ratios of single rounds reach.  Above 1, gemkv is faster.
@@ -26,8 +27,10 @@ set -eu
 LC_ALL=C
 export LC_ALL
 
-prompts=512,2048 gen=64 depths=0 threads=2 kv=f16 reps=3 rounds=5 force=
+prompts=512,2048 gen=64 depths=0 threads=2 kv=f16 reps=3 rounds=5 force= table=
 gemkv=${GEMKV:-./gemkv}
+
+called=$(echo "bench/peers.sh $*" | sed 's| [^ ]*/| |g')   # without folders
 
 die() {
     echo "peers.sh: $*" >&2
@@ -39,7 +42,7 @@ usage() {
     exit 2
 }
 
-while getopts p:n:d:t:k:r:R:F o; do
+while getopts p:n:d:t:k:r:R:Fo: o; do
     case $o in
     p) prompts=$OPTARG ;;
     n) gen=$OPTARG ;;
@@ -49,6 +52,7 @@ while getopts p:n:d:t:k:r:R:F o; do
     r) reps=$OPTARG ;;
     R) rounds=$OPTARG ;;
     F) force=1 ;;
+    o) table=$OPTARG ;;
     *) usage ;;
     esac
 done
@@ -69,7 +73,7 @@ for a; do
 done
 test $# -ge 1 || usage
 
-# llama.cpp writes after a depth with -d, ik_llama.cpp with -gp DEPTH,N.
+# llama.cpp decodes after a depth with -d, ik_llama.cpp with -gp DEPTH,N.
 help=$("$peer" --help 2>&1) || :
 case $help in
 *--n-prompt*--n-gen*) ;;
@@ -116,6 +120,8 @@ run_theirs() {
     # shellcheck disable=SC2086
     "$peer" -m "$model" -t "$threads" -ctk "$kv" -ctv "$kv" -r "$reps" -o json "$@" $more \
         2>"$scratch/err" >"$scratch/json" || :
+    build=$(sed -n 's/.*"build_commit": *"\([^"]*\)".*/\1/p' "$scratch/json" | head -n 1)
+    echo "${build:-}" >"$scratch/build"
     tr -d '\n' <"$scratch/json" | sed -n 's/.*"samples_ts": *\[\([^]]*\)\].*/\1/p' |
         tr ',' '\n' | median
 }
@@ -143,7 +149,20 @@ compare() {
         -v b="$(median <"$scratch/theirs")" -v min="$(head -n 1 "$scratch/ratio")" \
         -v max="$(tail -n 1 "$scratch/ratio")" 'BEGIN {
             printf "%-28s %-16s %10.2f %10.2f %8.3f   %.3f - %.3f\n", model, name, a, b, a / b, min, max
-        }'
+        }' >"$scratch/line"
+    cat "$scratch/line"
+    test -z "$table" || record
+}
+
+record() {      # the line as a row of the table
+    who=$(echo "$peer" | sed 's|.*/\(\(ik_\)\{0,1\}llama\.cpp\)/.*|\1|; s|.*/||')
+    range=$(sed 's/.*   //' "$scratch/line")
+    # the last fields: gemkv peer ratio min - max
+    set -- $(awk '{ print $(NF - 5), $(NF - 4), $(NF - 3) }' "$scratch/line")
+    "$(dirname "$0")/record.py" "$table" threads="$threads" what="$name" model="$(basename "$model" .gguf)" \
+        command="$called" value="$1" unit=tokens/s against="$who $(cat "$scratch/build")$more" \
+        against_value="$2" ratio="$3" range="$range" \
+        note="KV $kv, $rounds rounds, median of $reps in each, load $load"
 }
 
 cpu=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)
