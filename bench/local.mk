@@ -12,8 +12,10 @@ bench_decode_CFLAGS   = $(AM_CFLAGS) $(CFLAGS_AVX2)
 bench_decode_LDADD    = src/libcore.la
 bench_token_SOURCES   = bench/token.c
 bench_token_LDADD     = src/libcore.la
-EXTRA_DIST += bench/README.md bench/e2e.sh bench/methods.py bench/needle.py bench/needles.json \
-	bench/peers.sh bench/rescore.py bench/rows.py \
+EXTRA_DIST += bench/README.md bench/HISTORY.md bench/e2e.sh bench/methods.py bench/needle.py bench/needles.json \
+	bench/peers.sh bench/record.py bench/rescore.py bench/rows.py \
+	bench/results/cascade-lake.csv bench/results/emerald-rapids.csv bench/results/h200.csv \
+	bench/results/zen3.csv bench/results/zen4.csv \
 	bench/from-longbench.py bench/from-infinitebench.py bench/from-squad.py bench/from-leval.py
 bench_device_SOURCES  = bench/device.c
 bench_device_LDADD    = src/libcore.la
