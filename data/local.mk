@@ -2,7 +2,7 @@
 # The default model and the demonstration document (data/README.md says what they are).
 dist_pkgdata_DATA = data/gemkv-mini-q8_0.gguf data/prophets-mantle.txt \
 	data/needles.json
-EXTRA_DIST += data/README.md build-aux/demo.py
+EXTRA_DIST += data/README.md data/picture.svg build-aux/demo.py build-aux/picture.py
 
 # A program in the build tree finds its data as an installed one does: beside itself, in
 # ../share/gemkv (the program proper is .libs/gemkv).
