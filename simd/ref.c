@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * ref.c - the truth, in plain C: what every other level is compared with. */
+ * ref.c - plain C, the reference that every other level is compared with. */
 #include "config.h"
 #include <math.h>
 #include <string.h>

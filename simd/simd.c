@@ -65,8 +65,8 @@ static bool has_f16c(void)
     return __get_cpuid(1, &a, &b, &c, &d) && c >> 29 & 1;
 }
 
-/* Tiles are 8 KB of registers that Linux saves only for who asks first, and asks once for all
- * threads to come. */
+/* Tiles are 8 KB of registers. Linux saves them only for a process that has asked for them; asking once covers
+ * all later threads. */
 static bool has_amx(void)
 {
 #ifdef __linux__
@@ -111,7 +111,7 @@ unsigned gkv__cpu_detect(void)
     return f;
 }
 
-/* Levels to be used only by name, because this CPU is faster without.  Bfloat16: one core of
+/* Levels to be used only when they are named, because this CPU is faster without them.  Bfloat16: one core of
  * Emerald Rapids does 112 GFLOP/s with vdpbf16ps and 223 with FMA on f32, Zen 5 536 and 267. */
 static unsigned slow(void)
 {
@@ -168,7 +168,7 @@ static int find_level(const char *name, unsigned *mask)
     return -1;
 }
 
-/* The lowest level that already has the function in use, which lies at `at` in the table. */
+/* The lowest level that already has the function in use; `at` is its offset in the table. */
 static const char *level_of(size_t at)
 {
     struct gkv__simd k;

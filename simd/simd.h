@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * simd.h - the kernel table.  Filled with plain C first, then by each level that the CPU has;
- * a level that has no better version of a slot says nothing and inherits.  Kernels are
- * single-threaded and pure; who runs them, and on what, is decided in src/. */
+ * a level without a better version of a slot leaves the one before.  Kernels are
+ * single-threaded and pure; src/ decides which thread runs them, and on what. */
 #ifndef GKV__SIMD_H
 #define GKV__SIMD_H
 
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include "src/quant/quant.h"
 
-/* Levels: bundles of features that people can say.  Each includes those of its architecture
+/* Levels: sets of CPU features under a name.  Each includes those of its architecture
  * before it. */
 enum {
     GKV__CPU_AVX2 = 1,          /* + FMA, F16C, BMI2: Haswell, Zen                           */
@@ -28,8 +28,8 @@ typedef void gkv__unpack_fn(const void *src, float *dst, size_t n);
 typedef float gkv__dot_fn(const void *w, const float *x, size_t n);
 
 /* Some rows of a matrix, stride bytes apart, for a product with one x: rows o of its first
- * ceil(n_out / 2), from <= o < to, and of the rest those in the same places.  Two rows share what is
- * loaded of x, and from far apart they come faster than neighbours. */
+ * ceil(n_out / 2), from <= o < to, and of the rest those in the same places.  Two rows share the loads of x,
+ * and two rows far apart are read faster than neighbours. */
 struct gkv__band {
     const void *w;                      /* row 0                                             */
     size_t      stride, n_out, from, to;
@@ -39,8 +39,8 @@ static inline size_t gkv__band_most(size_t n_out)   /* the largest `to` */
     return (n_out + 1) / 2;
 }
 
-/* y[o] (+)= row o of the band's rows times x[n]; add: 0 overwrites y.  What comes of a row does not
- * depend on those beside it. */
+/* y[o] (+)= row o of the band's rows times x[n]; add: 0 overwrites y.  The result of a row does not depend on
+ * the rows beside it. */
 typedef void gkv__gemv_fn(float *y, const struct gkv__band *w, const void *x, size_t n, int add);
 
 /* A panel holds nr columns of B side by side: panel[i * nr + j] = w[j * ldw + i], i < k,
@@ -53,22 +53,22 @@ typedef void gkv__gemm_fn(float *c, size_t ldc, const float *a, size_t lda, cons
                           size_t m, size_t n, size_t k, int add);
 
 /* Products with one tensor type in another arithmetic than f32, cut in units along the inputs.
- * Activations are brought into form once, a unit to x_bytes; weights go to panels of nr outputs,
- * a unit of each to w_bytes.  What is lost by the form is written where it is defined. */
+ * Activations are converted to the form once, x_bytes per unit. Weights are packed in panels of nr outputs,
+ * w_bytes per unit of each. The form's definition says what its rounding is. */
 struct gkv__product {
     const char *form;                   /* "i8", "i16", "bf16"; NULL: only f32               */
     uint16_t    unit, x_bytes, w_bytes, nr;
     uint16_t    one_bytes;              /* of 256 activations as gemv wants them             */
     /* One row of activations; n is a multiple of unit. */
     void      (*prepare)(void *to, const float *x, size_t n);
-    /* k weights of 1 <= n <= nr rows, stride bytes apart; the other outputs get anything.  k is a
+    /* k weights of 1 <= n <= nr rows, stride bytes apart; the other outputs are undefined.  k is a
      * multiple of the type's block and of unit. */
     void      (*pack)(void *panel, const void *w, size_t stride, size_t n, size_t k);
     /* c[m, n] (+)= x[m, k] W^T; rows of x ldx bytes apart, of c ldc floats; ceil(n / nr)
      * panels. */
     void      (*gemm)(float *c, size_t ldc, const void *x, size_t ldx, const void *panels,
                       size_t m, size_t n, size_t k, int add);
-    /* The same for gemv: in the order in which rows are read, gkv__one_bytes of them. */
+    /* The same for gemv, in the order in which rows are read: gkv__one_bytes bytes. */
     void      (*prepare_one)(void *to, const float *x, size_t n);
     gkv__gemv_fn *gemv;                 /* x: from prepare_one                               */
 };
@@ -77,8 +77,8 @@ static inline size_t gkv__one_bytes(const struct gkv__product *p, size_t n)
     return n / 256 * p->one_bytes + n % 256 / p->unit * p->x_bytes;
 }
 
-/* What a query sees of nk keys, where that is not all of them as they are; i is its lane or row.
- * No key may be left for a query: then its sums do not change. */
+/* Which of nk keys a query sees, where it does not see all; i is its lane or row. A query may see no key: then
+ * its sums do not change. */
 struct gkv__sight {
     const int32_t *to;          /* i sees no key from to[i] on; NULL: there is no end        */
     const int32_t *from;        /* ... nor one before from[i]; NULL: from the first          */
@@ -109,7 +109,7 @@ typedef void gkv__form_fn(void *to, const void *from, enum gkv__type type, size_
  * more.  qt and v are pairs of rows, [ceil(n / 2)][width][2]; k is [nk][d], d even. */
 struct gkv__attend {
     const char     *form;
-    enum gkv__type  type;               /* k of this type is taken as it lies, if d is even  */
+    enum gkv__type  type;               /* k of this type is taken without conversion, if d is even  */
     unsigned        few;                /* attend_few takes less time up to so many eighths
                                            of the lanes                                      */
     size_t          lanes;
@@ -118,14 +118,14 @@ struct gkv__attend {
     gkv__attend_fn *run;
 };
 
-/* A few rows (decoding: the query heads that share one KV head) against nk keys as they lie in
- * the cache; one function per type of cache.
+/* A few rows (decoding: the query heads that share one KV head) against nk keys in the layout of the cache; one
+ * function per type of cache.
  *   o[rows][GKV__FEW_ROW(d)] += P V, unnormalised     m[rows], l[rows], GKV__ATTEND_MIN: as above
  *   q[rows][GKV__FEW_ROW(d)]    times log2(e) / sqrt(d), zero beyond d; undefined afterwards
  *   k, v        nk rows of d elements, packed
  *   see         NULL: all rows see all keys
- * Where attend has the form "bf16", four rows and more are multiplied with f16 and bf16 in it too; f16 is
- * then rounded away from 0 in ties, and what stays below 2^-14 is 0. */
+ * Where attend has the form "bf16", four rows and more are multiplied with f16 and bf16 in it too; ties of f16
+ * are then rounded from 0 outwards, and values below 2^-14 become 0. */
 #define GKV__FEW_ROW(d) (((d) + 15) / 16 * 16)
 typedef void gkv__attend_few_fn(float *o, float *m, float *l, float *q, const void *k,
                                 const void *v, size_t rows, size_t nk, size_t d,

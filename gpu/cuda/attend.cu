@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * attend.cu - room for keys and values, and the launches of attend.cuh. */
+ * attend.cu - memory for keys and values, and the launches of attend.cuh. */
 #include "gpu/cuda/device.cuh"
 #include "gpu/cuda/attend.cuh"
 

@@ -44,7 +44,7 @@ enum { FEW_THREADS = 256, FEW_WARPS = FEW_THREADS / 32, FEW_HEADS = 4, FEW_MAX_D
 /* Parts of the keys: of PART_KEYS each while there are not more, and two in each lane of a warp. */
 enum { PART_KEYS = 64, MAX_PARTS = 64 };
 
-/* Keys and values of a lane that are on their way together, where shared memory is small and where
+/* Keys and values of a lane that are being loaded together, where shared memory is small and where
  * it is not: 32 bytes each, and at least as many as its sums need. */
 enum { FEW_PASSES = 4, MANY_PASSES = 8 };
 
@@ -64,8 +64,8 @@ __host__ __device__ inline uint32_t bunches_of(const heads &h)
     return (h.n_head / h.n_head_kv + FEW_HEADS - 1) / FEW_HEADS;
 }
 
-/* What groups of lanes leave for each other, each with the heads of a bunch; then what each of them
- * counts for, and each part. */
+/* What groups of lanes share, each with the heads of a bunch; then the weight of each group, and of each
+ * part. */
 struct few_shared {
     float top[FEW_THREADS / 8][FEW_HEADS], sum[FEW_THREADS / 8][FEW_HEADS], weight[MAX_PARTS][FEW_HEADS];
     bool  is_last;
@@ -77,7 +77,7 @@ static size_t few_bytes(uint32_t passes)
     return sizeof(few_shared) + (size_t)FEW_THREADS * passes * 32;
 }
 
-/* Of up to 64, two in each lane: their common maximum and sum, and in top what each counts for. */
+/* Of up to 64, two in each lane: their common maximum and sum, and in top the weight of each. */
 __device__ inline float2 weigh(float *top, const float *sum)
 {
     const float most = warp_max(fmaxf(top[0], top[1]));
@@ -88,7 +88,7 @@ __device__ inline float2 weigh(float *top, const float *sum)
 }
 
 /* Block (part, KV head and up to FEW_HEADS of its query heads, query).  LANES lanes share a key,
- * eight elements each; keys of earlier calls are on their way before the kernel ahead has ended.
+ * eight elements each; keys of earlier calls are loaded before the kernel ahead has ended.
  * The last block to arrive adds all parts up, in their order. */
 template <int LANES>
 __global__ void __launch_bounds__(FEW_THREADS, 2) attend_few(const __grid_constant__ few_args a)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * device.cuh - a device with its model, and what the .cu files share.
  *
- * Each of them is compiled for itself, and a kernel that two of them named would be there twice, its
- * attributes set for one.  So each kernel is launched in one file, which sets its attributes, too. */
+ * Each file is compiled for itself. A kernel that two files named would exist twice, with its attributes set
+ * for one of them. So each kernel is launched in one file, which also sets its attributes. */
 #ifndef DEVICE_CUH
 #define DEVICE_CUH
 
@@ -15,7 +15,7 @@
 /* Of the pinned buffers between file and device. */
 static const size_t STAGE = 16 << 20;
 static const size_t WORKSPACE = 32 << 20;       /* cuBLAS's                                  */
-static const size_t SHARED_SPARE = 2 << 10;     /* what a block has that it does not ask for */
+static const size_t SHARED_SPARE = 2 << 10;     /* what a block has without asking */
 
 /* The gate's output outgrows f16 in some models: stored divided by this. */
 #define GATE_SHRINK 32.0f
@@ -200,7 +200,7 @@ template <class K> static int allow_shared(const device *d, K kernel, char *erro
     return 0;
 }
 
-/* ---- what one file has for another ------------------------------------------------------ */
+/* ---- what files share ------------------------------------------------------------------- */
 
 /* plan.cu */
 int gkv__plan(void *state, const gkv_plugin_shape *s, const gkv_plugin_tensor *t, size_t n,
@@ -208,9 +208,9 @@ int gkv__plan(void *state, const gkv_plugin_shape *s, const gkv_plugin_tensor *t
 
 /* upload.cu */
 int gkv__upload(void *state, size_t i, char *error);
-/* Layer il with the addresses of where it is now, after it has come there. */
+/* Layer il with its present addresses, once its upload has ended. */
 int gkv__bring(device *d, uint32_t il, layer *out, uint8_t **memory, char *error);
-/* What was launched until now is the last to use layer il. */
+/* Of all launches, those until now are the last to use layer il. */
 int gkv__release(device *d, uint32_t il, char *error);
 
 /* product.cu */
@@ -224,7 +224,7 @@ int gkv__allow_gemv(const device *d, char *error);
 
 /* attend.cu */
 int gkv__check_heads(const gkv_plugin_shape *s, char *error);
-/* Of what parts of the keys leave for each other. */
+/* Size of what parts of the keys share. */
 size_t gkv__partial_floats(const gkv_plugin_shape *s);
 size_t gkv__position_bytes(const gkv_plugin_shape *s, uint64_t n);
 int gkv__reserve(void *state, uint32_t n, char *error);

@@ -57,8 +57,8 @@ struct gemv_args {
     rotation     r;
 };
 
-/* A kernel of a step begins while the one before it still runs, and may do until grid_wait
- * whatever does not depend on that one. */
+/* A kernel of a step begins while the one before it still runs. Until grid_wait it may do only what does not
+ * depend on that one. */
 __device__ inline void grid_wait(void)
 {
 #if __CUDA_ARCH__ >= 900
@@ -73,7 +73,7 @@ __device__ inline void grid_go(void)
 #endif
 }
 
-/* 16 bytes to shared memory: there after copied(), for the thread that asked for them. */
+/* 16 bytes to shared memory: available after copied(), to the thread that asked for them. */
 __device__ inline void copy_vector(void *to, const void *from)
 {
 #if __CUDA_ARCH__ >= 800
@@ -169,7 +169,7 @@ __device__ inline float silu(float x)
 
 /* ---- the row in shared memory ----------------------------------------------------------- */
 
-/* What other multiprocessors have just written comes from the second cache. */
+/* Data that other multiprocessors have just written is read from the second-level cache. */
 __device__ inline float4 fresh(const float *x, uint32_t i)
 {
     return __ldcg((const float4 *)x + i);
@@ -186,13 +186,13 @@ __device__ inline float4 times(float4 v, float4 w)
 }
 
 /* How a type multiplies: PER weights in a unit, and the row in shared memory, where a thread puts
- * four elements at a time and all threads of a warp do.  What RMSNorm divides by is the same for
- * all of x, so the products can have it at their end. */
+ * four elements at a time and all threads of a warp do.  RMSNorm divides all of x by the same number, so
+ * products are divided at their end. */
 template <int T, bool DENSE = is_dense(T)> struct product;
 
 template <int T> struct product<T, true> {
     enum { PER = dense<T>::PER, PARTS = PER / 4 };
-    float4  *row;                       /* parts of a unit lie apart, so that lanes read side by side */
+    float4  *row;                       /* parts of a unit are apart, so that lanes read side by side */
     uint32_t n_units;
 
     __device__ product(uint4 *shared, uint32_t n_in) : row((float4 *)shared), n_units(n_in / PER) { }
@@ -239,8 +239,8 @@ __device__ inline float run_dot(const uint32_t *q, const uint4 &high, const uint
     return fmaf(b, s.sum, acc);
 }
 
-/* What a unit of weights meets: two runs.  The odd number of vectors keeps lanes out of each
- * other's way in shared memory. */
+/* The activations of a unit of weights: two runs. The odd number of vectors avoids bank conflicts in shared
+ * memory. */
 struct unit_row {
     uint4     high[2], low[2];
     run_scale scale[2];
@@ -317,7 +317,7 @@ template <int T> struct product<T, false> {
 /* Fours of a row that a thread takes at a time. */
 enum { FOURS = 4 };
 
-/* Weights of the norm for the fours from number `from` up: they are there before x is. */
+/* Weights of the norm for the fours from number `from` up, loaded before x is available. */
 __device__ inline void load_norm(const gemv_args &g, uint32_t from, float4 *w)
 {
     const float4 *const norm = (const float4 *)g.norm + from + threadIdx.x;
@@ -329,7 +329,7 @@ __device__ inline void load_norm(const gemv_args &g, uint32_t from, float4 *w)
             w[i] = __ldg(norm + i * blockDim.x);
 }
 
-/* x to shared memory; returns what products with it must be multiplied by. */
+/* x to shared memory; returns the factor for products with it. */
 template <class P> __device__ inline float prepare(const gemv_args &g, const P &p, float4 *w)
 {
     const uint32_t n = g.n_in / 4;
@@ -381,8 +381,8 @@ __device__ inline head_pair head_pair_of(const gemv_args &g, uint32_t group)
     return { seg, head, group - head * per_head };
 }
 
-/* What the rows of a group begin with: units, numbered in their matrices.  Two rows of one segment,
- * one of each of two, or a pair of a head.  Behind the last row comes the last one again. */
+/* The first units of the rows of a group, numbered in their matrices.  Two rows of one segment,
+ * one of each of two, or a pair of a head.  After the last row, the last one is repeated. */
 struct rows { uint32_t seg, first[ROWS]; };
 
 template <bool HEADS> __device__ inline rows rows_of(const gemv_args &g, uint32_t group, uint32_t n_units)
@@ -430,7 +430,7 @@ static inline uint32_t units_of_warp(uint32_t n_units, uint32_t split)
     return (n_units + 32 * split - 1) / (32 * split) * 32;
 }
 
-/* Units of a row that are on their way together. */
+/* Units of a row that are being loaded together. */
 __host__ __device__ constexpr int batch_of(int type)
 {
     return is_dense(type) ? 4 : unit_bytes(type) <= 40 ? 2 : 1;
@@ -445,7 +445,7 @@ template <int T> struct batch {
     uint32_t v[batch_of(T)][ROWS][unit_bytes(T) / 4], n[ROWS];
 };
 
-/* Units number at, at + 32, ... of each row of a group, or whatever lies behind the row. */
+/* Units number at, at + 32, ... of each row of a group, or whatever follows the row in memory. */
 template <int T, bool HEADS, int B = 0>
 __device__ inline void load_batch(const gemv_args &g, const rows &r, uint32_t at, batch<T> &to)
 {
@@ -461,11 +461,10 @@ __device__ inline void load_batch(const gemv_args &g, const rows &r, uint32_t at
     }
 }
 
-/* A batch is on its way while the one before it is used; the first one of all, while the kernel
- * before this one still runs.  A warp takes a group of rows, or shares it with split - 1 others.
+/* A batch is loaded while the one before it is used; the first batch, while the kernel before this one still
+ * runs.  A warp takes a group of rows, or shares it with split - 1 others.
  * Launches that share x run beside each other: only the first waits for x, and lets the next one
- * begin when it has it; the others wait at their end, so that whoever waits for the last one
- * waits for all. */
+ * begin when it has it; the others wait at their end, so that waiting for the last one is waiting for all. */
 template <int T, bool HEADS>
 __global__ void __launch_bounds__(GEMV_THREADS, 1) gemv(const __grid_constant__ gemv_args g)
 {
@@ -503,7 +502,7 @@ __global__ void __launch_bounds__(GEMV_THREADS, 1) gemv(const __grid_constant__ 
             put_rows<HEADS>(g, group, sum);
         acc[0] = acc[1] = 0;
     };
-    /* Uses a batch while the next one comes; false when there was none. */
+    /* Uses a batch while the next one is loaded; false when there was none. */
     const auto turn = [&](const batch<T> &now, batch<T> &next) {
         const bool last = at - begin + PER_BATCH >= g.share;
 

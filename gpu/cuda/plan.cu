@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * plan.cu - where weights and work space go, and which layers stay on the device. */
+ * plan.cu - the memory of weights and work space, and which layers stay on the device. */
 #include <stdlib.h>
 #include <string.h>
 #include "gpu/cuda/device.cuh"
@@ -119,7 +119,7 @@ static uint32_t widest(const gkv_plugin_shape *s)
     return max3(s->n_embd, s->n_head * s->head_dim, s->n_ff);
 }
 
-/* Bytes of the buffers for a chunk of n, but for what depends on positions. */
+/* Bytes of the buffers for a chunk of n, without what depends on positions. */
 static size_t work_bytes(const device *d, uint32_t n)
 {
     const gkv_plugin_shape *s = &d->s;
@@ -132,8 +132,8 @@ static size_t work_bytes(const device *d, uint32_t n)
            gkv__partial_floats(s) * 4 + (1 << 20);
 }
 
-/* The largest chunk with which all layers stay; without any, the smallest, and some layers
- * through two slots. */
+/* The largest chunk with which all layers stay; if there is none, the smallest, and some layers share two
+ * slots. */
 static int choose_room(device *d, uint32_t n_tokens, char *error)
 {
     const size_t always = d->fixed_bytes + 2 * STAGE + gkv__position_bytes(&d->s, d->n_expected);

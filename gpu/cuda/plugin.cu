@@ -119,7 +119,7 @@ static void close_device(void *state)
 
 /* ---- the session's side ----------------------------------------------------------------- */
 
-/* The first pass through every kernel and library costs a second; nobody is waiting yet. */
+/* The first use of every kernel and library costs a second; here nothing waits for it. */
 static int warm_up(device *d, uint32_t n, char *error)
 {
     uint32_t *id = (uint32_t *)calloc(n, sizeof *id);

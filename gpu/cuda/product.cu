@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * product.cu - weights times what a pass computes: many tokens by cuBLAS, one by the kernels of
+ * product.cu - weights times activations: many tokens by cuBLAS, one by the kernels of
  * gemv.cuh. */
 #include "gpu/cuda/device.cuh"
 #include "gpu/cuda/unpack.cuh"

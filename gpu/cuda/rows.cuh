@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * rows.cuh - what is done row by row around the products: embedding, norms, the gate, the best
+ * rows.cuh - operations row by row around the products: embedding, norms, the gate, the best
  * token. */
 #ifndef ROWS_CUH
 #define ROWS_CUH
@@ -55,7 +55,7 @@ template <int T> __global__ void embed_quantised(planes w, const uint32_t *id, f
     }
 }
 
-/* 1 over the root of the mean square, or 1 when x is to be taken as it is. */
+/* 1 over the root of the mean square, or 1 when x is not normalised. */
 __device__ inline float norm_factor(const float *x, const float *norm, uint32_t n, float eps)
 {
     float sum = 0;

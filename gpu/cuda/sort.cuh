@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * sort.cuh - blocks as they lie in the file to planes (type.cuh), field by field. */
+ * sort.cuh - blocks of the file to planes (type.cuh), field by field. */
 #ifndef SORT_CUH
 #define SORT_CUH
 

@@ -132,7 +132,7 @@ __device__ inline void scales_k(uint32_t d, uint32_t word, unit &u)
     }
 }
 
-/* Fields of two bytes come with the neighbour that makes them four. */
+/* Fields of two bytes are loaded with their neighbour, four bytes together. */
 __host__ __device__ constexpr uint32_t word_of_half(uint32_t block)
 {
     return block / 2 * 4;

@@ -60,8 +60,8 @@ UNROLL
         }
 }
 
-/* panel[k / 2][BNR][2].  Rows lie in as many pages, and of many at once each line comes late;
- * with fewer than 16, lines of the panel are written in parts. */
+/* panel[k / 2][BNR][2].  Each row is in a page of its own. With many rows at once each line arrives late; with
+ * fewer than 16, lines of the panel are written in parts. */
 static void FN(pack_bf16)(void *panel, const void *w, size_t stride, size_t n, size_t k)
 {
     for (size_t j = 0; j < BNR; j += 16) {

@@ -159,7 +159,7 @@ UNROLL
 
 typedef void FN(scales_fn)(const void *row, v8f d[2], v8f m[2]);
 
-/* What a panel is made of, all known when it is compiled; weights: bytes of 32. */
+/* The constants that pack is compiled for; weights: bytes of 32. */
 struct FN(packing) {
     FN(bytes_fn)  *bytes;
     FN(scales_fn) *scales;
@@ -180,8 +180,8 @@ UNROLL
     m.put(p, u, m.off);
 }
 
-/* Eight outputs at a time; where there are fewer, the last one again, since nobody reads what comes of
- * it.  Scales are worked out for 256 weights at once: one by one they cost more than the weights. */
+/* Eight outputs at a time; where there are fewer, the last one is repeated, and its result is not
+ * used.  Scales are computed for 256 weights at once: one by one they cost more than the weights. */
 INLINE void pack(const struct FN(packing) m, void *panel, const void *w, size_t stride, size_t n, size_t k)
 {
     const size_t half = 4 * INR, mins = (size_t)(m.halves + 1) * half;
@@ -455,7 +455,7 @@ INLINE void gemm_i16(float *c, size_t ldc, const void *x, size_t ldx, const void
     }
 }
 
-/* The offset is taken off here, so there is nothing to correct afterwards. */
+/* The offset is subtracted here, so nothing needs correction afterwards. */
 INLINE v8i i16_products(v32 u, int off, const uint8_t *q)
 {
     v8i w[2];
@@ -508,7 +508,7 @@ INLINE v8i i16_products(v32 u, int off, const uint8_t *q)
     }                                                                                       \
     GEMV(name##_i8)
 
-/* What the products themselves look like depends on little, so the formats share them. */
+/* The products depend on few properties of a format, so formats share them. */
 #define TILE_I8(name, halves, min, seg)                                                     \
     static void FN(gemm_##name)(float *c, size_t ldc, const void *x, size_t ldx,            \
                                 const void *panels, size_t m, size_t n, size_t k, int add)  \

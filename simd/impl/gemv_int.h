@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * gemv_int.h - products of one row (decoding) of integer formats: weights are read once, as the file has
- * them, against activations in the form of gemm_int.h, in another order (prepare_one).  That file includes
- * this and says what the sums are made of.  HOW(FORMAT) is which way a format goes. */
+ * them, against activations in the form of gemm_int.h, in another order (prepare_one). gemm_int.h includes this
+ * file and says how the sums are computed.  HOW(FORMAT) is which way a format goes. */
 
 #if defined __AVX512BW__ && VW == 16
 #define BY_64 1
@@ -55,7 +55,7 @@ INLINE size_t ahead(size_t per_256)
     return per_256 > 256 ? 1024 : 4096;
 }
 
-/* Where a form keeps what: bytes of a unit, offsets of the sums (0: none, s is there) and q, bytes
+/* Layout of a form: bytes of a unit, offsets of the sums (0: none, s is there) and q, bytes
  * of it. */
 struct layout { size_t bytes, sum, q, width; };
 
@@ -105,7 +105,7 @@ PAIR(q5_1, pair_fifths(u, b[0].h, b[1].h))
 #define HOW(name) .pair = SECOND_OF(PAIRED_##name, NULL, )
 #endif
 
-/* What gemv is made of, all known when it is compiled. */
+/* The constants that gemv is compiled for. */
 struct FN(recipe) {
     void          (*prepare)(void *to, const float *x, size_t n);
     FN(bytes_fn)   *bytes;
@@ -125,8 +125,8 @@ struct FN(recipe) {
 };
 
 /* Activations as gemv wants them, 256 at a time: q in the order of the weights, then eight scales and
- * eight sums, or twice eight, times what they come in with, m or -OFF d (in which OFF is a power of
- * two: nothing is rounded).  No load crosses a cache line.  What is left of a row stays in the form. */
+ * eight sums, or twice eight, times their factor, m or -OFF d (in which OFF is a power of
+ * two: nothing is rounded).  No load crosses a cache line.  The rest of a row stays in the form. */
 INLINE size_t gathered(const struct FN(recipe) m)       /* bytes of q */
 {
 #if BY_64
@@ -252,7 +252,7 @@ INLINE void gather(const struct FN(recipe) m, uint8_t *to, const uint8_t *q)
 }
 #endif
 
-/* The sum that unit p of the form has for half h, times what it comes in with. */
+/* The sum of unit p of the form for half h, times its factor. */
 INLINE float sum_of(const struct FN(recipe) m, const uint8_t *p, int h)
 {
     float sum;
@@ -347,7 +347,7 @@ INLINE void eight_blocks(const struct FN(recipe) m, struct FN(sums) t[2], const 
     }
 }
 
-/* The sum of row k, with what is left of it, r, and of the activations, p. */
+/* The sum of row k, with the rest of the row, r, and of the activations, p. */
 INLINE float finish_row(const struct FN(recipe) m, const struct FN(sums) t[2], int k, const uint8_t *r,
                         const uint8_t *p, size_t n)
 {
@@ -369,7 +369,7 @@ INLINE float finish_row(const struct FN(recipe) m, const struct FN(sums) t[2], i
     return tail + sum8(acc);
 }
 
-/* Weights are read once and never stored.  Two rows at a time, far apart: neighbours come at 0.77 to 0.94
+/* Weights are read once and never stored.  Two rows at a time, far apart: neighbours are read at 0.77 to 0.94
  * of the rate (Zen 4). */
 INLINE void gemv(const struct FN(recipe) m, float *y, const struct gkv__band *w, const uint8_t *x,
                  size_t n, int add)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * rows.h - what is done to one row at a time. */
+ * rows.h - operations on one row at a time. */
 
 static void FN(rmsnorm)(float *y, const float *x, const float *w, size_t n, float eps)
 {

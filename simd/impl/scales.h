@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * scales.h - scales and minima of 256 weights at a time, for products of one row, where they
- * would cost more than the weights if they were worked out one by one.
+ * scales.h - scales and minima of 256 weights at a time, for products of one row, where computing them one by
+ * one would cost more than the weights.
  *
  *     void scales_FORMAT(const void *row, v8f d[2], v8f m[2])
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * softmax.h - what attention in tiles does to scores s[nk][lanes], whatever its arithmetic. */
+ * softmax.h - operations of attention in tiles on scores s[nk][lanes], the same for each arithmetic. */
 
 /* Scores of keys that a lane does not see: far below any, exp2 gives exactly 0. */
 INLINE void see_some(float *s, size_t nk, const struct gkv__sight *see)
@@ -19,7 +19,7 @@ INLINE void see_some(float *s, size_t nk, const struct gkv__sight *see)
                 s[i * LANES + (size_t)j] = 3 * GKV__ATTEND_MIN;
 }
 
-/* max, m: the maximum so far, these scores included; scale: what the sums so far shrink by. */
+/* max, m: the maximum so far, these scores included; scale: the factor for the sums so far. */
 INLINE void raise(const float *s, size_t nk, float *m, vf *max, vf *scale)
 {
     UNROLL

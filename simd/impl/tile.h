@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * tile.h - what the products that are not in f32 have in common. */
+ * tile.h - what products in other arithmetic than f32 share. */
 
 typedef int32_t v8i __attribute__((vector_size(32)));
 typedef float v8f __attribute__((vector_size(32)));

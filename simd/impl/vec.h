@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * vec.h - vectors of the width at hand, and the few functions everything else is made of. */
+ * vec.h - vectors of the width at hand, and the basic functions that all kernels use. */
 
 #ifndef GKV__VEC_H
 #define GKV__VEC_H
@@ -67,7 +67,7 @@ INLINE void put_pair(float *y, struct pair p, const float sum[2], int add)
         y[p.at[1]] = add ? y[p.at[1]] + sum[1] : sum[1];
 }
 
-/* To the second-level cache: n bytes of each row that are wanted when we are so much further. */
+/* Prefetch to the second-level cache: n bytes of each row, so far ahead of what is read now. */
 INLINE void fetch_pair(const uint8_t *const row[2], size_t n, size_t ahead)
 {
 #pragma GCC unroll 8
@@ -94,7 +94,7 @@ INLINE float one_lane(float x)
 INLINE vf splat(float x) { return x - (vf){ 0 }; }
 INLINE vf pick(vi mask, vf a, vf b) { return (vf)(((vi)a & mask) | ((vi)b & ~mask)); }
 
-/* The second of two where one is no number. */
+/* The second of two where one is NaN. */
 INLINE vf vmax(vf a, vf b)
 {
 #if VW == 16 && defined(__AVX512F__)
@@ -135,7 +135,7 @@ INLINE vf exp2_near_0(vf f)
     return p * f + 1.0f;
 }
 
-/* 2^x, as good as near_0, for x in [-126, 126]; 0 below and of what is no number, 2^126 above.  Cody-Waite
+/* 2^x, as good as near_0, for x in [-126, 126]; 0 below and for NaN, 2^126 above.  Cody-Waite
  * split at the nearest integer. */
 INLINE vf vexp2_by(near_0_fn *near_0, vf x)
 {

@@ -36,7 +36,7 @@ INLINE vi with(vi x, __m512i more, int mask)
     return (vi)_mm512_ternarylogic_epi32((__m512i)x, more, _mm512_set1_epi8((char)mask), 0xf8);
 }
 
-/* Sixteen bytes of each of four blocks: loads that leave what is there, and no shuffles. */
+/* Sixteen bytes of each of four blocks: masked loads instead of shuffles. */
 INLINE vi quarters(const uint8_t *p, size_t apart)
 {
     __m512i x = _mm512_castsi128_si512(_mm_loadu_si128((const void *)p));

@@ -18,7 +18,7 @@
 #include "simd/impl/vec.h"
 #include "simd/impl/tile.h"
 
-/* For products of one row; the tiles would be empty but for one. */
+/* For products of one row, which would fill one row of a tile only. */
 INLINE vf bf16_dp(vf s, vi w, vi x)
 {
     s += (vf)(w << 16) * (vf)(x << 16);
