@@ -3,7 +3,7 @@
  *
  *     bench/attend [THREADS [TYPE]]
  *
- * GFLOP/s that causal attention of a block of tokens needs behind so many others, 32 query heads on 8
+ * GFLOP/s that causal attention of a block of tokens needs after so many others, 32 query heads on 8
  * of keys and values of TYPE (f16), beside a loop of nothing but FMA in f32 on as many threads at
  * once.  Sizes alternate; median of five and the range. */
 #include "config.h"

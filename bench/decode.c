@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * decode.c - writing an answer beside reading alone
+ * decode.c - decode beside a loop that only reads memory
  *
  *     bench/decode MODEL [KV [DEPTH [THREADS [ROUNDS]]]]
  *
- * Eight tokens after DEPTH others, then the model's file from end to end with nothing done to it, in
- * turns of a tenth of a second or a few: on a shared machine the bandwidth changes from one second to
- * the next, so that a loop before a run and one after it say little.  Medians; of the fractions also
+ * Decodes eight tokens after DEPTH others, then reads the model's file from end to end, in turns of a
+ * tenth of a second or a few: on a shared machine the bandwidth changes from one second to the next, so
+ * that a loop before a run and one after it say little.  Medians; of the fractions also
  * the quartiles.  KV: f16 (default), q8_0, ...; without DEPTH 0, two threads, 25 rounds. */
 #include "config.h"
 #include <fcntl.h>

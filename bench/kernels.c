@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * bench/kernels.c - one thread: GFLOP/s of the kernels at the level in use (GEMKV_CPU caps it),
- * beside what the same core does in a loop of nothing but FMA; the same of products as the engine
- * makes them, with every --gemm of this build; then GB/s of K and V in decoding, beside what the core can only read.
+ * beside the same core in a loop of FMA only; the same of products as the engine calls them, with every
+ * --gemm of this build; then GB/s of K and V in decode, beside a loop that only reads them.
  * Candidates alternate; median of nine and the range are printed. */
 #include "config.h"
 #include <stdio.h>

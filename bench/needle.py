@@ -6,9 +6,9 @@
     bench/needle.py [options] --rows FILE.jsonl -- WAY [WAY...]
 
 A WAY is a string of options of `gemkv ask`, such as "--schedule stream:budget=4096".  For each
-length (tokens, about) and depth a needle is laid into the text at a sentence's end, and each way is
-asked its question.  A line per length and way: how many answers contain the right one, in how
-many selections the right one can be read, seconds of the first pass, largest memory.
+length (tokens, about) and depth a needle is put into the text at a sentence's end, and each way is
+asked its question.  A line per length and way: how many answers contain the right one, how many
+selections contain it, seconds of the first pass, largest memory.
 
 FILE of needles: [{"needle", "question", "answers": [...]}, ...], or an object that has such a list.
 Rows: {"context", "question", "answers": [...], "gold_byte_span": [start, end]}, one a line.
@@ -31,7 +31,7 @@ p.add_argument("--rows")
 p.add_argument("--every", type=int, default=1, metavar="N", help="only every Nth row")
 p.add_argument("--lengths", default="8192")
 p.add_argument("--depths", default="0,11,22,33,44,56,67,78,89,100")
-p.add_argument("--boundary", type=int, metavar="STEP", help="instead of depths: lay needles so that "
+p.add_argument("--boundary", type=int, metavar="STEP", help="instead of depths: put needles so that "
                "they straddle every multiple of STEP tokens, as near as whole sentences allow")
 p.add_argument("--select", action="store_true", help="gemkv select: no answers")
 p.add_argument("--bytes-per-token", type=float, default=4.35)

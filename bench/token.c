@@ -4,7 +4,7 @@
  *     bench/token MODEL [FILE ...]
  *
  * Prints one line of CSV per text: the files, joined, and texts that are one long word or
- * otherwise unkind.  The best of five runs, one thread. */
+ * hard in another way.  The best of five runs, one thread. */
 #include "config.h"
 #include <stdio.h>
 #include <stdlib.h>
