@@ -263,6 +263,12 @@ GKV_API uint64_t   gkv_document_tokens(const gkv_document *d);
 /* The page, from 1 on, of a byte of file i: form feeds end pages.  0: there is no such file. */
 GKV_API uint64_t   gkv_document_page(const gkv_document *d, size_t i, uint64_t byte);
 
+/* To path, whole or not at all; finishes d.  And back, for the same model and chat template: GKV_FORMAT
+ * says what is wrong with the file.                                                         */
+GKV_API gkv_status gkv_document_save(gkv_document *d, const char *path, gkv_error *err);
+GKV_API gkv_status gkv_document_load(gkv_document **out, gkv_model *model, const gkv_options *opt,
+                                     const char *path, gkv_error *err);
+
 /* A session that asks about d, finished by this.  What d was opened with (chat template and so on) holds,
  * whatever *opt says of it.  What of a first pass does not depend on the question is kept for the next
  * one, with schedules that can (chunk, which "auto" then prefers) and as far as memory_limit allows:

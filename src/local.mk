@@ -39,7 +39,7 @@ src_libcore_la_SOURCES = \
 	src/select/select.h src/select/snapkv.c src/select/streamingllm-online.c \
 	src/select/streamingllm.c src/select/sweep.c src/select/sweep.h src/select/truncate.c \
 	src/answer/decode.c src/answer/decode.h src/answer/device.c src/answer/device.h src/answer/sample.c src/answer/sample.h \
-	src/api.c src/document.c src/document.h src/eval.c src/plan.c src/plan.h src/probe.c \
+	src/api.c src/document-file.c src/document.c src/document.h src/eval.c src/plan.c src/plan.h src/probe.c \
 	src/prompt.c src/prompt.h src/run.c src/run.h src/session.c src/session.h
 # No FMA contraction, even where $CFLAGS has the instruction: the same bytes on any machine.
 src_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINDIR='"$(pkglibdir)"'

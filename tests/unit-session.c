@@ -154,6 +154,64 @@ static void test_shared(gkv_model *m, const char *schedule, bool reuses)
     gkv_document_close(d);
 }
 
+static size_t slurp_file(const char *path, char *buf, size_t cap)
+{
+    FILE *f = fopen(path, "rb");
+    size_t n = f ? fread(buf, 1, cap, f) : 0;
+
+    if (f)
+        fclose(f);
+    return n;
+}
+
+static bool spit(const char *path, const char *buf, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    bool good = f && fwrite(buf, 1, n, f) == n;
+
+    return f && !fclose(f) && good;
+}
+
+/* Saved, loaded, asked; and every byte of the file changed, every length of it cut off. */
+static void test_saved(gkv_model *m)
+{
+    static const char path[] = "unit-session.doc";
+    static char buf[32768];
+    const gkv_options o = options("gemfilter", NULL);
+    gkv_options other = o;
+    const struct answer want = alone(m, &o, questions[0]);
+    gkv_document *d = NULL, *back = NULL;
+    gkv_session *s = NULL;
+    struct answer a;
+    size_t n, caught = 0;
+
+    if (gkv_document_open(&d, m, &o, &err) || gkv_document_feed(d, text, BYTES, &err))
+        printf("# %s\n", err.text);
+    ok(gkv_document_save(d, path, &err) == GKV_OK && gkv_document_load(&back, m, &o, path, &err) == GKV_OK,
+       "saved and loaded");
+    ok(gkv_session_of(&s, back, &o, &err) == GKV_OK && ask(s, questions[0], &a) == GKV_OK && same(&want, &a),
+       "the same answer");
+    gkv_session_close(s);
+    gkv_document_close(back);
+    n = slurp_file(path, buf, sizeof buf);
+    for (size_t i = 0; i < n; i++) {
+        buf[i] = (char)(buf[i] ^ 0x41);
+        caught += spit(path, buf, n) && gkv_document_load(&back, m, &o, path, &err) == GKV_FORMAT && !back;
+        buf[i] = (char)(buf[i] ^ 0x41);
+    }
+    ok(n && caught == n, "%zu of %zu damaged files are refused", caught, n);
+    caught = 0;
+    for (size_t i = 0; i < n; i += 97)
+        caught += spit(path, buf, i) && gkv_document_load(&back, m, &o, path, &err) == GKV_FORMAT;
+    ok(caught == (n + 96) / 97, "%zu files that end early are refused", caught);
+    other.chat_template = "chatml";
+    ok(spit(path, buf, n) && gkv_document_load(&back, m, &other, path, &err) == GKV_FORMAT,
+       "another template: %s", err.text);
+    ok(gkv_document_save(d, "/nowhere/document", &err) == GKV_IO, "%s", err.text);
+    remove(path);
+    gkv_document_close(d);
+}
+
 /* A question that fails leaves a session that can be asked. */
 static void test_after_failure(gkv_model *m)
 {
@@ -275,6 +333,7 @@ int main(void)
     test_after_failure(m);
     test_probe();
     test_sizes(m);
+    test_saved(m);
     gkv_model_close(m);
     return done();
 }

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * document-file.c - a document as a file: text, tokens and where its parts lie, so that the next process
+ * neither reads nor tokenizes it again.
+ *
+ *     head   file[n_files]   id[n_tokens]   len[n_tokens]   text[len]
+ *
+ * in the byte order of the machine, which is little-endian wherever models can be read.  What a file
+ * claims is checked before it is believed: sizes against the file's own, tokens against the
+ * vocabulary and the text, text for UTF-8, and all of it against a sum. */
+#include "config.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "src/base/mem.h"
+#include "src/base/unicode.h"
+#include "src/document.h"
+
+static const char magic[8] = "gkvdoc1";
+
+struct head {
+    char     magic[8];
+    uint64_t sum;               /* of all that follows                                       */
+    uint64_t model, tmpl;       /* fingerprints: the tokens are theirs                       */
+    uint64_t n_files, n_tokens, len, tokenized;
+};
+
+static uint64_t sum_of(uint64_t h, const void *p, size_t n)
+{
+    const uint8_t *b = p;
+
+    for (size_t i = 0; i < n; i++)              /* FNV-1a */
+        h = (h ^ b[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+static uint64_t template_print(const gkv_document *d)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+    h = sum_of(h, d->tmpl->open, strlen(d->tmpl->open) + 1);
+    h = sum_of(h, d->tmpl->ask, strlen(d->tmpl->ask) + 1);
+    return sum_of(h, d->tmpl->close, strlen(d->tmpl->close) + 1);
+}
+
+struct part { const void *p; uint64_t n; };
+
+enum { N_PARTS = 4 };
+
+/* What follows the head. */
+static void parts_of(const gkv_document *d, struct part part[N_PARTS])
+{
+    part[0] = (struct part){ d->file, d->n_files * sizeof *d->file };
+    part[1] = (struct part){ d->tokens.id, d->tokens.n * sizeof *d->tokens.id };
+    part[2] = (struct part){ d->tokens.len, d->tokens.n * sizeof *d->tokens.len };
+    part[3] = (struct part){ d->text, d->len };
+}
+
+/* From the models on, and the parts. */
+static uint64_t sum_all(const struct head *h, const struct part part[N_PARTS])
+{
+    uint64_t sum = sum_of(UINT64_C(0xcbf29ce484222325), &h->model, sizeof *h - offsetof(struct head, model));
+
+    for (size_t i = 0; i < N_PARTS; i++)
+        sum = sum_of(sum, part[i].p, (size_t)part[i].n);
+    return sum;
+}
+
+/* ---- writing ---------------------------------------------------------------------------- */
+
+static bool write_all(int fd, const void *p, uint64_t n)
+{
+    const char *at = p;
+
+    while (n) {
+        const ssize_t done = write(fd, at, (size_t)gkv__min(n, 1 << 30));
+
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return false;
+        at += done;
+        n -= (uint64_t)done;
+    }
+    return true;
+}
+
+static bool write_document(int fd, const gkv_document *d)
+{
+    struct head h = {
+        .model = gkv_model_fingerprint(d->model), .tmpl = template_print(d), .n_files = d->n_files,
+        .n_tokens = d->tokens.n, .len = d->len, .tokenized = d->tokenized,
+    };
+    struct part part[N_PARTS];
+    bool good;
+
+    memcpy(h.magic, magic, sizeof magic);
+    parts_of(d, part);
+    h.sum = sum_all(&h, part);
+    good = write_all(fd, &h, sizeof h);
+    for (size_t i = 0; i < N_PARTS && good; i++)
+        good = write_all(fd, part[i].p, part[i].n);
+    return good && !fsync(fd);
+}
+
+/* Written aside, synced, renamed: whenever it is killed, path is what it was or the whole document. */
+gkv_status gkv_document_save(gkv_document *d, const char *path, gkv_error *err)
+{
+    char aside[4096];
+    int fd;
+    bool good;
+
+    GKV__TRY(gkv__document_finish(d, err));
+    if ((size_t)snprintf(aside, sizeof aside, "%s.XXXXXX", path) >= sizeof aside)
+        return gkv__fail(err, GKV_IO, "%s: the name is too long", path);
+    fd = mkstemp(aside);
+    if (fd < 0)
+        return gkv__fail(err, GKV_IO, "%s: %s", path, strerror(errno));
+    good = write_document(fd, d);
+    good = !close(fd) && good && !rename(aside, path);
+    if (good)
+        return GKV_OK;
+    gkv__fail(err, GKV_IO, "%s: %s", path, strerror(errno));
+    unlink(aside);
+    return GKV_IO;
+}
+
+/* ---- reading ---------------------------------------------------------------------------- */
+
+static gkv_status damaged(const char *path, const char *what, gkv_error *err)
+{
+    return gkv__fail(err, GKV_FORMAT, "%s: %s; make it again from the text", path, what);
+}
+
+static gkv_status read_all(int fd, void *p, uint64_t n, const char *path, gkv_error *err)
+{
+    char *at = p;
+
+    while (n) {
+        const ssize_t done = read(fd, at, (size_t)gkv__min(n, 1 << 30));
+
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return gkv__fail(err, GKV_IO, "%s: %s", path, strerror(errno));
+        if (!done)
+            return damaged(path, "the file ends too early", err);
+        at += done;
+        n -= (uint64_t)done;
+    }
+    return GKV_OK;
+}
+
+static gkv_status check_head(const gkv_document *d, const struct head *h, uint64_t size, const char *path,
+                             gkv_error *err)
+{
+    const uint64_t tokens = gkv__times(h->n_tokens, GKV__TOKEN_BYTES);
+    const uint64_t files = gkv__times(h->n_files, sizeof(struct gkv__file));
+    const uint64_t all = gkv__plus(gkv__plus(sizeof *h, files), gkv__plus(tokens, h->len));
+
+    if (memcmp(h->magic, magic, sizeof magic))
+        return damaged(path, "not a document of gemkv", err);
+    if (all != size || !h->n_files || h->tokenized > h->len)
+        return damaged(path, "its sizes do not fit", err);
+    if (h->model != gkv_model_fingerprint(d->model))
+        return damaged(path, "its tokens are another model's", err);
+    if (h->tmpl != template_print(d))
+        return damaged(path, "its tokens are those of another chat template", err);
+    if (d->limit && gkv__plus(d->resident, all) > d->limit)
+        return gkv__fail(err, GKV_LIMIT, "%s: %" PRIu64 " bytes of memory are needed, the limit is %" PRIu64
+                         "; raise --memory", path, gkv__plus(d->resident, all), d->limit);
+    return GKV_OK;
+}
+
+/* What a head without a lie in it could still be wrong about. */
+static const char *what_is_wrong(const gkv_document *d)
+{
+    const char *nul = memchr(d->text, 0, d->len);
+    uint64_t sum = 0, at = 0;
+
+    for (size_t i = 0; i < d->tokens.n; i++) {
+        if (d->tokens.id[i] >= gkv__vocab_size(d->vocab))
+            return "a token is not in the vocabulary";
+        sum += d->tokens.len[i];
+    }
+    if (sum != d->tokenized)
+        return "its tokens are not those of its text";
+    for (size_t i = 0; i < d->n_files; i++) {
+        if (d->file[i].start < at || d->file[i].end < d->file[i].start || d->file[i].end > d->len)
+            return "its files do not lie in its text";
+        at = d->file[i].end;
+    }
+    if (nul || gkv__utf8_check(d->text, d->len, NULL) < d->len)
+        return "its text is not UTF-8";
+    return NULL;
+}
+
+static gkv_status read_document(gkv_document *d, int fd, const char *path, gkv_error *err)
+{
+    struct stat st;
+    struct head h;
+    struct part part[N_PARTS];
+    const char *wrong;
+
+    if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+        return damaged(path, "not a regular file", err);
+    GKV__TRY(read_all(fd, &h, sizeof h, path, err));
+    GKV__TRY(check_head(d, &h, (uint64_t)st.st_size, path, err));
+    d->tokens.n = 0;
+    GKV__TRY(gkv__tokens_reserve(&d->tokens, (size_t)h.n_tokens, err));
+    free(d->text);
+    d->cap = d->len = (size_t)h.len;
+    d->text = malloc(d->len + 1);
+    d->file = malloc((size_t)h.n_files * sizeof *d->file);
+    if (!d->text || !d->file)
+        return gkv__fail(err, GKV_NOMEM, "out of memory");
+    d->n_files = (size_t)h.n_files;
+    d->tokens.n = (size_t)h.n_tokens;
+    d->tokenized = (size_t)h.tokenized;
+    d->checked = d->len;
+    d->finished = true;
+    parts_of(d, part);
+    for (size_t i = 0; i < N_PARTS; i++)
+        GKV__TRY(read_all(fd, (void *)part[i].p, part[i].n, path, err));
+    if (sum_all(&h, part) != h.sum)
+        return damaged(path, "the file is damaged", err);
+    wrong = what_is_wrong(d);
+    return wrong ? damaged(path, wrong, err) : GKV_OK;
+}
+
+gkv_status gkv_document_load(gkv_document **out, gkv_model *model, const gkv_options *opt, const char *path,
+                             gkv_error *err)
+{
+    gkv_document *d = NULL;
+    gkv_status status = gkv_document_open(&d, model, opt, err);
+    int fd = -1;
+
+    *out = NULL;
+    if (status != GKV_OK)
+        return status;
+    do
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    while (fd < 0 && errno == EINTR);
+    status = fd < 0 ? gkv__fail(err, GKV_IO, "%s: %s", path, strerror(errno))
+                    : read_document(d, fd, path, err);
+    if (fd >= 0)
+        close(fd);
+    if (status != GKV_OK) {
+        gkv_document_close(d);
+        return status;
+    }
+    *out = d;
+    return GKV_OK;
+}
