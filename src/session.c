@@ -207,7 +207,8 @@ static gkv_status plan(gkv_session *s, gkv_error *err)
     const uint64_t resident = gkv__mem_resident();
     /* To make tokens of a word of megabytes can take more than what is to come. */
     const uint64_t made = s->document->resident + s->document->len +
-                          gkv__max(s->document->tokens.most, s->document->tokens.n * GKV__TOKEN_BYTES + rest->most);
+                          gkv__max(s->document->tokens.most,
+                                   s->document->tokens.n * GKV__TOKEN_BYTES + rest->most);
 
     if (limit && n > limit)
         return gkv__fail(err, GKV_LIMIT, "the prompt has %" PRIu64 " tokens, the limit is %" PRIu64

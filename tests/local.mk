@@ -94,10 +94,10 @@ check_PROGRAMS += tests/unit-arch.test
 tests_unit_arch_test_SOURCES = tests/unit-arch.c tests/tap.h
 tests_unit_arch_test_LDADD   = src/libcore.la
 
-TESTS += tests/unit-settings.test
-check_PROGRAMS += tests/unit-settings.test
-tests_unit_settings_test_SOURCES = tests/unit-settings.c tests/tap.h
-tests_unit_settings_test_LDADD   = src/libcore.la
+TESTS += tests/unit-layers.test
+check_PROGRAMS += tests/unit-layers.test
+tests_unit_layers_test_SOURCES = tests/unit-layers.c tests/tap.h
+tests_unit_layers_test_LDADD   = src/libcore.la
 
 TESTS += tests/unit-template.test
 check_PROGRAMS += tests/unit-template.test

@@ -26,15 +26,15 @@ static float uniform(void)
     return (float)((double)state / 2147483648.0 - 1);
 }
 
-/* out[n][n_head * d] and mass[n_head][KEYS_MAX] in double; a row counts as much as its place. */
-static void truth(double *out, double *mass, const struct gkv__shape *s, const struct gkv__cache *c,
+/* out[n][n_head * d] and received[n_head][KEYS_MAX] in double; a row counts as much as its place. */
+static void truth(double *out, double *received, const struct gkv__shape *s, const struct gkv__cache *c,
                   const float *q, size_t n, uint64_t pos, uint32_t window)
 {
     const size_t d = s->head_dim, g = s->n_head / s->n_head_kv;
     static double p[KEYS_MAX];
     float row[256];
 
-    memset(mass, 0, s->n_head * KEYS_MAX * sizeof *mass);
+    memset(received, 0, s->n_head * KEYS_MAX * sizeof *received);
     for (size_t t = 0; t < n; t++)
         for (size_t ih = 0; ih < s->n_head; ih++) {
             const float *qi = q + (t * s->n_head + ih) * d;
@@ -61,7 +61,7 @@ static void truth(double *out, double *mass, const struct gkv__shape *s, const s
             for (size_t x = 0; x < d; x++)
                 o[x] /= sum;
             for (uint64_t key = first; key <= pos + t; key++)
-                mass[ih * KEYS_MAX + key] += (double)(t + 1) * exp(p[key] - max) / sum;
+                received[ih * KEYS_MAX + key] += (double)(t + 1) * exp(p[key] - max) / sum;
         }
 }
 
@@ -96,13 +96,13 @@ static const char *table(size_t i, struct gkv__simd *k)
     return NULL;
 }
 
-/* Attention, and, unless mass is NULL, what its rows add to the mass of all keys but the last. */
+/* Attention, and, unless received is NULL, what its rows add to what all keys received but the last. */
 static void run(const struct gkv__simd *simd, const struct gkv__shape *s, const struct gkv__cache *c,
                 const float *q, size_t n, uint64_t pos, uint32_t window, unsigned threads, bool sums,
-                float *out, float *mass)
+                float *out, float *received)
 {
     struct gkv__exec e = { 0 };
-    struct gkv__looking l = { c, 1, q, n, pos, NULL, window, NULL };
+    struct gkv__observers l = { c, 1, q, n, pos, NULL, window, NULL };
     float weight[N_MAX], *left;
 
     if (gkv__exec_open(&e, simd, gkv__gemm_named("own"), s, threads, N_MAX, NULL) != GKV_OK)
@@ -113,21 +113,21 @@ static void run(const struct gkv__simd *simd, const struct gkv__shape *s, const 
     gkv__attend(&e, c, 1, out, q, n, pos, window, left);
     l.weight = weight;
     l.sums = left;
-    if (mass) {
-        memset(mass, 0, s->n_head * KEYS_MAX * sizeof *mass);
-        gkv__mass(&e, &l, mass, KEYS_MAX, pos + n - 1);
+    if (received) {
+        memset(received, 0, s->n_head * KEYS_MAX * sizeof *received);
+        gkv__attention_sums(&e, &l, received, KEYS_MAX, pos + n - 1);
     }
     free(left);
     gkv__exec_close(&e);
 }
 
-static double worst_mass(const struct gkv__shape *s, const float *mass, const double *want, uint64_t n_keys)
+static double worst_mass(const struct gkv__shape *s, const float *received, const double *want, uint64_t n_keys)
 {
     double worst = 0;
 
     for (size_t ih = 0; ih < s->n_head; ih++)
         for (size_t key = 0; key < KEYS_MAX; key++) {
-            const double is = (double)mass[ih * KEYS_MAX + key];
+            const double is = (double)received[ih * KEYS_MAX + key];
             const double should = key < n_keys ? want[ih * KEYS_MAX + key] : 0;
 
             worst = fmax(worst, fabs(is - should) / (should + 1e-9));
@@ -143,7 +143,7 @@ static void check(const struct gkv__shape *s, const char *type, uint32_t window)
     float *k = malloc(KEYS_MAX * kv * sizeof *k), *v = malloc(KEYS_MAX * kv * sizeof *v);
     float *q = malloc(N_MAX * row * sizeof *q), *out = malloc(2 * N_MAX * row * sizeof *out);
     double *want = malloc(N_MAX * row * sizeof *want), *want_mass = malloc(s->n_head * KEYS_MAX * sizeof *want_mass);
-    float *mass = malloc(2 * s->n_head * KEYS_MAX * sizeof *mass);
+    float *received = malloc(2 * s->n_head * KEYS_MAX * sizeof *received);
     const float scale = (float)(1.44269504088896340736 / sqrt((double)s->head_dim));
     struct gkv__simd simd;
     struct gkv__cache c;
@@ -152,9 +152,9 @@ static void check(const struct gkv__shape *s, const char *type, uint32_t window)
      * for q (scaled), k and v are such numbers to begin with, unless the cache makes others. */
     const double score = 9 * sqrt(s->head_dim), exact = 2 * score * (s->head_dim + 2) * FLT_EPSILON / 2;
     const double rounded = exact + (strcmp(type, "q8_0") ? 1 : 2 * score + 2) / 256;
-    /* A row's sum has as many terms as there are keys, a key's mass as there are rows. */
+    /* A row's sum has as many terms as there are keys, what a key received as there are rows. */
     const double terms = (KEYS_MAX + N_MAX) * FLT_EPSILON / 2;
-    double worst[8] = { 0 }, worst_of_mass[8] = { 0 };
+    double worst[8] = { 0 }, worst_of_sums[8] = { 0 };
     int differ[8] = { 0 };
     const char *level;
 
@@ -181,16 +181,16 @@ static void check(const struct gkv__shape *s, const char *type, uint32_t window)
                     continue;
                 for (unsigned t = 0; t < 2; t++)
                     run(&simd, s, &c, q, n, ps[ip], window, 1 + 2 * t, true, out + t * N_MAX * row,
-                        looks ? mass + t * heads : NULL);
+                        looks ? received + t * heads : NULL);
                 differ[i] |= memcmp(out, out + N_MAX * row, n * row * sizeof *out);
                 for (size_t x = 0; x < n * row; x++)
                     worst[i] = fmax(worst[i], fabs((double)out[x] - want[x]));
                 if (!looks)
                     continue;
-                differ[i] |= memcmp(mass, mass + heads, heads * sizeof *mass);
-                worst_of_mass[i] = fmax(worst_of_mass[i], worst_mass(s, mass, want_mass, ps[ip] + n - 1));
-                run(&simd, s, &c, q, n, ps[ip], window, 2, false, out, mass);
-                worst_of_mass[i] = fmax(worst_of_mass[i], worst_mass(s, mass, want_mass, ps[ip] + n - 1));
+                differ[i] |= memcmp(received, received + heads, heads * sizeof *received);
+                worst_of_sums[i] = fmax(worst_of_sums[i], worst_mass(s, received, want_mass, ps[ip] + n - 1));
+                run(&simd, s, &c, q, n, ps[ip], window, 2, false, out, received);
+                worst_of_sums[i] = fmax(worst_of_sums[i], worst_mass(s, received, want_mass, ps[ip] + n - 1));
             }
         }
     for (size_t i = 0; (level = table(i, &simd)); i++) {
@@ -198,8 +198,8 @@ static void check(const struct gkv__shape *s, const char *type, uint32_t window)
 
         if (!*level)
             continue;
-        ok(worst_of_mass[i] <= 2 * (bound + terms), "mass, %s, head_dim %u, window %u, cap %g: %s (%.1e of %.1e)",
-           type, s->head_dim, window, (double)s->attn_cap, level, worst_of_mass[i], 2 * (bound + terms));
+        ok(worst_of_sums[i] <= 2 * (bound + terms), "attention sums, %s, head_dim %u, window %u, cap %g: %s (%.1e of %.1e)",
+           type, s->head_dim, window, (double)s->attn_cap, level, worst_of_sums[i], 2 * (bound + terms));
         ok(worst[i] <= bound && !differ[i], "%s, head_dim %u, %u heads on %u, window %u, cap %g: %s "
            "(%.1e of %.1e)", type, s->head_dim, s->n_head, s->n_head_kv, window,
            (double)s->attn_cap, level, worst[i], bound);
@@ -211,7 +211,7 @@ static void check(const struct gkv__shape *s, const char *type, uint32_t window)
     free(out);
     free(want);
     free(want_mass);
-    free(mass);
+    free(received);
 }
 
 int main(void)

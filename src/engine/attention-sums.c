@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * attention-sums.c - see attention-sums.h.  A work item is one query head.  Its rows go in tiles, and each tile meets
- * the keys twice: for the maximum and the sum of every row, unless attention left them, and then for
+ * attention-sums.c - see attention-sums.h.  A work item is one query head.  Its rows go in tiles, and
+ * each tile is multiplied by the keys twice: for the maximum and the sum of every row, unless attention left them, and then for
  * what is added to every key.  Products are in bf16 where attention's are, so that its sums fit. */
 #include "config.h"
 #include "src/engine/attend.h"
 #include "src/engine/attention-sums.h"
 #include "src/base/thread.h"
 
-enum { TILE = 256, BLOCK = 96 };         /* rows, keys at a time; BLOCK as gemm.c's NC        */
+enum { TILE = 256, BLOCK = 96 };        /* rows, keys at a time */
 
 struct job {
-    struct gkv__exec          *e;
-    const struct gkv__looking *l;
-    float                     *mass;
-    size_t                     stride;
-    uint64_t                   n_keys;
-    float                      cap;
-    const struct gkv__product *mul;     /* of bf16; NULL: f32                                */
+    struct gkv__exec            *e;
+    const struct gkv__observers *l;
+    float                       *received;
+    size_t                       stride;
+    uint64_t                     n_keys;
+    float                        cap;
+    const struct gkv__product   *mul;   /* of bf16; NULL: f32                                */
 };
 
 /* Scratch of a thread, all float:
@@ -24,7 +24,7 @@ struct job {
  * Rows and panels in bf16 take half of their room. */
 struct tile { float *q, *raw, *panel, *s, *m, *l; };
 
-uint64_t gkv__mass_scratch(const struct gkv__simd *simd, const struct gkv__shape *s)
+uint64_t gkv__attention_sums_scratch(const struct gkv__simd *simd, const struct gkv__shape *s)
 {
     return sizeof(float) * ((TILE + 2 * BLOCK + simd->nr) * (uint64_t)s->head_dim + TILE * BLOCK + 2 * TILE);
 }
@@ -71,7 +71,7 @@ static void products(const struct job *j, const struct tile *t, size_t n_rows, u
 }
 
 /* The first slot that row r of the rows sees. */
-static uint64_t first_slot(const struct gkv__looking *l, size_t r)
+static uint64_t first_slot(const struct gkv__observers *l, size_t r)
 {
     const uint64_t end = l->slot + r + 1;
 
@@ -93,13 +93,13 @@ static struct seen seen(const struct job *j, size_t r, uint64_t key, size_t n)
 static void item(void *arg, size_t h, unsigned thread)
 {
     const struct job *j = arg;
-    const struct gkv__looking *l = j->l;
+    const struct gkv__observers *l = j->l;
     const struct gkv__shape *s = j->e->shape;
     const struct tile t = tile_of(j->e, thread);
     const size_t d = s->head_dim;
     const uint32_t ih = (uint32_t)(h / (s->n_head / l->c->n_head_kv));
     const float scale = gkv__attend_scale(s);
-    float *mass = j->mass + h * j->stride;
+    float *received = j->received + h * j->stride;
 
     for (size_t at = 0; at < l->n && !gkv__cancelled(j->e); at += TILE) {
         const size_t nt = l->n - at < TILE ? l->n - at : TILE;
@@ -136,7 +136,7 @@ static void item(void *arg, size_t h, unsigned thread)
             products(j, &t, nt, ih, key, n);
             for (size_t r = 0; r < nt; r++) {
                 const struct seen see = seen(j, at + r, key, n);
-                j->e->simd->softmax_add(mass + key + see.first, t.s + r * BLOCK + see.first, see.n, t.m[r],
+                j->e->simd->softmax_add(received + key + see.first, t.s + r * BLOCK + see.first, see.n, t.m[r],
                                         (l->weight ? l->weight[at + r] : 1) / t.l[r]);
             }
         }
@@ -150,10 +150,10 @@ static const struct gkv__product *product_of(const struct gkv__exec *e)
     return e->simd->attend.narrow && mul->form && e->shape->head_dim % mul->unit == 0 ? mul : NULL;
 }
 
-void gkv__mass(struct gkv__exec *e, const struct gkv__looking *l, float *mass, size_t stride,
+void gkv__attention_sums(struct gkv__exec *e, const struct gkv__observers *l, float *received, size_t stride,
                uint64_t n_keys)
 {
-    struct job j = { e, l, mass, stride, n_keys, gkv__attend_cap(e->shape), product_of(e) };
+    struct job j = { e, l, received, stride, n_keys, gkv__attend_cap(e->shape), product_of(e) };
 
     gkv__for(e->n_threads, e->shape->n_head, item, &j);
 }

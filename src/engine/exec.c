@@ -19,7 +19,7 @@ static uint64_t round_up(uint64_t n, uint64_t to)
 static uint64_t scratch_bytes(const struct gkv__simd *simd, const struct gkv__gemm *gemm,
                               const struct gkv__shape *s)
 {
-    return round_up(gkv__max(gkv__mass_scratch(simd, s), gkv__max(gkv__gemm_scratch(gemm, simd, s),
+    return round_up(gkv__max(gkv__attention_sums_scratch(simd, s), gkv__max(gkv__gemm_scratch(gemm, simd, s),
                                                           gkv__attend_scratch(simd, s))), 4096);
 }
 

@@ -16,7 +16,7 @@ struct gkv__cache {
     uint32_t n_layer, n_head_kv, head_dim;
     struct gkv__cache_layer {
         uint64_t n_max;             /* slots of each head                                    */
-        uint64_t away;              /* the token at position p is in slot p - away           */
+        uint64_t shift;             /* the token at position p is in slot p - shift          */
         uint8_t *k, *v;
     } *layer;
     uint32_t repeat;                /* each KV head of the model is there so often, side by side:

@@ -348,7 +348,7 @@ static void layer(const struct gkv__pass *p, uint32_t il, float *x, size_t n, ui
 void gkv__layer(const struct gkv__pass *p, uint32_t il, float *x, size_t n, uint64_t pos, uint32_t ic)
 {
     gkv__turn(p, il, n, pos);
-    layer(p, il, x, n, pos - p->c->layer[ic].away, ic);
+    layer(p, il, x, n, pos - p->c->layer[ic].shift, ic);
 }
 
 void gkv__layer_at(const struct gkv__pass *p, uint32_t il, float *x, size_t n, uint64_t slot,

@@ -51,7 +51,7 @@ void gkv__bounded_close(struct gkv__bounded *b)
     if (!b->s)
         return;
     gkv__pages_free(b->x, b->max_rows, b->s->n_embd * sizeof *b->x);
-    gkv__pages_free(b->mass, width(b), b->s->n_head * sizeof *b->mass);
+    gkv__pages_free(b->received, width(b), b->s->n_head * sizeof *b->received);
     gkv__pages_free(b->weight, b->n_q, sizeof *b->weight);
     gkv__pages_free(b->keep, b->budget, b->s->n_head_kv * sizeof *b->keep);
     gkv__pages_free(b->origin, n_origins(b), sizeof *b->origin);
@@ -65,12 +65,12 @@ gkv_status gkv__bounded_open(struct gkv__bounded *b, struct gkv__exec *e, gkv_er
     b->s = s;
     b->p = (struct gkv__pass){ .e = e, .m = b->m, .span = b->span, .c = &b->work };
     b->x = gkv__pages(b->max_rows, s->n_embd * sizeof *b->x);
-    b->mass = gkv__pages(width(b), s->n_head * sizeof *b->mass);
+    b->received = gkv__pages(width(b), s->n_head * sizeof *b->received);
     b->weight = gkv__pages(b->n_q, sizeof *b->weight);
     b->keep = gkv__pages(b->budget, s->n_head_kv * sizeof *b->keep);
     if (b->origins && b->n_layer)
         b->origin = gkv__pages(n_origins(b), sizeof *b->origin);
-    if (!b->x || !b->mass || !b->weight || !b->keep || (b->origins && b->n_layer && !b->origin))
+    if (!b->x || !b->received || !b->weight || !b->keep || (b->origins && b->n_layer && !b->origin))
         return gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes",
                          gkv__bounded_bytes(b, UINT64_MAX >> 1));
     if (!b->n_layer)
@@ -160,11 +160,11 @@ static void take_item(void *arg, size_t ih, unsigned thread)
 
 /* ---- choosing --------------------------------------------------------------------------- */
 
-/* Heads first .. first + n - 1 of the mass added into the first of them; then the best of it. */
+/* Heads first .. first + n - 1 of what keys received added into the first of them; then the best of it. */
 static void choose(struct gkv__bounded *b, size_t first, size_t n, size_t n_keep, uint32_t *keep)
 {
     const size_t n_text = b->held + b->n_warm + b->n_new;
-    float *sum = b->mass + first * width(b);
+    float *sum = b->received + first * width(b);
 
     for (size_t h = 1; h < n; h++)
         for (size_t j = 0; j < n_text; j++)
@@ -196,14 +196,14 @@ static void cut(struct gkv__bounded *b, size_t at, size_t n_keep)
 {
     const size_t n_heads = b->s->n_head_kv, group = b->s->n_head / n_heads;
     const size_t n_text = b->held + b->n_warm + b->n_new, row = (size_t)b->s->n_head * b->s->head_dim;
-    const struct gkv__looking l = { &b->work, 0, b->e->q + (b->count - b->n_q) * row, b->n_q, n_text,
+    const struct gkv__observers l = { &b->work, 0, b->e->q + (b->count - b->n_q) * row, b->n_q, n_text,
                                     b->rising ? b->weight : NULL, b->m->layer[b->il].window, NULL };
 
     for (size_t p = 0; p < b->n_q; p++)
         b->weight[p] = (float)((double)(n_text + p + 1) / (double)(n_text + b->n_q));
     for (size_t h = 0; h < b->s->n_head; h++)
-        memset(b->mass + h * width(b), 0, n_text * sizeof *b->mass);
-    gkv__mass(b->e, &l, b->mass, width(b), n_text);
+        memset(b->received + h * width(b), 0, n_text * sizeof *b->received);
+    gkv__attention_sums(b->e, &l, b->received, width(b), n_text);
     for (size_t i = 0; i < sets(b); i++)
         choose(b, i * group, b->per_head ? group : b->s->n_head, n_keep, b->keep + i * b->budget);
     if (b->origin)

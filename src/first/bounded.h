@@ -45,7 +45,7 @@ struct gkv__bounded {
     const struct gkv__shape *s;
     struct gkv__cache        store;     /* unrotated                                         */
     struct gkv__cache        work;      /* one layer: store, rotated, and the rows behind it */
-    float                   *mass;      /* [n_head][budget + max_rows]                       */
+    float                   *received;  /* [n_head][budget + max_rows]                       */
     float                   *weight;    /* [n_q]                                             */
     uint32_t                *keep;      /* [n_head_kv][budget]                               */
     size_t                   n_new, n_rows, first, count;

@@ -85,8 +85,10 @@ static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error
     const struct gkv__shape *s = &f->t->m->shape;
     const size_t rows = gkv__min(e->chunk, f->t->n), row = gkv__max(s->n_embd, width(f->t));
     struct gkv__early own = { 0 }, *c = f->early ? f->early : &own;
+    const uint32_t more = f->early ? e->chunk : 0;
     float *x = gkv__pages(rows, row * sizeof *x);
-    gkv_status status = x ? reserve(c, f->t, e->chunk, f->early ? e->chunk : 0, err) : gkv__fail(err, GKV_NOMEM, "out of memory");
+    gkv_status status = x ? reserve(c, f->t, e->chunk, more, err)
+                          : gkv__fail(err, GKV_NOMEM, "out of memory");
 
     gkv__stage(e, GKV_STAGE_FIRST_PASS, f->t->n,
                f->t->filter * gkv__layer_work(s, c->n, f->t->n - gkv__min(c->n, f->t->n)));

@@ -153,7 +153,8 @@ static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error
     struct gkv__cache cache = { 0 };
     gkv_status status;
 
-    gkv__stage(e, f->again ? GKV_STAGE_PASSAGES : GKV_STAGE_FIRST_PASS, f->t->n, f->t->filter * gkv__layer_work(s, 0, f->t->n) +
+    gkv__stage(e, f->again ? GKV_STAGE_PASSAGES : GKV_STAGE_FIRST_PASS, f->t->n,
+               f->t->filter * gkv__layer_work(s, 0, f->t->n) +
                (double)f->t->n * s->n_embd * s->n_head_kv * s->head_dim);
     status = gkv__spill_open(&x, f->t->n, s->n_embd, f->t->spill ? e->chunk : 0, err);
     if (status == GKV_OK)

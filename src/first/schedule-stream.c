@@ -185,7 +185,7 @@ static void score_all(struct stream *s)
     const bool common = is_common(t);
     const size_t width = kv_width(s), n = (size_t)t->n;
     gkv__unpack_fn *unpack = e->simd->unpack[s->key_type->type];
-    float *q = s->b.mass;               /* idle */
+    float *q = s->b.received;           /* idle */
 
     gkv__layer_qk(&s->b.p, t->filter, s->b.x, s->b.n_q, common ? 1 : s->n_text, s->b.n_q - 1);
     gkv__fold_query(e, s->b.n_q - 1, q);
@@ -208,7 +208,7 @@ static void score_chunk(struct stream *s, size_t past, size_t at, size_t n)
     struct gkv__exec *e = s->b.e;
     const size_t d = e->shape->n_embd, first = s->b.n_warm, last = first + n + s->b.n_q - 1;
     const size_t count = at + n < s->n_text ? n : n + s->b.n_q;
-    float *q = s->b.mass;               /* idle */
+    float *q = s->b.received;           /* idle */
 
     gkv__layer_qk(&s->b.p, t->filter, s->b.x + last * d, 1, past + last, 0);
     gkv__fold_query(e, 0, q);

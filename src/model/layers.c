@@ -99,7 +99,7 @@ static void by_filter(struct gkv_model *m)
 }
 
 /* From the weakest source to the strongest. */
-gkv_status gkv__settings(struct gkv_model *m, gkv_error *err)
+gkv_status gkv__layer_table(struct gkv_model *m, gkv_error *err)
 {
     by_rule(m);
     by_papers(m);

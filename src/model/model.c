@@ -130,7 +130,7 @@ static gkv_status bind(struct gkv_model *m, gkv_error *err)
     if (m->vocab && gkv__vocab_size(m->vocab) > m->shape.n_vocab)
         return gkv__fail(err, GKV_FORMAT, "%s: %u tokens but embeddings for %u", path,
                          gkv__vocab_size(m->vocab), m->shape.n_vocab);
-    return gkv__settings(m, err);
+    return gkv__layer_table(m, err);
 }
 
 /* ---- API -------------------------------------------------------------------------------- */

@@ -25,7 +25,7 @@ struct work {
     struct gkv__pass             p, tsp_p;              /* over them                     */
     float    *x, *y;                    /* [n][n_embd]; [tsp][n_embd]                        */
     float    *score, *pooled;           /* [n]                                               */
-    float    *mass;                     /* [n_head][n]                                       */
+    float    *received;                 /* [n_head][n]                                       */
     float    *q;                        /* [window][n_head * head_dim]                       */
     float    *final;                    /* [n_tsp][n_embd]: last rows, with TSP at each layer */
     uint32_t *kept;                     /* [n]                                               */
@@ -49,7 +49,7 @@ static void buffers(struct work *w, const struct gkv__calibrate *c, struct buffe
     const struct buffer all[N_BUFFERS] = {
         { &w->x, c->n, row }, { &w->y, tsp, row }, { &w->final, c->n_tsp, row },
         { &w->score, c->n, sizeof(float) }, { &w->pooled, c->n, sizeof(float) },
-        { &w->mass, c->n_tsp ? s->n_head : 0, c->n * sizeof(float) },
+        { &w->received, c->n_tsp ? s->n_head : 0, c->n * sizeof(float) },
         { &w->q, c->window, q_width(c) * sizeof(float) }, { &w->kept, c->n, sizeof(uint32_t) },
     };
 
@@ -165,17 +165,17 @@ static void choose(struct work *w, uint32_t il)
 {
     const struct gkv__calibrate *c = w->c;
     const size_t n = c->n - c->window, k = c->tsp - c->window;
-    const struct gkv__looking l = { &w->cache, 0, w->q, c->window, n, NULL, c->m->layer[il].window, NULL };
+    const struct gkv__observers l = { &w->cache, 0, w->q, c->window, n, NULL, c->m->layer[il].window, NULL };
 
-    memset(w->mass, 0, c->m->shape.n_head * c->n * sizeof *w->mass);
+    memset(w->received, 0, c->m->shape.n_head * c->n * sizeof *w->received);
     memset(w->score, 0, n * sizeof *w->score);
-    gkv__mass(w->e, &l, w->mass, c->n, n);
+    gkv__attention_sums(w->e, &l, w->received, c->n, n);
     for (uint32_t h = 0; h < c->m->shape.n_head; h++) {
-        float *mass = w->mass + h * c->n;
+        float *received = w->received + h * c->n;
 
-        gkv__pool(mass, w->pooled, n, c->tsp_kernel, c->tsp_pool);
+        gkv__pool(received, w->pooled, n, c->tsp_kernel, c->tsp_pool);
         for (size_t i = 0; i < n; i++)
-            w->score[i] += mass[i];
+            w->score[i] += received[i];
     }
     gkv__top(w->score, n, k, w->kept);
     for (size_t i = 0; i < c->window; i++)

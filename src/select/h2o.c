@@ -34,7 +34,7 @@ static const struct gkv__param params[] = {
 struct step {
     size_t    k, recent;
     float    *sums;             /* [n_head][2]                                               */
-    float    *mass;             /* [n_head][k + 1]                                           */
+    float    *received;         /* [n_head][k + 1]                                           */
     float    *score;            /* [n_layer][n_head_kv][k + 1]                               */
     uint32_t *oldest;           /* [n_layer]                                                 */
 };
@@ -61,8 +61,8 @@ static gkv_status begin(struct gkv__sweep *sweep, gkv_error *err)
     t->k = (size_t)c->t->k;
     t->recent = (size_t)c->t->param[RECENT];
     t->sums = (float *)(t + 1);
-    t->mass = t->sums + 2 * (size_t)s->n_head;
-    t->score = t->mass + s->n_head * (t->k + 1);
+    t->received = t->sums + 2 * (size_t)s->n_head;
+    t->score = t->received + s->n_head * (t->k + 1);
     t->oldest = (uint32_t *)(t->score + (size_t)s->n_layer * s->n_head_kv * (t->k + 1));
     return GKV_OK;
 }
@@ -73,7 +73,8 @@ static void take_place(struct gkv__cache *c, uint32_t il, uint32_t ih, float *sc
     gkv__cache_move(c, il, ih, to, from, 1);
 }
 
-/* One token of the answer.  The least of the heavy hitters and the oldest of the recent goes; where scores are equal, the latter. */
+/* One token of the answer.  The least of the heavy hitters or the oldest of the recent goes; where scores
+ * are equal, the latter. */
 static void attended(struct gkv__hook *hook, const struct gkv__pass *p, uint32_t il, size_t n, uint64_t slot,
                      uint32_t window)
 {
@@ -82,10 +83,10 @@ static void attended(struct gkv__hook *hook, const struct gkv__pass *p, uint32_t
     struct step *t = hook->state;
     const size_t k = t->k, heavy = k - t->recent, old = heavy + t->oldest[il];
     const size_t group = e->shape->n_head / c->n_head_kv;
-    struct gkv__looking l = { c, il, e->q, n, slot, NULL, window, t->sums };
+    struct gkv__observers l = { c, il, e->q, n, slot, NULL, window, t->sums };
 
-    memset(t->mass, 0, e->shape->n_head * (k + 1) * sizeof *t->mass);
-    gkv__mass(e, &l, t->mass, k + 1, k + 1);
+    memset(t->received, 0, e->shape->n_head * (k + 1) * sizeof *t->received);
+    gkv__attention_sums(e, &l, t->received, k + 1, k + 1);
     for (uint32_t ih = 0; ih < c->n_head_kv; ih++) {
         float *score = t->score + (il * c->n_head_kv + ih) * (k + 1);
         size_t least = old;
@@ -93,7 +94,7 @@ static void attended(struct gkv__hook *hook, const struct gkv__pass *p, uint32_t
         score[k] = 0;
         for (size_t h = ih * group; h < (ih + 1) * group; h++)
             for (size_t j = 0; j <= k; j++)
-                score[j] += t->mass[h * (k + 1) + j];
+                score[j] += t->received[h * (k + 1) + j];
         for (size_t j = 0; j < heavy; j++)
             least = score[j] < score[least] ? j : least;
         if (least != old)
@@ -101,7 +102,7 @@ static void attended(struct gkv__hook *hook, const struct gkv__pass *p, uint32_t
         take_place(c, il, ih, score, old, k);
     }
     t->oldest[il] = (uint32_t)((t->oldest[il] + 1) % t->recent);
-    c->layer[il].away++;
+    c->layer[il].shift++;
 }
 
 /* ---- after each layer -------------------------------------------------------------------- */
@@ -131,7 +132,7 @@ static void remember(struct gkv__sweep *s, size_t ih, size_t group)
 
         score[i] = j < c->t->keep_first || j >= s->n - c->t->keep_last ? INFINITY : 0;
         for (size_t h = ih * group; h < (ih + 1) * group; h++)
-            score[i] += s->mass[h * s->stride + j];
+            score[i] += s->received[h * s->stride + j];
     }
 }
 

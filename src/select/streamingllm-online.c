@@ -199,12 +199,12 @@ static void cut(struct gkv__context *c, uint64_t n)
 
     for (uint32_t il = 0; il < c->cache.n_layer; il++) {
         struct gkv__cache_layer *l = &c->cache.layer[il];
-        const uint64_t have = n - l->away;
+        const uint64_t have = n - l->shift;
 
         for (uint32_t ih = 0; have > c->t->k && ih < c->cache.n_head_kv; ih++)
             gkv__cache_move(&c->cache, il, ih, first, have - (c->t->k - first), c->t->k - first);
         if (have > c->t->k)
-            l->away = n - c->t->k;
+            l->shift = n - c->t->k;
     }
 }
 
@@ -218,7 +218,7 @@ static gkv_status shrink(struct gkv__context *c, gkv_error *err)
         struct gkv__cache old = c->cache;
 
         old.layer = &was;
-        c->cache.layer[il] = (struct gkv__cache_layer){ .away = was.away };
+        c->cache.layer[il] = (struct gkv__cache_layer){ .shift = was.shift };
         status = gkv__cache_room(&c->cache, il, c->t->k + c->t->n_new, err);
         for (uint32_t ih = 0; ih < c->cache.n_head_kv && status == GKV_OK; ih++)
             gkv__cache_take(&c->cache, il, &old, 0, ih, NULL, (size_t)c->t->k);

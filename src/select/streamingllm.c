@@ -54,7 +54,7 @@ static void end(struct gkv__sweep *s)
         return;
     gkv__move_keys(&p, first, k - first, n - k + first, first);
     for (uint32_t il = 0; il < c->cache.n_layer; il++)
-        c->cache.layer[il].away = 0;
+        c->cache.layer[il].shift = 0;
     c->next = k;
 }
 

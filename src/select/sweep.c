@@ -84,7 +84,7 @@ static void close(struct gkv__sweep *s, const struct gkv__watch *w)
 
     gkv__cache_close(&s->work);
     gkv__pages_free(s->x, c->t->n, h->n_embd * sizeof *s->x);
-    gkv__pages_free(s->mass, c->t->n, h->n_head * sizeof *s->mass);
+    gkv__pages_free(s->received, c->t->n, h->n_head * sizeof *s->received);
     gkv__pages_free(s->score, c->t->n, sizeof *s->score);
     gkv__pages_free(s->spare, c->t->n, sizeof *s->spare);
     gkv__pages_free(s->weight, c->t->n, sizeof *s->weight);
@@ -102,11 +102,11 @@ static gkv_status open(struct gkv__sweep *s, const struct gkv__watch *w, gkv_err
 {
     struct gkv__context *c = s->c;
     const struct gkv__shape *h = &c->t->m->shape;
-    const bool mass = watches(c->t, w);
+    const bool received = watches(c->t, w);
 
     s->n = s->stride = (size_t)c->t->n;
     s->x = gkv__pages(c->t->n, h->n_embd * sizeof *s->x);
-    s->mass = mass ? gkv__pages(c->t->n, h->n_head * sizeof *s->mass) : NULL;
+    s->received = received ? gkv__pages(c->t->n, h->n_head * sizeof *s->received) : NULL;
     s->weight = w->weight ? gkv__pages(c->t->n, sizeof *s->weight) : NULL;
     s->score = gkv__pages(c->t->n, sizeof *s->score);
     s->spare = gkv__pages(c->t->n, sizeof *s->spare);
@@ -115,10 +115,10 @@ static gkv_status open(struct gkv__sweep *s, const struct gkv__watch *w, gkv_err
     s->votes = gkv__pages(c->t->n, sizeof *s->votes);
     s->keep = gkv__pages(c->t->n, heads(c->t, w) * sizeof *s->keep);
     s->q = gkv__pages(h->n_head_kv, h->head_dim * sizeof *s->q);
-    s->sums = mass ? gkv__pages(c->e->chunk, h->n_head * 2 * sizeof *s->sums) : NULL;
+    s->sums = received ? gkv__pages(c->e->chunk, h->n_head * 2 * sizeof *s->sums) : NULL;
     if (w->state_bytes)
         s->state = gkv__pages(w->state_bytes(c->t), 1);
-    if (!s->x || (mass && !(s->mass && s->sums)) || (w->weight && !s->weight) || !s->score ||
+    if (!s->x || (received && !(s->received && s->sums)) || (w->weight && !s->weight) || !s->score ||
         !s->spare || !s->at || !s->go || !s->votes || !s->keep || !s->q || (w->state_bytes && !s->state))
         return gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes",
                          gkv__times(c->t->n, token_bytes(c->t, w)));
@@ -145,13 +145,13 @@ static void last_query(struct gkv__sweep *s)
     gkv__fold_query(e, 0, s->q);
 }
 
-/* What rows from .. from + n - 1, whose queries are in e->q, add to the mass: those of them that are
+/* What rows from .. from + n - 1, whose queries are in e->q, add to the attention sums: those of them that are
  * among the last `rows`. */
 static void look(struct gkv__sweep *s, size_t from, size_t n, size_t rows)
 {
     const struct gkv__shape *h = &s->c->t->m->shape;
     const size_t first = s->n - rows, skip = first > from ? first - from : 0;
-    struct gkv__looking l = { &s->work, 0, NULL, n - skip, from + skip, NULL,
+    struct gkv__observers l = { &s->work, 0, NULL, n - skip, from + skip, NULL,
                               s->c->t->m->layer[s->il].window, s->sums + skip * h->n_head * 2 };
 
     if (skip >= n)
@@ -159,7 +159,7 @@ static void look(struct gkv__sweep *s, size_t from, size_t n, size_t rows)
     l.q = s->c->e->q + skip * h->n_head * h->head_dim;
     if (s->weight)
         l.weight = s->weight + (from + skip - first);
-    gkv__mass(s->c->e, &l, s->mass, s->stride, s->n);
+    gkv__attention_sums(s->c->e, &l, s->received, s->stride, s->n);
 }
 
 static gkv_status layer(struct gkv__sweep *s, const struct gkv__watch *w, gkv_error *err)
@@ -172,7 +172,7 @@ static gkv_status layer(struct gkv__sweep *s, const struct gkv__watch *w, gkv_er
     for (size_t i = 0; rows && w->weight && i < rows; i++)
         s->weight[i] = w->weight(c->t, i, rows);
     for (size_t ih = 0; rows && ih < h->n_head; ih++)
-        memset(s->mass + ih * s->stride, 0, s->n * sizeof *s->mass);
+        memset(s->received + ih * s->stride, 0, s->n * sizeof *s->received);
     if (raw)
         last_query(s);
     s->p.sums = rows ? s->sums : NULL;
@@ -215,7 +215,7 @@ static gkv_status store(struct gkv__sweep *s, uint32_t il, const struct gkv__cac
     const size_t count = n ? n : s->n;
 
     GKV__TRY(gkv__cache_room(&c->cache, il, count + c->t->n_new, err));
-    c->cache.layer[il].away = c->next - count;
+    c->cache.layer[il].shift = c->next - count;
     for (uint32_t ih = 0; ih < c->cache.n_head_kv; ih++) {
         const uint32_t *at = n ? keep + ih * stride : NULL;
 
@@ -332,7 +332,7 @@ gkv_status gkv__window_fits(const struct gkv__task *t, size_t window, uint64_t b
 void gkv__window_pool(struct gkv__sweep *s, size_t window, size_t kernel, int pool)
 {
     for (size_t h = 0; h < s->c->t->m->shape.n_head; h++)
-        gkv__pool(s->mass + h * s->stride, s->spare, s->n - window, kernel, (enum gkv__pool)pool);
+        gkv__pool(s->received + h * s->stride, s->spare, s->n - window, kernel, (enum gkv__pool)pool);
 }
 
 void gkv__window_score(struct gkv__sweep *s, size_t window, size_t first, size_t n)
@@ -341,7 +341,7 @@ void gkv__window_score(struct gkv__sweep *s, size_t window, size_t first, size_t
         float sum = 0;
 
         for (size_t h = first; h < first + n; h++)
-            sum += s->mass[h * s->stride + j];
+            sum += s->received[h * s->stride + j];
         s->score[j] = sum;
     }
 }

@@ -14,7 +14,7 @@ struct gkv__sweep {
     uint32_t             il;            /* the layer just computed                           */
     size_t               n;             /* tokens in it ...                                  */
     uint32_t            *at;            /* [n] ... their positions, ascending                */
-    float               *mass;          /* [n_head][stride] attention from the rows watched  */
+    float               *received;      /* [n_head][stride] attention sums of the rows watched */
     float               *sums;          /* [chunk][n_head][2] of the softmax of rows watched  */
     size_t               stride;
     float               *score, *spare; /* [n] scratch; raw: score is the last row's         */
@@ -35,7 +35,7 @@ struct gkv__sweep {
 struct gkv__watch {
     /* Heads that the result has, a multiple of n_head_kv; NULL: n_head_kv. */
     uint32_t (*heads)(const struct gkv__task *t);
-    /* How many of the last of n tokens are watched in layer il; NULL: none.  They fill mass. */
+    /* How many of the last of n tokens are watched in layer il; NULL: none.  They fill received. */
     size_t   (*rows)(const struct gkv__task *t, uint32_t il, size_t n);
     /* Weight of the i-th of them; NULL: 1. */
     float    (*weight)(const struct gkv__task *t, size_t i, size_t rows);
@@ -65,9 +65,9 @@ gkv_status gkv__sweep_cut(struct gkv__sweep *s, uint32_t il, const uint32_t *kee
 /* Whether budget has room for the window and what is always kept, and the prompt for the window. */
 gkv_status gkv__window_fits(const struct gkv__task *t, size_t window, uint64_t budget,
                             gkv_error *err);
-/* The mass of each query head is pooled; once per layer, before what follows. */
+/* What keys received from each query head is pooled; once per layer, before what follows. */
 void gkv__window_pool(struct gkv__sweep *s, size_t window, size_t kernel, int pool);
-/* score[s->n - window] = mass of query heads h .. h + n - 1 for the tokens before the window. */
+/* score[s->n - window] = what the tokens before the window received from query heads h .. h + n - 1. */
 void gkv__window_score(struct gkv__sweep *s, size_t window, size_t h, size_t n);
 /* Each head of the result keeps the window and the best others, `budget` together (Li et al. 2024). */
 void gkv__window_keep(struct gkv__sweep *s, size_t window, size_t budget);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * unit-settings.c - the layers that selection looks at: what the file says comes before what the
+ * unit-layers.c - the layers that selection looks at: what the file says comes before what the
  * papers say, and that before the rule. */
 #include "config.h"
 #include <stdlib.h>
@@ -62,7 +62,7 @@ int main(void)
         m->shape.n_embd = row[i].n_embd;
         m->shape.n_ff = row[i].n_ff;
         m->shape.n_vocab = row[i].n_vocab;
-        ok(gkv__settings(m, &err) == GKV_OK && m->filter_layer == row[i].filter &&
+        ok(gkv__layer_table(m, &err) == GKV_OK && m->filter_layer == row[i].filter &&
            m->tsp_layer == row[i].tsp && strstr(m->filter_layer_source, row[i].filter_source) &&
            strstr(m->tsp_layer_source, row[i].tsp_source), "%s: %u (%s), %u (%s)", row[i].what,
            m->filter_layer, m->filter_layer_source, m->tsp_layer, m->tsp_layer_source);
@@ -81,10 +81,10 @@ int main(void)
         m->layer = layers;
         m->shape = (struct gkv__shape){ .n_layer = 32, .n_embd = 4096, .n_ff = 14336,
                                         .n_vocab = 128256 };
-        ok(gkv__settings(m, &err) == GKV_OK && m->filter_layer == 6 && m->tsp_layer == 15,
+        ok(gkv__layer_table(m, &err) == GKV_OK && m->filter_layer == 6 && m->tsp_layer == 15,
            "the file comes before the papers");
         m->shape.n_layer = 6;
-        ok(gkv__settings(m, &err) == GKV_FORMAT, "refused: %s", err.text);
+        ok(gkv__layer_table(m, &err) == GKV_FORMAT, "refused: %s", err.text);
         m->layer = own;
     }
     gkv_model_close(m);
