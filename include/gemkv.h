@@ -70,7 +70,7 @@ GKV_API const char *gkv_cpu(void);
 GKV_API gkv_status gkv_cpu_cap(const char *level, gkv_error *err);
 /* The i-th line of a description "slot: level", NULL when there is no such line.            */
 GKV_API const char *gkv_cpu_describe(size_t i);
-/* Who can multiply in this build (gkv_options.gemm): the i-th line "name: in what arithmetic",
+/* Libraries for matrix products (gkv_options.gemm) in this build: the i-th line "name: arithmetic",
  * NULL when there is no such line.                                                          */
 GKV_API const char *gkv_gemm_describe(size_t i);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * cmd-bench.c - how many tokens per second a model reads and writes here; with a document, what
+ * cmd-bench.c - tokens per second of prefill and decode here; with a document, what
  * methods cost (bench-methods.c) */
 #include "config.h"
 #include <inttypes.h>
@@ -362,7 +362,7 @@ static int run(const struct cmd *self, int argc, char **argv)
 }
 
 const struct cmd cmd_bench = {
-    .name = "bench", .summary = "Measure how many tokens per second a model reads and writes",
+    .name = "bench", .summary = "Measure tokens per second of prefill and decode",
     .synopsis = "[options] [-f FILE [QUESTION]]", .takes = FOR_BENCH, .own = own,
     .defaults = defaults, .run = run
 };

@@ -12,7 +12,7 @@ struct gkv__gemm;
 
 struct gkv__exec {
     const struct gkv__simd  *simd;
-    const struct gkv__gemm  *gemm;              /* who multiplies                            */
+    const struct gkv__gemm  *gemm;              /* library for matrix products               */
     void                    *library;           /* of that one, or NULL                      */
     const struct gkv__shape *shape;
     unsigned                 n_threads;

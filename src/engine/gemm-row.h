@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * gemm-row.h - what gemm.c and those who multiply know of each other.  Each of these is a row,
+ * gemm-row.h - what gemm.c and the libraries behind it know of each other.  Each of these is a row,
  * a file of its own (but for ours) and a line in the table of gemm.c. */
 #ifndef GKV__GEMM_ROW_H
 #define GKV__GEMM_ROW_H

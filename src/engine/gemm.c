@@ -46,7 +46,7 @@ static size_t step_of(size_t cols, size_t bytes, size_t unit)
     return k ? k : BLOCK;
 }
 
-/* ---- who multiplies --------------------------------------------------------------------- */
+/* ---- libraries --------------------------------------------------------------------------- */
 
 static void begin_own(struct gkv__job *j)
 {

@@ -6,7 +6,7 @@
 
 #include "src/engine/exec.h"
 
-/* Who multiplies blocks of rows, and in what arithmetic.
+/* Libraries that multiply blocks of rows, and in what arithmetic.
  *   own        in the form of the kernels (simd.h: gkv__product): the weights are exact;
  *              beside integer formats activations are rounded to 8 or 16 bits in blocks of 32,
  *              beside bf16 to that where the processor has such products; the rest in f32
