@@ -169,8 +169,9 @@ def load(path):
     meta, tensors = gg.read_gguf(path)
     for name in [n for n in tensors if "_exps" in n]:          # as the oracle calls matrices
         tensors[name.replace("_exps", "")] = tensors[name]
-    md.read_gguf = lambda _: (meta, tensors)
+    read, md.read_gguf = md.read_gguf, lambda _: (meta, tensors)
     m = md.load(path)
+    md.read_gguf = read
     m.__class__ = Model
     m.more(meta, tensors)
     return m
@@ -212,23 +213,28 @@ def choose(m, name, n):
     return best[1:]
 
 
-out, data = [], Bin()
-for i, name in enumerate(VARIANTS):
-    path = "%s/%s.gguf" % (DST, name)
-    build(name, path, 2000 + i)
-    m = load(path)
-    for pn, n in PROMPTS + LONGER.get(name, []):
-        t, rs = choose(m, name, n)
-        out.append("prompt %s %s %d %s\n" % (name, pn, n, " ".join(map(str, t))))
-        for (method, _, kw), r in zip(cases_of(name), rs):
-            out.append("case %s %s %s n=%d n_new=%d margin=%.3e gap=%.6f %s\n" % (
-                name, pn, method, n, N_NEW, r["margin"], r["gap"],
-                " ".join("%s=%s" % x for x in kw.items())))
-            out.append("logits %s\n" % data.put(r["logits"], "<f4"))
-            out.append("tokens %s\n" % " ".join(map(str, r["tokens"])))
-            if kw:
-                out.append("sel 0 0 %s\n" % data.put(r["selected"], "<u2"))
-                out.append("scores %s\n" % data.put(r["scores"], "<f4"))
-            out.append("end\n")
-open(DST + "/arch.txt", "w").writelines(out)
-open(DST + "/arch.bin", "wb").write(data.b)
+def main():
+    out, data = [], Bin()
+    for i, name in enumerate(VARIANTS):
+        path = "%s/%s.gguf" % (DST, name)
+        build(name, path, 2000 + i)
+        m = load(path)
+        for pn, n in PROMPTS + LONGER.get(name, []):
+            t, rs = choose(m, name, n)
+            out.append("prompt %s %s %d %s\n" % (name, pn, n, " ".join(map(str, t))))
+            for (method, _, kw), r in zip(cases_of(name), rs):
+                out.append("case %s %s %s n=%d n_new=%d margin=%.3e gap=%.6f %s\n" % (
+                    name, pn, method, n, N_NEW, r["margin"], r["gap"],
+                    " ".join("%s=%s" % x for x in kw.items())))
+                out.append("logits %s\n" % data.put(r["logits"], "<f4"))
+                out.append("tokens %s\n" % " ".join(map(str, r["tokens"])))
+                if kw:
+                    out.append("sel 0 0 %s\n" % data.put(r["selected"], "<u2"))
+                    out.append("scores %s\n" % data.put(r["scores"], "<f4"))
+                out.append("end\n")
+    open(DST + "/arch.txt", "w").writelines(out)
+    open(DST + "/arch.bin", "wb").write(data.b)
+
+
+if __name__ == "__main__":
+    main()
