@@ -4,6 +4,7 @@
 # in this list; the program includes the public header and its own.
 rooms='base quant gguf token template model engine first select answer'
 src=${srcdir:-.}
+set -f                  # patterns are for headers, not for files that lie here
 
 # Lines "FILE HEADER" of what the files of a folder include of the tree.
 includes() {
