@@ -271,7 +271,7 @@ struct loss {
     double logit, score;                /* root mean squares, while the selection is the oracle's */
     double far;                         /* the most of a logit when it is not                */
     double swaps, most;                 /* tokens that the oracle did not select: mean, most */
-    bool   rounds;
+    bool   rounds, activations;         /* anything; those beside quantised weights          */
 };
 #define NEAR 3.0
 #define FAR 1.5
@@ -379,12 +379,13 @@ static struct loss loss_of(const struct golden *g, const struct gkv__simd *simd)
         add_loss(&l, g, "attend", 1);
     if (step > 0)
         add_loss(&l, g, "gemm", step);
+    l.activations = step > 0;
     return l.rounds ? l : exact;
 }
 
 /* What was seen of a method in an arithmetic, over all its cases. */
 static struct pool {
-    char     method[32], what[64];
+    char     method[32], what[96];
     double   moved, swaps, expected, tokens;
     unsigned cases;
     bool     cascades;                  /* a selection changes others                        */
@@ -585,9 +586,9 @@ static int equal(const struct golden *g, const struct prompt *p, const struct re
                  bool counts)
 {
     const struct loss l = loss_of(g, simd);
-    char what[64];
+    char what[96];
 
-    snprintf(what, sizeof what, "%s, gemm %s", simd->level, g->gemm);
+    snprintf(what, sizeof what, "%s%s, gemm %s", simd->level, l.activations ? ", rounded activations" : "", g->gemm);
     return l.rounds ? equal_roundly(g, p, r, &l, what, counts) : equal_exactly(g, r);
 }
 
