@@ -12,3 +12,6 @@ cp "$src"/data/*.gguf data/
 ./configure --with-openblas --with-onednn >>log 2>&1
 make -j"$(getconf _NPROCESSORS_ONLN)" >>log 2>&1
 make check TESTS="tests/unit-gemm.test tests/golden.test"
+for library in openblas onednn; do
+    grep -q "^ok .*, gemm $library\$" tests/golden.log || { echo "golden.test: nothing by $library" >&2; exit 1; }
+done
