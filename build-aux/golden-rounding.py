@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What rounding may do to each golden case, and models whose weights and heads are like real ones.
 
-    build-aux/golden-rounding.py ../shared/oracle tests/files/golden     (needs NumPy; an hour of one core)
+    build-aux/golden-rounding.py ../shared/oracle tests/files/golden     (needs NumPy; ten minutes of one core)
 
-Run it after golden.py and golden-arch.py.  Writes head64.gguf (q4_k), head128.gguf (q8_0), heads.txt and
-heads.bin in the oracle's form, and rounding.txt for the cases of all three files.  Goes on where it was: remove
+Run it after golden.py and golden-arch.py.  Writes head64.gguf (q4_k), head128.gguf (q8_0, attention's output in
+q4_k), heads.txt and heads.bin in the oracle's form, and rounding.txt for the cases of all three files.  Goes on where it was: remove
 heads.txt or rounding.txt to have them made again.
 
 The oracle computes each case some times over with errors of known size:
@@ -93,7 +93,7 @@ def from_q4_k(raw, n):
 
 
 def write_quantised(path, meta, tensors):
-    """Matrices in q4_k where their rows are long enough, in q8_0 otherwise: head64 is what q4_k_m files are."""
+    """Matrices in q4_k where their rows are long enough, in q8_0 otherwise: files that people run are mixed too."""
     h, off, blobs = b"GGUF" + gg.struct.pack("<IQQ", 3, len(tensors), len(meta)), 0, []
     for k, t, v in meta:
         h += gg._ws(k) + gg.struct.pack("<I", t) + gg._wv(t, v)

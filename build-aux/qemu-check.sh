@@ -9,7 +9,8 @@
 # gets what is missing from apt-get; a machine without tools is skipped.
 #
 # An emulator computes some twenty times slower, so of the oracle's cases every 16th of those with short
-# prompts is run, half of the methods (GOLDEN_TOKENS and GOLDEN_EVERY, tests/golden.c), and $slow and, without kernels to test, $slower are left out; QEMU_ALL=1 runs all there is.
+# prompts is run, half of the methods (GOLDEN_TOKENS and GOLDEN_EVERY, tests/golden.c), and $slow and, without
+# kernels to test, $slower are left out; QEMU_ALL=1 runs all there is.
 set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
