@@ -8,19 +8,6 @@
 #include "src/base/mem.h"
 #include "src/engine/forward.h"
 
-gkv_status gkv__hook_open(struct gkv__hook *h, uint64_t bytes, gkv_error *err)
-{
-    h->state = gkv__pages(bytes, 1);
-    h->bytes = bytes;
-    return h->state ? GKV_OK : gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes", bytes);
-}
-
-void gkv__hook_close(struct gkv__hook *h)
-{
-    gkv__pages_free(h->state, h->bytes, 1);
-    *h = (struct gkv__hook){ 0 };
-}
-
 gkv_status gkv__block(const struct gkv__pass *p, const uint32_t *id, size_t n, uint64_t pos, float *x,
                       gkv_error *err)
 {
