@@ -249,8 +249,9 @@ GKV_API void       gkv_session_close(gkv_session *s);
  *     gkv_document_feed(d, text, len, &err);
  *     gkv_session_of(&s, d, &opt, &err);      gkv_ask(s, ...); gkv_next(s, ...); gkv_ask(s, ...);
  *
- * Of *opt count chat_template, system, raw, memory_limit and max_context.  One thread feeds it; once
- * a session asks about it, it only changes by gkv_document_close, which comes after the sessions'. */
+ * Of *opt count chat_template, system, raw, memory_limit and max_context.  One thread feeds it.  The
+ * first gkv_session_of ends that; when it has returned, any thread may use the document, until
+ * gkv_document_close, which comes after the sessions'.                                      */
 GKV_API gkv_status gkv_document_open(gkv_document **out, gkv_model *model, const gkv_options *opt,
                                      gkv_error *err);
 GKV_API gkv_status gkv_document_feed(gkv_document *d, const char *text, size_t len, gkv_error *err);

@@ -179,8 +179,8 @@ static gkv_status tokenize(gkv_document *d, size_t n, gkv_error *err)
     };
     const size_t n_plain = !from && d->tmpl->system_end ? 2 : 1;
 
-    d->tokenized += n;
     GKV__TRY(gkv__tokenize(d->vocab, d->text + from, n, plain + 2 - n_plain, n_plain, &d->tokens, err));
+    d->tokenized += n;
     d->seconds += gkv__seconds() - start;
     return GKV_OK;
 }
@@ -239,12 +239,10 @@ static gkv_status check_tokens(const gkv_document *d, gkv_error *err)
     return d->check ? d->check(d->check_arg, d->tokens.n, err) : GKV_OK;
 }
 
-gkv_status gkv_document_feed(gkv_document *d, const char *text, size_t len, gkv_error *err)
+static gkv_status feed(gkv_document *d, const char *text, size_t len, gkv_error *err)
 {
     const size_t before = d->tokenized;
 
-    if (d->finished)
-        return gkv__fail(err, GKV_INVALID, "the document has been asked about: it takes no more text");
     GKV__TRY(reserve_text(d, len, err));
     if (!d->file_open)
         GKV__TRY(begin_file(d, err));
@@ -257,12 +255,40 @@ gkv_status gkv_document_feed(gkv_document *d, const char *text, size_t len, gkv_
     return d->tokenized > before ? check_tokens(d, err) : GKV_OK;
 }
 
-gkv_status gkv_document_end_file(gkv_document *d, gkv_error *err)
+/* What is not text, or too much of it, is missing from then on. */
+static gkv_status fed(gkv_document *d, gkv_status status)
+{
+    d->broken = d->broken || status != GKV_OK;
+    return status;
+}
+
+static gkv_status takes_text(const gkv_document *d, gkv_error *err)
+{
+    if (d->finished)
+        return gkv__fail(err, GKV_INVALID, "the document has been asked about: it takes no more text");
+    if (d->broken)
+        return gkv__fail(err, GKV_INVALID, "a part of the document is missing: it could not be fed");
+    return GKV_OK;
+}
+
+gkv_status gkv_document_feed(gkv_document *d, const char *text, size_t len, gkv_error *err)
+{
+    GKV__TRY(takes_text(d, err));
+    return fed(d, feed(d, text, len, err));
+}
+
+static gkv_status end_file(gkv_document *d, gkv_error *err)
 {
     if (d->file_open)
         GKV__TRY(check_text(d, true, err));
     d->file_open = false;
     return GKV_OK;
+}
+
+gkv_status gkv_document_end_file(gkv_document *d, gkv_error *err)
+{
+    GKV__TRY(takes_text(d, err));
+    return fed(d, end_file(d, err));
 }
 
 gkv_status gkv__document_finish(gkv_document *d, gkv_error *err)

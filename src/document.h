@@ -35,6 +35,7 @@ struct gkv_document {
     struct gkv__file           *file;
     size_t                      n_files;
     bool                        file_open, finished;
+    bool                        broken;         /* a part of it is missing                   */
     struct gkv__tokens          tokens;         /* of text[0 .. tokenized); BOS first        */
     double                      seconds;        /* spent making them                         */
 };

@@ -198,12 +198,14 @@ static uint64_t run_peak(const struct gkv__plan *p)
         first = gkv__select_bytes(t, p->chunk);
     if (p->kind == GKV__SCORES)
         first = first_pass(p, spare);
+    if (gkv__plan_reuses(p))            /* with room for a longer question */
+        first = gkv__plus(first, gkv__early_bytes(t, p->chunk));
     if (!p->select_only && one_pass && !t->method->restarts)
         first = gkv__plus(first, logits);
     else if (!p->select_only)
         second = gkv__plus(second_pass(p, spare), logits);
-    if (p->often && p->kind == GKV__SCORES && t->schedule->reuses)
-        second = gkv__plus(second, gkv__early_bytes(t, t->n));
+    if (gkv__plan_reuses(p))
+        second = gkv__plus(second, gkv__early_bytes(t, gkv__plus(t->n, p->chunk)));
     return gkv__plus(both, gkv__max(first, second));
 }
 
@@ -343,6 +345,11 @@ gkv_status gkv__plan_eval(struct gkv__plan *p, uint64_t base, uint64_t n, uint64
                      "the model needs %" PRIu64 " bytes (%.1f GiB) of memory for a context of %" PRIu64
                      " tokens, the limit is %" PRIu64 "; raise --memory, or take a smaller context",
                      p->predicted, (double)p->predicted / (1u << 30), n, p->limit);
+}
+
+bool gkv__plan_reuses(const struct gkv__plan *p)
+{
+    return p->often && p->kind == GKV__SCORES && p->task.schedule->reuses;
 }
 
 const char *gkv__plan_order(const struct gkv__plan *p)

@@ -51,6 +51,8 @@ gkv_status gkv__plan_make(struct gkv__plan *p, uint64_t base, gkv_error *err);
 gkv_status gkv__plan_eval(struct gkv__plan *p, uint64_t base, uint64_t n, uint64_t n_logits,
                           gkv_error *err);
 
+/* Whether work of the first pass is kept for the next question. */
+bool        gkv__plan_reuses(const struct gkv__plan *p);
 /* How the pass that selects goes through the prompt: "layer", "chunk", "stream". */
 const char *gkv__plan_order(const struct gkv__plan *p);
 

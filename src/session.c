@@ -142,6 +142,7 @@ static void forget(gkv_session *s)
     s->run = (struct gkv__context){ 0 };
     s->stats = (gkv_stats){ .layer = -1 };
     s->piece_len = s->piece_given = 0;
+    s->answering = false;
     *s->warning = *s->decode.warning = 0;
 }
 
@@ -172,28 +173,26 @@ static gkv_status fits(void *arg, uint64_t n_tokens, gkv_error *err)
     return gkv__fail(err, status, "not even the beginning of the document fits: %s", why.text);
 }
 
-static gkv_status fed(gkv_session *s, gkv_status status)
+static gkv_status own_text(const gkv_session *s, gkv_error *err)
 {
-    s->broken = s->broken || status != GKV_OK;
-    return status;
+    return s->own ? GKV_OK : gkv__fail(err, GKV_INVALID, "the document of this session is fed by "
+                                       "gkv_document_feed");
 }
 
 gkv_status gkv_feed(gkv_session *s, const char *text, size_t len, gkv_error *err)
 {
-    if (!s->own || s->broken)
-        return gkv__fail(err, GKV_INVALID, s->own ? "gkv_feed after an error"
-                         : "the session asks about a document that was fed by itself");
-    GKV__TRY(fed(s, gkv_document_feed(s->own, text, len, err)));
-    if (atomic_exchange(&s->cancel, false))
-        return fed(s, gkv__fail(err, GKV_CANCELLED, "cancelled after %zu bytes of text", s->own->len));
-    return GKV_OK;
+    GKV__TRY(own_text(s, err));
+    GKV__TRY(gkv_document_feed(s->own, text, len, err));
+    if (!atomic_exchange(&s->cancel, false))
+        return GKV_OK;
+    s->own->broken = true;      /* what should follow will not */
+    return gkv__fail(err, GKV_CANCELLED, "cancelled after %zu bytes of text", s->own->len);
 }
 
 gkv_status gkv_feed_end(gkv_session *s, gkv_error *err)
 {
-    if (!s->own || s->own->finished)
-        return gkv__fail(err, GKV_INVALID, "gkv_feed_end after gkv_ask");
-    return fed(s, gkv_document_end_file(s->own, err));
+    GKV__TRY(own_text(s, err));
+    return gkv_document_end_file(s->own, err);
 }
 
 /* ---- the question ----------------------------------------------------------------------- */
@@ -202,8 +201,8 @@ static gkv_status plan(gkv_session *s, gkv_error *err)
 {
     const uint64_t n = s->prompt.n, limit = s->opt.max_context;
     const struct gkv__tokens *rest = &s->prompt.rest;
-    /* What is kept for the next question is there already, and planned for as if it were not. */
-    const uint64_t there = s->early.touched ? gkv__early_bytes(&s->plan.task, s->early.touched) : 0;
+    /* What was kept for this question is resident already, and planned for as if it were not. */
+    const uint64_t there = gkv__early_size(&s->early);
     const uint64_t resident = gkv__mem_resident();
     /* To make tokens of a word of megabytes can take more than what is to come. */
     const uint64_t made = s->document->resident + s->document->len +
@@ -216,6 +215,8 @@ static gkv_status plan(gkv_session *s, gkv_error *err)
     gkv__plan_prompt(&s->plan, &s->opt, n, gkv__prompt_tail(&s->prompt));
     GKV__TRY(gkv__plan_make(&s->plan, resident - gkv__min(there, resident), err));
     s->plan.predicted = gkv__max(s->plan.predicted, made);
+    if (!gkv__plan_reuses(&s->plan))
+        gkv__early_close(&s->early);
     return GKV_OK;
 }
 
@@ -240,18 +241,19 @@ static void remark(gkv_session *s)
 
 static gkv_status make_prompt(gkv_session *s, const char *question, size_t len, gkv_error *err)
 {
-    if (s->broken)
-        return gkv__fail(err, GKV_INVALID, "a question after an error while the document was fed");
     forget(s);
+    /* Each question begins as the first did: weights that are still resident from the one before would
+     * be in the plan twice, and beside what its first pass needs. */
+    gkv__model_drop(s->model);
     if (s->own)
-        GKV__TRY(fed(s, gkv__document_finish(s->own, err)));
+        GKV__TRY(gkv__document_finish(s->own, err));
     return gkv__prompt_make(&s->prompt, s->document, question, len, s->opt.begin, err);
 }
 
 static gkv_status prepare(gkv_session *s, const char *question, size_t len, gkv_error *err)
 {
     struct gkv__plan *p = &s->plan;
-    const double start = gkv__seconds();
+    double start;
     gkv_status status;
 
     GKV__TRY(make_prompt(s, question, len, err));
@@ -261,26 +263,28 @@ static gkv_status prepare(gkv_session *s, const char *question, size_t len, gkv_
         GKV__TRY(gkv__exec_open(&s->exec, p->simd, p->gemm, &s->model->shape, p->n_threads, p->chunk, err));
     s->run = (struct gkv__context){
         .t = &p->task, .e = &s->exec, .id = s->prompt.id, .n_fixed = s->prompt.n_fixed,
-        .early = p->often ? &s->early : NULL,
+        .early = gkv__plan_reuses(p) ? &s->early : NULL,
     };
+    start = gkv__seconds();
     status = gkv__run(&s->run, err);
     s->stats.layer = s->run.chosen;
     if (p->kind >= GKV__SCORES)
-        s->stats.first = gkv__seconds() - start - s->prompt.seconds;
+        s->stats.first = gkv__seconds() - start;
     GKV__TRY(status);
     return gkv__prompt_passages(&s->prompt, s->run.kept, s->run.n_kept, s->run.score, &s->span,
                                 &s->n_spans, &s->stats.tokens_document, err);
 }
 
-/* A question begins: since when the time to the first token counts, and what is cancelled. */
+/* To the first question belongs what came before it: opening, feeding. */
 static gkv_status begin(gkv_session *s, bool select_only, const char *question, size_t len, gkv_error *err)
 {
+    const bool first = s->own && !s->own->finished;
     gkv_status status;
 
-    s->t_ask = s->own && !s->own->finished ? s->t_open - s->model->load_seconds : gkv__seconds();
+    s->t_ask = first ? s->t_open - s->model->load_seconds : gkv__seconds();
     s->plan.select_only = select_only;
     status = prepare(s, question, len, err);
-    s->answering = false;
+    s->stats.tokenize = s->prompt.seconds + (first ? s->own->seconds : 0);
     return status;
 }
 
@@ -294,7 +298,6 @@ static gkv_status end(gkv_session *s, gkv_status status)
 
 gkv_status gkv_select(gkv_session *s, const char *question, size_t len, gkv_error *err)
 {
-    gkv__decode_on_cpu(&s->decode, NULL);
     return end(s, begin(s, true, question, len, err));
 }
 
@@ -421,7 +424,6 @@ static void fill(const gkv_session *s, gkv_stats *out)
     *out = s->stats;
     out->tokens_prompt = s->prompt.n;
     out->tokens_kept = s->run.n_kept;
-    out->tokenize = s->document->seconds + s->prompt.seconds;
     out->tokens_answer = d->n_answer;
     out->load = s->model->load_seconds;
     out->total = s->model->load_seconds + gkv__seconds() - s->t_open;

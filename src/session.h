@@ -13,7 +13,6 @@ struct gkv_session {
     gkv_options            opt;
     const gkv_document    *document;
     gkv_document          *own;         /* the same, or NULL: it is shared                   */
-    bool                   broken;      /* it could not be fed                               */
     char                   parameters[256];
     struct gkv__early      early;       /* of a shared document's first pass, for the next question */
     atomic_bool            cancel;

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "src/session.h"
 #include "tests/tap.h"
 
@@ -115,7 +116,8 @@ static void test_three(gkv_model *m, const char *method, const char *schedule)
     }
     ok(good == 2 * N_QUESTIONS, "%s %s: six questions, each as if asked alone (%zu)", method,
        schedule ? schedule : "", good);
-    ok(gkv_feed(s, "x", 1, &err) == GKV_INVALID, "%s: no more text after a question", method);
+    ok(gkv_feed(s, "x", 1, &err) == GKV_INVALID && gkv_feed_end(s, &err) == GKV_INVALID &&
+       gkv_ask(s, questions[0], strlen(questions[0]), &err) == GKV_OK, "%s: no more text, but more questions", method);
     gkv_session_close(s);
 }
 
@@ -152,6 +154,80 @@ static void test_shared(gkv_model *m, const char *schedule, bool reuses)
     gkv_session_close(s[0]);
     gkv_session_close(s[1]);
     gkv_document_close(d);
+}
+
+/* Where what was kept has no room beside a longer question, it goes, and the answer is the same. */
+static void test_no_room(gkv_model *m)
+{
+    const gkv_options o = options("gemfilter", NULL);
+    const struct answer want = alone(m, &o, questions[2]);
+    gkv_document *d = NULL;
+    gkv_session *s = NULL;
+    struct answer a;
+
+    if (gkv_document_open(&d, m, &o, &err) || gkv_document_feed(d, text, BYTES, &err) ||
+        gkv_session_of(&s, d, &o, &err) || ask(s, questions[0], &a))
+        printf("# %s\n", err.text);
+    ok(s->early.n && !strcmp(s->plan.task.schedule->name, "chunk"), "with room: schedule chunk, and it is kept");
+    s->plan.limit = s->plan.predicted - gkv__early_size(&s->early) / 2;
+    ok(ask(s, questions[2], &a) == GKV_OK && same(&want, &a), "without: the same answer");
+    ok(!strcmp(s->plan.task.schedule->name, "layer") && !s->early.touched && !s->early.keys,
+       "... by schedule %s, and nothing is kept", s->plan.task.schedule->name);
+    gkv_session_close(s);
+    gkv_document_close(d);
+}
+
+/* The document cannot be fed: then it is not asked about, whoever fed it. */
+static void test_unfed(gkv_model *m)
+{
+    gkv_options o = options("gemfilter", NULL);
+    gkv_document *d = NULL;
+    gkv_session *s = NULL;
+
+    ok(gkv_document_open(&d, m, &o, &err) == GKV_OK && gkv_document_feed(d, text, BYTES, &err) == GKV_OK &&
+       gkv_document_feed(d, "\377", 1, &err) == GKV_DOCUMENT &&
+       gkv_document_feed(d, "x", 1, &err) == GKV_INVALID && gkv_session_of(&s, d, &o, &err) == GKV_INVALID && !s,
+       "a document with a part that is no text: %s", err.text);
+    gkv_document_close(d);
+    ok(gkv_session_open(&s, m, &o, &err) == GKV_OK, "a session");
+    gkv_cancel(s);
+    ok(gkv_feed(s, text, BYTES, &err) == GKV_CANCELLED &&
+       gkv_ask(s, questions[0], strlen(questions[0]), &err) == GKV_INVALID, "... cancelled while it is fed: %s", err.text);
+    gkv_session_close(s);
+    ok(gkv_session_open(&s, m, &o, &err) == GKV_OK &&
+       gkv_ask(s, questions[0], strlen(questions[0]), &err) == GKV_DOCUMENT, "no text: %s", err.text);
+    gkv_session_close(s);
+}
+
+/* Questions and selections by turns on a device, which is this processor (gpu/null). */
+static void test_device(gkv_model *m)
+{
+    gkv_options o = options("gemfilter", NULL);
+    const char *dir = getenv("builddir") ? getenv("builddir") : ".";
+    char plugins[4096], at[4096];
+    gkv_session *s = NULL;
+    struct answer a, first;
+    gkv_stats st;
+    size_t good = 0;
+
+    snprintf(at, sizeof at, "%s/gpu/null/.libs/gemkv-null.so", dir);
+    if (access(at, R_OK) || !realpath(dir, at) ||
+        snprintf(plugins, sizeof plugins, "%s/gpu/null/.libs", at) >= (int)sizeof plugins) {
+        ok(1, "device # SKIP no plugins in this build");
+        return;
+    }
+    setenv("GEMKV_PLUGIN_DIR", plugins, 1);
+    o.device = "null";
+    if (gkv_session_open(&s, m, &o, &err) || gkv_feed(s, text, BYTES, &err) ||
+        gkv_select(s, questions[0], strlen(questions[0]), &err) || ask(s, questions[0], &first))
+        printf("# %s\n", err.text);
+    for (size_t i = 1; i < 2 * N_QUESTIONS + 1; i++) {
+        good += ask(s, questions[i % N_QUESTIONS], &a) == GKV_OK && a.tokens && (i % N_QUESTIONS || same(&first, &a));
+        gkv_session_stats(s, &st);
+        good += !strcmp(st.device, "null:0");
+    }
+    ok(good == 4 * N_QUESTIONS, "a device answers again and again, after a selection too (%zu, on %s)", good, st.device);
+    gkv_session_close(s);
 }
 
 static size_t slurp_file(const char *path, char *buf, size_t cap)
@@ -220,6 +296,9 @@ static void test_after_failure(gkv_model *m)
     gkv_session *s = NULL;
     struct answer a;
     char long_question[200];
+    const char *piece;
+    size_t n;
+    gkv_layer_probe probe[16];
     gkv_stats st;
 
     memset(long_question, 'q', sizeof long_question - 1);
@@ -232,9 +311,13 @@ static void test_after_failure(gkv_model *m)
     ok(ask(s, questions[1], &a) == GKV_CANCELLED, "a question that is cancelled");
     ok(ask(s, questions[0], &a) == GKV_OK && same(&want, &a), "... and one after it");
     ok(gkv_select(s, questions[0], strlen(questions[0]), &err) == GKV_OK, "a selection");
+    ok(gkv_next(s, &piece, &n, &err) == GKV_INVALID, "... gives no answer");
     gkv_session_stats(s, &st);
     ok(st.tokens_kept == 100 && st.tokens_answer == 0, "... has no answer");
     ok(ask(s, questions[0], &a) == GKV_OK && same(&want, &a), "... and a question after it");
+    ok(gkv_ask(s, questions[0], strlen(questions[0]), &err) == GKV_OK &&
+       gkv_probe(s, questions[0], strlen(questions[0]), 0, 50, 0, probe, &err) == GKV_OK &&
+       gkv_next(s, &piece, &n, &err) == GKV_INVALID, "a probe ends the answer before it");
     gkv_session_close(s);
 }
 
@@ -334,6 +417,9 @@ int main(void)
     test_probe();
     test_sizes(m);
     test_saved(m);
+    test_no_room(m);
+    test_unfed(m);
+    test_device(m);
     gkv_model_close(m);
     return done();
 }

@@ -143,6 +143,16 @@ uint64_t gkv__early_bytes(const struct gkv__task *t, uint64_t slots)
     return gkv__plus(keys, gkv__cache_bytes(t->kv_first, t->filter, s->n_head_kv, s->head_dim, slots));
 }
 
+uint64_t gkv__early_size(const struct gkv__early *e)
+{
+    const struct gkv__cache *c = &e->cache;
+
+    if (!e->touched)
+        return 0;
+    return e->touched * c->n_head_kv * c->head_dim * sizeof *e->keys +
+           gkv__cache_bytes(c->type, c->n_layer, c->n_head_kv, c->head_dim, e->touched);
+}
+
 void gkv__early_close(struct gkv__early *e)
 {
     gkv__pages_free(e->keys, e->slots * e->cache.n_head_kv, e->cache.head_dim * sizeof *e->keys);

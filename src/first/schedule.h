@@ -25,6 +25,7 @@ struct gkv__early {
     const struct gkv__rope *rope;       /* long prompts may have other angles                */
 };
 uint64_t gkv__early_bytes(const struct gkv__task *t, uint64_t slots);
+uint64_t gkv__early_size(const struct gkv__early *e);    /* bytes that are resident           */
 void     gkv__early_close(struct gkv__early *e);
 
 /* One run of a schedule.  Of the task count the prompt's sizes, the filter layer, the row, and what is

@@ -310,6 +310,14 @@ void gkv__model_layer_need(const struct gkv_model *m, uint32_t il, bool need)
         (need ? gkv__gguf_willneed : gkv__gguf_dontneed)(mats[i]->data, gkv__mat_bytes(mats[i]));
 }
 
+void gkv__model_drop(const struct gkv_model *m)
+{
+    for (uint32_t il = 0; il < m->shape.n_layer; il++)
+        gkv__model_layer_need(m, il, false);
+    gkv__gguf_dontneed(m->embed.data, gkv__mat_bytes(&m->embed));
+    gkv__gguf_dontneed(m->output.data, gkv__mat_bytes(&m->output));
+}
+
 static uint64_t vector_bytes(const struct gkv__shape *s, const struct gkv__layer_weights *w)
 {
     const uint64_t q = (uint64_t)s->n_head * s->head_dim, kv = (uint64_t)s->n_head_kv * s->head_dim;

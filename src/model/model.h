@@ -126,6 +126,8 @@ gkv_status gkv__model_template(const struct gkv_model *m, const char *system,
 
 /* The weights of layer il are wanted soon / not any more: residency, not content. */
 void gkv__model_layer_need(const struct gkv_model *m, uint32_t il, bool need);
+/* No weights are wanted any more, until they are used again. */
+void gkv__model_drop(const struct gkv_model *m);
 
 uint64_t gkv__model_layer_bytes(const struct gkv_model *m, uint32_t il);
 uint64_t gkv__model_weight_bytes(const struct gkv_model *m);    /* all that a pass touches   */
