@@ -86,7 +86,7 @@ static gkv_status choose_template(gkv_document *d, const gkv_options *o, const s
         }
     } else {
         *out = m->chat_template ? m->chat_template : gkv__template_plain;
-        if (*out != &m->own_template)
+        if (*out != m->own_template)
             snprintf(d->warning, sizeof d->warning, "%.140s; using \"%s\" (choose with --template, "
                      "or give the whole prompt with --raw)", m->template_error.status ?
                      m->template_error.text : "the model has no chat template",

@@ -42,6 +42,32 @@ for room in $rooms; do
     # shellcheck disable=SC2086
     check "src/$room includes downwards only" "src/$room" $allowed
 done
+
+# What headers bring with them counts too: tensors are computed without text.
+reached() {     # PATTERN FOLDER...
+    pattern=$1
+    shift
+    { includes src; includes simd; } | sed "s|^$src/||" | awk -v folders="$*" -v pattern="$pattern" '
+        { from[NR] = $1; to[NR] = $2 }
+        END {
+            n = split(folders, folder, " ")
+            for (i = 1; i <= NR; i++)
+                for (k = 1; k <= n; k++)
+                    if (index(from[i], "src/" folder[k] "/") == 1) by[to[i]] = from[i]
+            do {
+                grown = 0
+                for (i = 1; i <= NR; i++)
+                    if (from[i] in by && !(to[i] in by)) { by[to[i]] = from[i]; grown = 1 }
+            } while (grown)
+            for (h in by) if (h ~ pattern) print "# " by[h] " brings " h
+        }'
+}
+n=$((n + 1))
+found=$(reached '^src/(token|template)/' engine first select)
+test -z "$found" || printf 'not '
+echo "ok $n - src/engine, src/first, src/select see neither tokenizer nor templates"
+test -z "$found" || echo "$found"
+
 check "simd includes itself and block layouts" simd 'simd/*' 'src/quant/*' gemkv.h
 check "the program includes the public header and its own" src/cli gemkv.h 'src/cli/*'
 

@@ -11,6 +11,7 @@
 #include "src/model/rope.h"
 #include "src/model/layers.h"
 #include "src/template/template.h"
+#include "src/token/token.h"
 
 /* ---- opening ---------------------------------------------------------------------------- */
 
@@ -61,13 +62,16 @@ static gkv_status chat_template(struct gkv_model *m, gkv_error *err)
     gkv_status status;
 
     GKV__TRY(gkv__gguf_str(m->file, "tokenizer.chat_template", &jinja, err));
-    status = gkv__model_template(m, NULL, &m->own_template, &m->template_error);
+    m->own_template = calloc(1, sizeof *m->own_template);
+    if (!m->own_template)
+        return gkv__fail(err, GKV_NOMEM, "out of memory");
+    status = gkv__model_template(m, NULL, m->own_template, &m->template_error);
     if (status == GKV_NOMEM || status == GKV_FORMAT) {
         if (err)
             *err = m->template_error;
         return status;
     }
-    m->chat_template = status == GKV_OK ? &m->own_template
+    m->chat_template = status == GKV_OK ? m->own_template
                                         : gkv__template_recognise(jinja.p, (size_t)jinja.n);
     return GKV_OK;
 }
@@ -170,7 +174,9 @@ void gkv_model_close(gkv_model *m)
         return;
     gkv__vocab_close(m->vocab);
     gkv__gguf_close(m->file);
-    free(m->own_template.text);
+    if (m->own_template)
+        free(m->own_template->text);
+    free(m->own_template);
     gkv__rope_close(m);
     free(m->layer);
     free(m);
@@ -199,7 +205,7 @@ static void describe_model(const gkv_model *m, gkv_model_info *out)
         .tsp_layer = m->tsp_layer,
         .tsp_layer_source = m->tsp_layer_source,
         .type_groups = m->types.group,
-        .chat_template_own = m->chat_template == &m->own_template,
+        .chat_template_own = m->chat_template && m->chat_template == m->own_template,
         .chat_template_problem = m->template_error.status ? m->template_error.text : NULL,
     };
 }

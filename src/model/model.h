@@ -7,8 +7,6 @@
 #include "src/model/describe.h"
 #include "src/gguf/gguf.h"
 #include "src/quant/quant.h"
-#include "src/token/token.h"
-#include "src/template/template.h"
 
 /* A weight matrix as the file stores it: n_out rows of n_in elements.  y = W x. */
 struct gkv__mat {
@@ -91,6 +89,9 @@ enum {
     GKV__N_ROPES
 };
 
+/* What only the text needs: token/token.h, template/template.h. */
+struct gkv__vocab;
+struct gkv__template;
 struct gkv__arch;
 
 struct gkv_model {
@@ -108,7 +109,7 @@ struct gkv_model {
     uint32_t                    rope_context;       /* before the context was extended       */
     struct gkv__rope            rope[GKV__N_ROPES];
     const struct gkv__template *chat_template;      /* NULL: unknown                         */
-    struct gkv__template        own_template;       /* what chat_template is, unless ...     */
+    struct gkv__template       *own_template;       /* what chat_template is, unless ...     */
     gkv_error                   template_error;     /* ... this says why not                 */
     uint32_t                    filter_layer, tsp_layer;
     const char                 *filter_layer_source, *tsp_layer_source;
