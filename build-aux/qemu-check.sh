@@ -8,7 +8,7 @@
 # of their own: 64 bits, 32 bits, and big-endian, where models must be refused.  Root on Debian
 # gets what is missing from apt-get; a machine without tools is skipped.
 #
-# An emulator computes some twenty times slower, so of the oracle's cases every 16th of those with short
+# An emulator computes some twenty times slower, so of the oracle's cases every 12th of those with short
 # prompts is run, half of the methods (GOLDEN_TOKENS and GOLDEN_EVERY, tests/golden.c), and $slow and, without
 # kernels to test, $slower are left out; QEMU_ALL=1 runs all there is.
 set -eu
@@ -21,7 +21,7 @@ test $# -gt 0 ||
 
 GEMKV_CPU='' LC_ALL=C
 export GEMKV_CPU LC_ALL
-test -n "${QEMU_ALL-}" || export GOLDEN_TOKENS=200 GOLDEN_EVERY=16
+test -n "${QEMU_ALL-}" || export GOLDEN_TOKENS=200 GOLDEN_EVERY=12
 
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT

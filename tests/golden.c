@@ -3,7 +3,7 @@
  * golden-arch.py and golden-rounding.py): scores, selected tokens, logits and greedy continuations, and
  * the same bytes from one thread and from three.  Where the engine rounds, it may differ by what rounding
  * does and no more (see "comparing").  All cases are run at the level that this CPU takes by itself,
- * every SHARE-th at each of the others; what is left out is skipped by name.
+ * every SHARE-th at each of the others, fewer of the long ones; what is left out is skipped by name.
  * For slow machines, emulators and sanitizers, GOLDEN_TOKENS=N leaves out prompts of more than N
  * tokens, and GOLDEN_EVERY=N all but every Nth case of what is left.  GOLDEN_SHOW=1 says what each case that
  * rounds differs by. */
@@ -22,7 +22,7 @@
 enum { MAX_TOKENS = 1024, N_VOCAB = 256, MAX_NEW = 16, MAX_PROMPTS = 64, MAX_LAYERS = 8, MAX_HEADS = 8,
        SHORT = 200,                 /* tokens of a prompt for plain C, ...           */
        LONG = 400,                  /* ... of one that is run once per level         */
-       SHARE = 7,                   /* levels that are not the usual one: every 7th case */
+       SHARE = 3, LONG_SHARE = 9,   /* levels that are not the usual one: every so many     */
        QUESTION = 24 };             /* tokens of it at the end of a prompt */
 
 /* Tokens that each head of each layer keeps. */
@@ -676,7 +676,7 @@ static void check(const struct golden *g)
     const char *level;
     static unsigned long n_cases, n_run;
     struct gkv__simd simd;
-    unsigned mask;
+    unsigned mask, share;
     size_t i;
 
     while (strcmp(p->model, g->model) || strcmp(p->name, g->prompt))
@@ -686,12 +686,13 @@ static void check(const struct golden *g)
         return;
     }
     n_run++;
+    share = p->n > LONG ? LONG_SHARE : SHARE;
     for (i = 0; (level = gkv__simd_level(i, &mask)); i++) {
         const bool usual = gkv__simd() && !strcmp(gkv__simd()->level, level);
 
         if ((mask & cpu) != mask) {
             skip("this CPU lacks it", "%s %s %s: %s", g->model, g->prompt, g->method, level);
-        } else if (!usual && (n_run + i) % SHARE) {
+        } else if (!usual && (n_run + i) % share) {
             skip("another case's", "%s %s %s: %s", g->model, g->prompt, g->method, level);
         } else {
             gkv__simd_init(&simd, mask);
@@ -701,7 +702,7 @@ static void check(const struct golden *g)
 #if HAVE_ISA_AVX2
     if (!(cpu & GKV__CPU_AVX2)) {
         skip("this CPU lacks AVX2", "%s %s %s: avx512bf16's shapes", g->model, g->prompt, g->method);
-    } else if ((n_run + i) % SHARE) {
+    } else if ((n_run + i) % LONG_SHARE) {      /* vectors wider than the CPU's are slow */
         skip("another case's", "%s %s %s: avx512bf16's shapes on avx2", g->model, g->prompt, g->method);
     } else {
         fill_wide_bf16_table(&simd);
