@@ -6,7 +6,8 @@
 #     bench/cuda.sh [types] [answers] [speed] [checked]
 #
 # BUILD (default .) is the build directory, MODELS (default /dev/shm) has room for 30 GB,
-# DATA (default $BUILD/share/gemkv) the bundled model and document.
+# DATA (default $BUILD/share/gemkv) the bundled model and document.  With TABLE=bench/results/MACHINE.csv
+# what "speed" measures is appended there (record.py).
 BUILD=$(cd "${BUILD:-.}" && pwd) || exit 1
 MODELS=${MODELS:-/dev/shm}
 DATA=${DATA:-$BUILD/share/gemkv}
@@ -69,13 +70,18 @@ answers() {
     echo "$same of $n answers are the same"
 }
 
+# Standard input, and its figures as rows of the table.
+record() {      # COMMAND
+    if test -n "${TABLE-}"; then "$(dirname "$0")/record.py" "$TABLE" -- command="$1"; else cat; fi
+}
+
 # Ceilings of this device, and what is reached.
 speed() {
-    "$BUILD/bench/cuda-peak"
+    "$BUILD/bench/cuda-peak" | record bench/cuda-peak
     for shape in 1b 8b; do
         for t in q4_k_m bf16; do
             make_model $shape-$t --shape=$shape --type=$t
-            "$BUILD/bench/device" time 1024,4096 "$MODELS/$shape-$t.gguf"
+            "$BUILD/bench/device" time 1024,4096 "$MODELS/$shape-$t.gguf" | record bench/device
         done
     done
     head -c 3000 "$DATA/prophets-mantle.txt" >"$tmp/text"

@@ -119,7 +119,7 @@ int main(int argc, char **argv)
         reading[k] = (double)n * PIECE / (seconds() - start) * 1e-9;
         fraction[k] = ours[k] / reading[k];
     }
-    printf("%.1f tokens/s  %.1f GB/s  reading %.1f (%.1f - %.1f)  fraction %.2f (%.2f - %.2f)\n",
+    printf("%.1f tokens/s  %.1f GB/s  reading %.1f GB/s (%.1f - %.1f)  fraction %.2f (%.2f - %.2f)\n",
            STEPS * at(ours, rounds, 0.5) / bytes * 1e9, at(ours, rounds, 0.5), at(reading, rounds, 0.5),
            at(reading, rounds, 0), at(reading, rounds, 1), at(fraction, rounds, 0.5),
            at(fraction, rounds, 0.25), at(fraction, rounds, 0.75));

@@ -3,6 +3,11 @@
 """Append one measured figure to a table of results.
 
     bench/record.py bench/results/MACHINE.csv what=pp512 model=1b-q8_0 value=279.4 unit=tokens/s ...
+    bench/kernels | bench/record.py bench/results/MACHINE.csv -- [command=bench/kernels] [threads=1] ...
+
+The second form passes on what a program prints, and appends each figure in it of the form
+"NAME 12.3 unit (11.9 - 12.4)", of which the unit or the range may be missing.  A line without such
+figures is a heading, whose units count for the lines below it.
 
 The columns are those of COLUMNS below.  date, commit and machine are filled in when they are not
 given.  A new file gets a line of column names.  The other scripts of this folder call this one.
@@ -11,6 +16,7 @@ import csv
 import datetime
 import os
 import platform
+import re
 import subprocess
 import sys
 
@@ -47,7 +53,40 @@ def append(path, **figure):
         out.writerow("%.6g" % row[c] if isinstance(row.get(c), float) else row.get(c, "") for c in COLUMNS)
 
 
-if __name__ == "__main__":
-    if len(sys.argv) < 3 or not all("=" in a for a in sys.argv[2:]):
+UNIT = r"(?:[GTM]?(?:FLOP|OP|B)|tokens)/s|ms\b"
+FIGURE = re.compile(r"(?:(?P<what>[a-z]\w*),? +)?(?<![\w.])(?P<value>\d+(?:\.\d+)?)(?: *(?P<unit>%s)| *(?=\(\d))"
+                    r"(?: *\((?P<range>\d\S* - \d\S*)\))?" % UNIT)
+
+
+def figures(lines):
+    """(what, value, unit, range) of each figure in what a benchmark prints."""
+    units = []
+    for line in lines:
+        found = list(FIGURE.finditer(line))
+        if not found:
+            units = re.findall(UNIT, line) or units
+            continue
+        name = " ".join(line[:found[0].start("value")].split())
+        for i, f in enumerate(found):
+            unit = f["unit"] or (units[i] if i < len(units) else "")
+            yield (": ".join(filter(None, [name, i and (f["what"] or unit)])), f["value"], unit, f["range"] or "")
+
+
+def main():
+    table, args = sys.argv[1:2], sys.argv[2:]
+    read = args[:1] == ["--"]
+    if not table or not (read or args) or not all("=" in a for a in args[read:]):
         sys.exit(__doc__.strip())
-    append(sys.argv[1], **dict(a.split("=", 1) for a in sys.argv[2:]))
+    given = dict(a.split("=", 1) for a in args[read:])
+    if not read:
+        return append(table[0], **given)
+    lines = []
+    for line in sys.stdin:
+        print(line, end="", flush=True)
+        lines.append(line)
+    for what, value, unit, span in figures(lines):
+        append(table[0], **dict(given, what=what, value=value, unit=unit, range=span))
+
+
+if __name__ == "__main__":
+    main()
