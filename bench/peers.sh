@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # gemkv bench beside the llama-bench of llama.cpp or ik_llama.cpp: the same files, tests, threads
-# and KV type, in alternating runs of one test each.
+# and KV type, in alternating runs of one test each.  Or beside another build of gemkv: was it faster
+# before?
 #
-#     bench/peers.sh [options] LLAMA_BENCH MODEL.gguf... [-- options of LLAMA_BENCH]
+#     bench/peers.sh [options] LLAMA_BENCH|GEMKV MODEL.gguf... [-- options of it]
 #
 #     -p N,..    prefill: N tokens into an empty context; 0: none   (512,2048)
 #     -n N       decode: N tokens, one at a time; 0: none           (64)
@@ -76,10 +77,12 @@ test $# -ge 1 || usage
 # llama.cpp decodes after a depth with -d, ik_llama.cpp with -gp DEPTH,N.
 help=$("$peer" --help 2>&1) || :
 case $help in
+*gemkv*) ;;
 *--n-prompt*--n-gen*) ;;
 *) die "$peer: its --help is not that of llama-bench" ;;
 esac
 case $help in
+*gemkv*) after_depth=gemkv ;;
 *--n-depth*) after_depth=d ;;
 *-gp\ *) after_depth=gp ;;
 *) after_depth='' ;;
@@ -101,16 +104,28 @@ median() {      # of the numbers on standard input, one a line
         awk '{ v[NR] = $1 } END { if (NR) print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2 }'
 }
 
-run_ours() {
+run_gemkv() {   # PROGRAM OPTIONS...
+    program=$1
+    shift
     case $kind in
-    pp) set -- -p "$size" -n 0 ;;
-    tg) set -- -p 0 -n "$size" -d "$depth" ;;
+    pp) set -- -p "$size" -n 0 "$@" ;;
+    tg) set -- -p 0 -n "$size" -d "$depth" "$@" ;;
     esac
-    "$gemkv" bench --json -m "$model" -t "$threads" --kv-type "$kv" -r "$reps" "$@" \
+    "$program" bench --json -m "$model" -t "$threads" --kv-type "$kv" -r "$reps" "$@" \
         2>"$scratch/err" | sed -n 's/.*"median": \([^,}]*\).*/\1/p'
 }
 
+run_ours() {
+    run_gemkv "$gemkv"
+}
+
 run_theirs() {
+    if test "$after_depth" = gemkv; then
+        git -C "$(dirname "$peer")" describe --always --dirty --exclude='*' >"$scratch/build" 2>/dev/null || :
+        # shellcheck disable=SC2086
+        run_gemkv "$peer" $more
+        return
+    fi
     case $kind-$depth-$after_depth in
     pp-*) set -- -p "$size" -n 0 ;;
     tg-0-*) set -- -p 0 -n "$size" ;;
