@@ -11,6 +11,7 @@
 #include "src/first/bounded.h"
 #include "src/engine/layer.h"
 #include "src/base/mem.h"
+#include "src/first/keys.h"
 #include "src/first/refine.h"
 
 extern const struct gkv__schedule gkv__schedule_stream;
@@ -40,8 +41,7 @@ struct stream {
     struct gkv__bounded      b;
     size_t                   step, n_text;
     float                   *score;     /* [t->n] */
-    const struct gkv__quant *key_type;
-    uint8_t                 *keys;      /* [n] rows of the filter layer */
+    struct gkv__keys         keys;      /* [n] of the filter layer */
 };
 
 /* ---- sizes ------------------------------------------------------------------------------ */
@@ -58,7 +58,7 @@ static bool by_chunk(const struct stream *s)
 
 static uint64_t key_row(const struct stream *s)
 {
-    return by_chunk(s) ? 0 : kv_width(s) / s->key_type->block * s->key_type->bytes;
+    return by_chunk(s) ? 0 : gkv__keys_row(&s->t->m->shape, s->keys.type);
 }
 
 /* Rows at a time, memory among them, depend on --chunk only, whatever the question's length. */
@@ -69,7 +69,7 @@ static void sizes(struct stream *s, const struct gkv__task *t, size_t chunk)
     struct gkv__bounded *b = &s->b;
 
     s->t = t;
-    s->key_type = gkv__quant_named(key_types[(int)p[KEYS]]);
+    s->keys.type = gkv__quant_named(key_types[(int)p[KEYS]]);
     *b = (struct gkv__bounded){
         .m = t->m, .n_layer = t->filter, .kv = t->kv_first, .sinks = GKV__SINKS,
         .budget = (size_t)p[BUDGET], .recent = (size_t)p[RECENT], .warm = (size_t)p[WARM],
@@ -110,9 +110,9 @@ static gkv_status check(const struct stream *s, gkv_error *err)
     if (s->b.recent + GKV__SINKS >= s->b.budget)
         return gkv__fail(err, GKV_INVALID, "recent=%zu: at most %zu with budget=%zu", s->b.recent,
                          s->b.budget - GKV__SINKS - 1, s->b.budget);
-    if (kv_width(s) % s->key_type->block)
+    if (kv_width(s) % s->keys.type->block)
         return gkv__fail(err, GKV_INVALID, "keys=%s needs rows of a multiple of %u, they are %zu",
-                         s->key_type->name, s->key_type->block, kv_width(s));
+                         s->keys.type->name, s->keys.type->block, kv_width(s));
     return GKV_OK;
 }
 
@@ -123,28 +123,13 @@ static gkv_status begin(struct stream *s, struct gkv__exec *e, const uint32_t *i
     s->b.id = id;
     s->b.question = id + s->n_text;
     s->b.span = span_of(s);
-    s->keys = by_chunk(s) ? NULL : gkv__pages(s->t->n, key_row(s));
-    if (!s->keys && !by_chunk(s))
+    s->keys.rows = by_chunk(s) ? NULL : gkv__pages(s->t->n, key_row(s));
+    if (!s->keys.rows && !by_chunk(s))
         return gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes", s->t->n * key_row(s));
     return gkv__bounded_open(&s->b, e, err);
 }
 
 /* ---- the filter layer ------------------------------------------------------------------- */
-
-/* Keys of rows first .. first + n - 1 of x, as those of tokens at ... */
-static void keep_keys(struct stream *s, size_t first, size_t n, size_t at)
-{
-    struct gkv__exec *e = s->b.e;
-    const size_t width = kv_width(s);
-
-    for (size_t i = 0; i < n; i += e->chunk) {
-        const size_t nc = gkv__min(e->chunk, n - i);
-
-        gkv__layer_keys(&s->b.p, s->t->filter, s->b.x + (first + i) * e->shape->n_embd, nc);
-        for (size_t t = 0; t < nc; t++)
-            s->key_type->from_f32(e->k + t * width, s->keys + (at + i + t) * key_row(s), width);
-    }
-}
 
 /* Keys at their places in the text; or all as far from the query as its own beginning, which no text
  * is too long for. */
@@ -166,39 +151,15 @@ static uint64_t span_of(const struct stream *s)
     return by_chunk(s) || is_common(s->t) ? steps : gkv__max(steps, s->t->n);
 }
 
-/* What rotation to position 0 does to keys, done to the query instead. */
-static void stand(const struct stream *s, float *q)
-{
-    const struct gkv__shape *h = &s->t->m->shape;
-    const float scale = (float)gkv__model_rope(s->t->m, s->t->filter, s->b.span)->scale;
-
-    for (size_t ih = 0; ih < h->n_head_kv; ih++)
-        for (size_t x = 0; x < h->n_rot; x++)
-            q[ih * h->head_dim + x] *= scale;
-}
-
 /* The question's rows are in x. */
 static void score_all(struct stream *s)
 {
     const struct gkv__task *t = s->t;
-    struct gkv__exec *e = s->b.e;
-    const bool common = is_common(t);
-    const size_t width = kv_width(s), n = (size_t)t->n;
-    gkv__unpack_fn *unpack = e->simd->unpack[s->key_type->type];
     float *q = s->b.received;           /* idle */
+    const struct gkv__probe_row r = { t->filter, is_common(t), q };
 
-    gkv__layer_qk(&s->b.p, t->filter, s->b.x, s->b.n_q, common ? 1 : s->n_text, s->b.n_q - 1);
-    gkv__fold_query(e, s->b.n_q - 1, q);
-    if (common)
-        stand(s, q);
-    for (size_t at = 0; at < n; at += e->chunk) {
-        const size_t nc = gkv__min(e->chunk, n - at);
-
-        unpack(s->keys + at * key_row(s), e->k, nc * width);
-        if (!common)
-            gkv__rope_keys(&s->b.p, t->filter, e->k, nc, at);
-        gkv__score(e, e->k, nc, q, s->score + at);
-    }
+    gkv__keys_query(&s->b.p, r.il, r.common, s->b.x, s->b.n_q, s->n_text, q);
+    gkv__keys_score(&s->b.p, &s->keys, &r, 0, (size_t)t->n, 0, s->score);
 }
 
 /* The chunk that was run behind `past` entries, and after the last of them the question. */
@@ -232,7 +193,8 @@ static gkv_status step(struct stream *s, size_t at, size_t n, gkv_error *err)
     if (by_chunk(s))
         score_chunk(s, past, at, n);
     else
-        keep_keys(s, n ? s->b.n_warm : 0, n ? n : s->b.n_q, at);
+        gkv__keys_put(&s->b.p, &s->keys, s->t->filter,
+                      s->b.x + (n ? s->b.n_warm : 0) * s->t->m->shape.n_embd, n ? n : s->b.n_q, at);
     return GKV_OK;
 }
 
@@ -269,7 +231,7 @@ static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error
     if (status == GKV_OK && !by_chunk(&s))
         score_all(&s);
     gkv__bounded_close(&s.b);
-    gkv__pages_free(s.keys, f->t->n, key_row(&s));
+    gkv__pages_free(s.keys.rows, f->t->n, key_row(&s));
     if (status == GKV_OK && n_again(f->t))
         status = gkv__refine(e, f, n_again(f->t), err);
     return status;
