@@ -8,6 +8,11 @@
 #     UPDATE=1 tests/cli.sh [NAME...]     take what they print now as what is expected
 #     GEMKV_BINDIR=/usr/bin ...           test an installed program
 
+# Cases send signals, which whoever started this may ignore (nohup, a job in the background).
+if test -z "${SIGNALS_RESET-}" && env --default-signal true 2>/dev/null; then
+    SIGNALS_RESET=1 exec env --default-signal sh "$0" "$@"
+fi
+
 test "$(printf '\1\0' | od -An -td2 | tr -d ' ')" = 1 ||
     { echo "1..0 # SKIP big-endian machine: no model can be read"; exit; }
 src=$(cd "${srcdir:-.}" && pwd) || exit 99
