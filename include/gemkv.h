@@ -270,6 +270,18 @@ GKV_API gkv_status gkv_document_save(gkv_document *d, const char *path, gkv_erro
 GKV_API gkv_status gkv_document_load(gkv_document **out, gkv_model *model, const gkv_options *opt,
                                      const char *path, gkv_error *err);
 
+/* Finish d, compute the early layers of it once, and write text, tokens and that index to path, whole or
+ * not at all.  What gkv_document_load gives of it is asked without the first pass: schedule index, which "auto"
+ * then takes.  grade: "compact" (NULL), a bounded cache and the filter layer's keys; "exact", all keys and
+ * values of the early layers; "q8", the same in 8 bits.  Of *opt count layer, threads, chunk, gemm,
+ * memory_limit, progress.                                                                   */
+GKV_API gkv_status gkv_document_index(gkv_document *d, const gkv_options *opt, const char *grade,
+                                      const char *path, gkv_error *err);
+/* n documents with an index, of one model and chat template, as one that sessions ask about: their files
+ * follow each other.  Each was computed alone, and each is scored alone.  The parts are *out's from then
+ * on; after an error they are still the caller's.                                           */
+GKV_API gkv_status gkv_document_join(gkv_document **out, gkv_document *const *part, size_t n, gkv_error *err);
+
 /* A session that asks about d, finished by this.  What d was opened with (chat template and so on) holds,
  * whatever *opt says of it.  What of a first pass does not depend on the question is kept for the next
  * one, with schedules that can (chunk, which "auto" then prefers) and as far as memory_limit allows:

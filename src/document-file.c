@@ -2,7 +2,7 @@
  * document-file.c - a document as a file: text, tokens and where its parts lie, so that the next process
  * neither reads nor tokenizes it again.
  *
- *     head   file[n_files]   id[n_tokens]   len[n_tokens]   text[len]
+ *     head   file[n_files]   id[n_tokens]   len[n_tokens]   text[len]   and perhaps an index (first/index.h)
  *
  * in the byte order of the machine, which is little-endian wherever models can be read.  What a file
  * claims is checked before it is believed: sizes against the file's own, tokens against the
@@ -16,17 +16,19 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "src/base/file.h"
 #include "src/base/mem.h"
 #include "src/base/unicode.h"
 #include "src/document.h"
 
-static const char magic[8] = "gkvdoc1";
+static const char magic[8] = "gkvdoc2";
 
 struct head {
     char     magic[8];
     uint64_t sum;               /* of all that follows                                       */
     uint64_t model, tmpl;       /* fingerprints: the tokens are theirs                       */
     uint64_t n_files, n_tokens, len, tokenized;
+    uint64_t index;             /* where in the file; 0: there is none                       */
 };
 
 static uint64_t sum_of(uint64_t h, const void *p, size_t n)
@@ -72,61 +74,71 @@ static uint64_t sum_all(const struct head *h, const struct part part[N_PARTS])
 
 /* ---- writing ---------------------------------------------------------------------------- */
 
-static bool write_all(int fd, const void *p, uint64_t n)
+/* Bytes of it without the index. */
+static uint64_t size_of(const struct head *h)
 {
-    const char *at = p;
+    const uint64_t tokens = gkv__times(h->n_tokens, GKV__TOKEN_BYTES);
+    const uint64_t files = gkv__times(h->n_files, sizeof(struct gkv__file));
 
-    while (n) {
-        const ssize_t done = write(fd, at, (size_t)gkv__min(n, 1 << 30));
-
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done <= 0)
-            return false;
-        at += done;
-        n -= (uint64_t)done;
-    }
-    return true;
+    return gkv__plus(gkv__plus(sizeof *h, files), gkv__plus(tokens, h->len));
 }
 
-static bool write_document(int fd, const gkv_document *d)
+static uint64_t aligned(uint64_t bytes)
+{
+    return gkv__plus(bytes, GKV__INDEX_ALIGN - 1) / GKV__INDEX_ALIGN * GKV__INDEX_ALIGN;
+}
+
+static bool write_document(int fd, const gkv_document *d, struct gkv__index_work *w)
 {
     struct head h = {
         .model = gkv_model_fingerprint(d->model), .tmpl = template_print(d), .n_files = d->n_files,
         .n_tokens = d->tokens.n, .len = d->len, .tokenized = d->tokenized,
     };
     struct part part[N_PARTS];
+    uint64_t at = sizeof h;
     bool good;
 
+    h.index = w ? aligned(size_of(&h)) : 0;
     memcpy(h.magic, magic, sizeof magic);
     parts_of(d, part);
     h.sum = sum_all(&h, part);
-    good = write_all(fd, &h, sizeof h);
-    for (size_t i = 0; i < N_PARTS && good; i++)
-        good = write_all(fd, part[i].p, part[i].n);
-    return good && !fsync(fd);
+    good = gkv__write_at(fd, &h, sizeof h, 0);
+    for (size_t i = 0; i < N_PARTS && good; at += part[i++].n)
+        good = gkv__write_at(fd, part[i].p, part[i].n, at);
+    return good && (!w || gkv__index_write(w, fd, h.index, NULL) == GKV_OK) && !fsync(fd);
 }
 
 /* Written aside, synced, renamed: whenever it is killed, path is what it was or the whole document. */
-gkv_status gkv_document_save(gkv_document *d, const char *path, gkv_error *err)
+gkv_status gkv__document_write(const gkv_document *d, struct gkv__index_work *w, const char *path, gkv_error *err)
 {
     char aside[4096];
     int fd;
     bool good;
 
-    GKV__TRY(gkv__document_finish(d, err));
     if ((size_t)snprintf(aside, sizeof aside, "%s.XXXXXX", path) >= sizeof aside)
         return gkv__fail(err, GKV_IO, "%s: the name is too long", path);
     fd = mkstemp(aside);
     if (fd < 0)
         return gkv__fail(err, GKV_IO, "%s: %s", path, strerror(errno));
-    good = write_document(fd, d);
-    good = !close(fd) && good && !rename(aside, path);
+    good = write_document(fd, d, w);
+    if (!good)
+        gkv__fail(err, GKV_IO, "%s: %s", path, strerror(errno));
+    good = !close(fd) && good;
+    if (good && rename(aside, path)) {
+        gkv__fail(err, GKV_IO, "%s: %s", path, strerror(errno));
+        good = false;
+    }
     if (good)
         return GKV_OK;
-    gkv__fail(err, GKV_IO, "%s: %s", path, strerror(errno));
     unlink(aside);
     return GKV_IO;
+}
+
+/* Only text and tokens: an index is in the file that it was written to. */
+gkv_status gkv_document_save(gkv_document *d, const char *path, gkv_error *err)
+{
+    GKV__TRY(gkv__document_finish(d, err));
+    return gkv__document_write(d, NULL, path, err);
 }
 
 /* ---- reading ---------------------------------------------------------------------------- */
@@ -158,13 +170,12 @@ static gkv_status read_all(int fd, void *p, uint64_t n, const char *path, gkv_er
 static gkv_status check_head(const gkv_document *d, const struct head *h, uint64_t size, const char *path,
                              gkv_error *err)
 {
-    const uint64_t tokens = gkv__times(h->n_tokens, GKV__TOKEN_BYTES);
-    const uint64_t files = gkv__times(h->n_files, sizeof(struct gkv__file));
-    const uint64_t all = gkv__plus(gkv__plus(sizeof *h, files), gkv__plus(tokens, h->len));
+    const uint64_t all = size_of(h);
 
     if (memcmp(h->magic, magic, sizeof magic))
-        return damaged(path, "not a document of gemkv", err);
-    if (all != size || !h->n_files || h->tokenized > h->len)
+        return damaged(path, "not a document of this version of gemkv", err);
+    if ((h->index ? h->index != aligned(all) || h->index >= size : all != size) || !h->n_files ||
+        h->tokenized > h->len)
         return damaged(path, "its sizes do not fit", err);
     if (h->model != gkv_model_fingerprint(d->model))
         return damaged(path, "its tokens are another model's", err);
@@ -199,6 +210,21 @@ static const char *what_is_wrong(const gkv_document *d)
     return NULL;
 }
 
+/* The index keeps the file open. */
+static gkv_status read_index(gkv_document *d, int fd, uint64_t at, uint64_t size, const char *path, gkv_error *err)
+{
+    const int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    gkv_error why = { 0 };
+    gkv_status status;
+
+    if (own < 0)
+        return gkv__fail(err, GKV_IO, "%s: %s", path, strerror(errno));
+    status = gkv__index_open(&d->index, d->model, own, at, size, d->tokens.n, &why);
+    if (status == GKV_FORMAT)
+        return damaged(path, why.text, err);
+    return status == GKV_OK ? gkv__document_has_index(d, err) : gkv__fail(err, status, "%s: %s", path, why.text);
+}
+
 static gkv_status read_document(gkv_document *d, int fd, const char *path, gkv_error *err)
 {
     struct stat st;
@@ -229,7 +255,9 @@ static gkv_status read_document(gkv_document *d, int fd, const char *path, gkv_e
     if (sum_all(&h, part) != h.sum)
         return damaged(path, "the file is damaged", err);
     wrong = what_is_wrong(d);
-    return wrong ? damaged(path, wrong, err) : GKV_OK;
+    if (wrong)
+        return damaged(path, wrong, err);
+    return h.index ? read_index(d, fd, h.index, (uint64_t)st.st_size, path, err) : GKV_OK;
 }
 
 gkv_status gkv_document_load(gkv_document **out, gkv_model *model, const gkv_options *opt, const char *path,

@@ -10,7 +10,7 @@
 #include "src/model/model.h"
 #include "src/base/unicode.h"
 
-static gkv_status append(gkv_document *d, const char *text, size_t len, gkv_error *err)
+gkv_status gkv__document_append(gkv_document *d, const char *text, size_t len, gkv_error *err)
 {
     if (len > d->cap - d->len) {
         size_t cap = d->cap ? d->cap : 4096;
@@ -40,16 +40,22 @@ gkv_status gkv__document_init(gkv_document *d, const struct gkv__vocab *v,
 {
     d->vocab = v;
     d->tmpl = tmpl;
+    d->index.fd = -1;
     d->piece = d->next = piece;
     if (gkv__vocab_add_bos(v) && gkv__vocab_bos(v) != GKV__NO_TOKEN) {
         GKV__TRY(gkv__tokens_reserve(&d->tokens, 1, err));
         gkv__tokens_push(&d->tokens, gkv__vocab_bos(v), 0);
     }
-    return append(d, tmpl->open, strlen(tmpl->open), err);
+    return gkv__document_append(d, tmpl->open, strlen(tmpl->open), err);
 }
 
 void gkv__document_free(gkv_document *d)
 {
+    for (size_t i = 0; i < d->n_joined; i++)
+        gkv_document_close(d->joined[i]);
+    free(d->joined);
+    free(d->part);
+    gkv__index_close(&d->index);
     gkv__tokens_free(&d->tokens);
     free(d->own_template.text);
     free(d->text);
@@ -130,6 +136,7 @@ gkv_status gkv_document_open(gkv_document **out, gkv_model *model, const gkv_opt
     if (!d)
         return gkv__fail(err, GKV_NOMEM, "out of memory");
     d->model = model;
+    d->index.fd = -1;
     status = gkv__options(&o, opt, err);
     if (status == GKV_OK)
         status = open_for(d, &o, err);
@@ -206,7 +213,7 @@ static gkv_status begin_file(gkv_document *d, gkv_error *err)
         return gkv__fail(err, GKV_NOMEM, "out of memory");
     d->file = grown;
     if (d->n_files && !gkv__document_is_raw(d))
-        GKV__TRY(append(d, "\n\n", 2, err));
+        GKV__TRY(gkv__document_append(d, "\n\n", 2, err));
     d->file[d->n_files++] = (struct gkv__file){ d->len, d->len };
     d->checked = d->len;
     d->file_open = true;
@@ -246,7 +253,7 @@ static gkv_status feed(gkv_document *d, const char *text, size_t len, gkv_error 
     GKV__TRY(reserve_text(d, len, err));
     if (!d->file_open)
         GKV__TRY(begin_file(d, err));
-    GKV__TRY(append(d, text, len, err));
+    GKV__TRY(gkv__document_append(d, text, len, err));
     d->file[d->n_files - 1].end = d->len;
     GKV__TRY(check_text(d, false, err));
     /* Where special tokens are parsed there is no safe cut. */

@@ -9,6 +9,7 @@
 #ifndef GKV__DOCUMENT_H
 #define GKV__DOCUMENT_H
 
+#include "src/first/index.h"
 #include "src/template/template.h"
 #include "src/token/token.h"
 
@@ -38,6 +39,11 @@ struct gkv_document {
     bool                        broken;         /* a part of it is missing                   */
     struct gkv__tokens          tokens;         /* of text[0 .. tokenized); BOS first        */
     double                      seconds;        /* spent making them                         */
+    struct gkv__index           index;          /* fd -1: none                               */
+    struct gkv__part           *part;           /* what of it was indexed                    */
+    size_t                      n_parts;
+    gkv_document              **joined;         /* whose indexes these are, unless its own   */
+    size_t                      n_joined;
 };
 
 /* *d is zero.  tmpl may be gkv__template_raw: then special tokens are parsed everywhere. */
@@ -46,6 +52,13 @@ gkv_status gkv__document_init(gkv_document *d, const struct gkv__vocab *v,
 void       gkv__document_free(gkv_document *d);
 /* No more text: all of it that no question can change becomes tokens.  GKV_DOCUMENT: there is none. */
 gkv_status gkv__document_finish(gkv_document *d, gkv_error *err);
+
+/* Append text, as it is, to the document's. */
+gkv_status gkv__document_append(gkv_document *d, const char *text, size_t len, gkv_error *err);
+/* The document has its own index: it is one part. */
+gkv_status gkv__document_has_index(gkv_document *d, gkv_error *err);
+/* To path, whole or not at all, with an index unless w is NULL. */
+gkv_status gkv__document_write(const gkv_document *d, struct gkv__index_work *w, const char *path, gkv_error *err);
 
 /* What a document without a template of its own is given: tokens are plain text in it, or special tokens
  * are parsed. */

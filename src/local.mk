@@ -7,8 +7,8 @@ pkgconfig_DATA     = src/gemkv.pc
 noinst_LTLIBRARIES = src/libcore.la
 src_libcore_la_SOURCES = \
 	gpu/plugin.h \
-	src/base/mem.c src/base/mem.h src/base/param.c src/base/param.h src/base/pool.c src/base/pool.h \
-	src/base/spill.c src/base/spill.h src/base/size.h src/base/status.c src/base/status.h src/base/thread.c \
+	src/base/file.c src/base/file.h src/base/mem.c src/base/mem.h src/base/param.c src/base/param.h src/base/pool.c src/base/pool.h \
+	src/base/spill.c src/base/spill.h src/base/size.h src/base/status.c src/base/status.h src/base/sum.c src/base/sum.h src/base/thread.c \
 	src/base/thread.h src/base/top.c src/base/top.h src/base/unicode-data.h src/base/unicode.c \
 	src/base/unicode.h \
 	src/quant/bf16.c src/quant/convert.h src/quant/f16.c src/quant/iq4_nl.c src/quant/iq4_xs.c src/quant/q2_k.c \
@@ -30,8 +30,8 @@ src_libcore_la_SOURCES = \
 	src/engine/gemm-onednn.c src/engine/gemm-openblas.c src/engine/gemm-row.h src/engine/gemm.c \
 	src/engine/gemm.h src/engine/gram.c src/engine/gram.h src/engine/kv.c src/engine/kv.h \
 	src/engine/layer.c src/engine/layer.h src/engine/moe.c src/engine/moe.h src/engine/pass.c src/engine/pass.h \
-	src/first/bounded.c src/first/bounded.h src/first/keys.c src/first/keys.h src/first/refine.c src/first/refine.h \
-	src/first/schedule-chunk.c src/first/schedule-layer.c src/first/schedule-stream.c \
+	src/first/bounded.c src/first/bounded.h src/first/index.c src/first/index.h src/first/keys.c src/first/keys.h src/first/refine.c src/first/refine.h \
+	src/first/schedule-chunk.c src/first/schedule-index.c src/first/schedule-layer.c src/first/schedule-stream.c \
 	src/first/schedule.c src/first/schedule.h src/first/task.h \
 	src/select/asl.c src/select/calibrate.c src/select/calibrate.h src/select/context.h \
 	src/select/fastkv.c src/select/finch.c src/select/full.c src/select/gemfilter.c \
@@ -39,7 +39,7 @@ src_libcore_la_SOURCES = \
 	src/select/select.h src/select/snapkv.c src/select/streamingllm-online.c \
 	src/select/streamingllm.c src/select/sweep.c src/select/sweep.h src/select/truncate.c \
 	src/answer/decode.c src/answer/decode.h src/answer/device.c src/answer/device.h src/answer/sample.c src/answer/sample.h \
-	src/api.c src/document-file.c src/document.c src/document.h src/eval.c src/plan.c src/plan.h src/probe.c \
+	src/api.c src/document-file.c src/document-index.c src/document.c src/document.h src/eval.c src/plan.c src/plan.h src/probe.c \
 	src/prompt.c src/prompt.h src/run.c src/run.h src/session.c src/session.h
 # No FMA contraction, even where $CFLAGS has the instruction: the same bytes on any machine.
 src_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINDIR='"$(pkglibdir)"'

@@ -8,6 +8,7 @@
 #include "src/answer/device.h"
 #include "src/engine/exec.h"
 #include "src/engine/gemm.h"
+#include "src/first/index.h"
 #include "src/base/mem.h"
 #include "src/plan.h"
 #include "src/answer/sample.h"
@@ -253,32 +254,46 @@ static uint64_t mib(uint64_t bytes)
 static void explain(struct gkv__plan *p, uint64_t least)
 {
     const struct gkv__task *t = &p->task;
+    const char *how = t->schedule->indexed ? "indexed before" : t->schedule->exact ? "exact" : "approximate";
     const int n = snprintf(p->why, sizeof p->why, "%s%s, %" PRIu64 " MiB of the %" PRIu64 " allowed",
-                           p->asked ? "as asked, " : "", t->schedule->exact ? "exact" : "approximate",
-                           mib(p->predicted), mib(p->limit));
+                           p->asked ? "as asked, " : "", how, mib(p->predicted), mib(p->limit));
 
     if (t->spill)
         snprintf(p->why + n, sizeof p->why - (size_t)n, "; hidden states in a file in %.60s",
                  gkv__spill_dir());
+    else if (t->schedule->indexed)
+        return;
     else if (!p->asked && !t->schedule->exact)
         snprintf(p->why + n, sizeof p->why - (size_t)n, "; an exact one needs %" PRIu64, mib(least));
     else if (!p->asked && t->n >= LONG)
         snprintf(p->why + n, sizeof p->why - (size_t)n, "; --schedule stream is faster, not exact");
 }
 
-/* The next in order of preference: exact ones in memory, then with a file, then the others; those that
- * save work for the next question first, where one will come.  False: there is no other. */
+/* Whether all of the document was indexed, for this filter layer. */
+static bool is_indexed(const struct gkv__task *t)
+{
+    for (size_t i = 0; i < t->n_parts; i++)
+        if (t->part[i].index->h.filter != t->filter)
+            return false;
+    return t->n_parts && t->row == GKV__ROW_LAST;
+}
+
+/* The next in order of preference: from an index where there is one, then exact ones in memory, then with a
+ * file, then the others; those that save work for the next question first, where one will come.  False: there
+ * is no other. */
 static bool candidate(struct gkv__plan *p, size_t i)
 {
-    static const struct { bool exact, spill, reuse; } order[] = {
-        { true, false, true }, { true, false, false }, { true, true, false }, { false, false, false },
+    static const struct { bool exact, spill, reuse, indexed; } order[] = {
+        { .indexed = true }, { .exact = true, .reuse = true }, { .exact = true }, { .exact = true, .spill = true },
+        { .exact = false },
     };
     size_t n = 0;
     const struct gkv__schedule *s;
 
-    for (size_t o = p->often ? 0 : 1; o < sizeof order / sizeof *order; o++)
+    for (size_t o = 0; o < sizeof order / sizeof *order; o++)
         for (size_t j = 0; (s = gkv__schedule_at(j)); j++) {
-            if (s->exact != order[o].exact || (order[o].spill && !s->can_spill) ||
+            if (s->exact != order[o].exact || s->indexed != order[o].indexed || (s->indexed && !is_indexed(&p->task)) ||
+                (order[o].reuse && !p->often) || (order[o].spill && !s->can_spill) ||
                 (order[o].reuse && !s->reuses) || (p->asked && s != p->asked) ||
                 (p->task.row != GKV__ROW_LAST && !s->any_row) || n++ != i)
                 continue;
@@ -324,6 +339,9 @@ gkv_status gkv__plan_make(struct gkv__plan *p, uint64_t base, gkv_error *err)
     if (p->kind == GKV__SCORES && p->asked && t->row != GKV__ROW_LAST && !p->asked->any_row)
         return gkv__fail(err, GKV_INVALID, "schedule %s scores by the last row only; for another, take "
                          "--schedule layer", p->asked->name);
+    if (p->kind == GKV__SCORES && p->asked && p->asked->indexed && !is_indexed(t))
+        return gkv__fail(err, GKV_INVALID, "schedule index: the document has no index for filter layer %u; make one "
+                         "with gemkv index, or take another schedule", t->filter);
     if (p->kind == GKV__SCORES ? choose_schedule(p, base) : fit(p, base))
         return GKV_OK;
     return gkv__fail(err, GKV_LIMIT,

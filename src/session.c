@@ -78,6 +78,8 @@ static gkv_status open_on(gkv_session *s, gkv_document *shared, gkv_error *err)
     s->decode.n_new = o->max_tokens;
     if (shared) {
         s->document = shared;
+        p->task.part = shared->part;
+        p->task.n_parts = shared->n_parts;
         p->often = true;
         GKV__TRY(gkv__document_finish(shared, err));
     } else {

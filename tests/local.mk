@@ -136,3 +136,9 @@ TESTS += tests/unit-session.test
 check_PROGRAMS += tests/unit-session.test
 tests_unit_session_test_SOURCES = tests/unit-session.c tests/tap.h
 tests_unit_session_test_LDADD   = src/libcore.la
+
+
+TESTS += tests/unit-index.test
+check_PROGRAMS += tests/unit-index.test
+tests_unit_index_test_SOURCES = tests/unit-index.c tests/tap.h
+tests_unit_index_test_LDADD   = src/libcore.la

@@ -37,7 +37,7 @@ struct options {
     struct numbers lengths, depths;
     uint64_t       samples;
     struct words   haystack;
-    const char    *needles, *metric, *out, *plot, *rows, *report;
+    const char    *needles, *metric, *grade, *out, *plot, *rows, *report;
     bool           json, csv, quiet, verbose, tty;
 
     char         **operand;             /* what is left: n_operand words                  */

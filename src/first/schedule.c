@@ -8,12 +8,14 @@
 #include "src/base/mem.h"
 #include "src/base/thread.h"
 
-extern const struct gkv__schedule gkv__schedule_layer, gkv__schedule_chunk, gkv__schedule_stream;
+extern const struct gkv__schedule gkv__schedule_layer, gkv__schedule_chunk, gkv__schedule_stream,
+                                  gkv__schedule_index;
 
 static const struct gkv__schedule *const schedules[] = {
     &gkv__schedule_layer,
     &gkv__schedule_chunk,
     &gkv__schedule_stream,
+    &gkv__schedule_index,
 };
 
 enum { N_SCHEDULES = sizeof schedules / sizeof *schedules, ROWS = 64 };
@@ -46,17 +48,23 @@ gkv_status gkv__schedule_parse(const char *spec, const struct gkv__schedule **ou
 static gkv_schedule public_rows[N_SCHEDULES];
 static gkv_param public_params[N_SCHEDULES][GKV__MAX_PARAMS + 1];
 
+static size_t n_public;
+
+/* Not those that only documents with an index have. */
 static void publish(void)
 {
     for (size_t i = 0; i < N_SCHEDULES; i++) {
         const struct gkv__param *p = schedules[i]->params;
 
+        if (schedules[i]->indexed)
+            continue;
         for (size_t j = 0; p[j].name; j++)
-            public_params[i][j] = (gkv_param){ .name = p[j].name, .value = p[j].value, .help = p[j].help };
-        public_rows[i] = (gkv_schedule){
-            .name = schedules[i]->name, .summary = schedules[i]->summary, .params = public_params[i],
+            public_params[n_public][j] = (gkv_param){ .name = p[j].name, .value = p[j].value, .help = p[j].help };
+        public_rows[n_public] = (gkv_schedule){
+            .name = schedules[i]->name, .summary = schedules[i]->summary, .params = public_params[n_public],
             .exact = schedules[i]->exact,
         };
+        n_public++;
     }
 }
 
@@ -65,7 +73,7 @@ const gkv_schedule *gkv_schedules(size_t *count)
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     pthread_once(&once, publish);
-    *count = N_SCHEDULES;
+    *count = n_public;
     return public_rows;
 }
 

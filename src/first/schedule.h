@@ -44,6 +44,7 @@ struct gkv__schedule {
     const struct gkv__param *params;    /* ends with a row without a name                    */
     bool                     exact, can_spill, any_row;
     bool                     reuses;    /* can keep what does not depend on the question     */
+    bool                     indexed;   /* for prompts that have parts with an index         */
     const char              *kv_type;   /* where the user does not say                       */
     gkv_status             (*run)(struct gkv__exec *e, const struct gkv__first *f, gkv_error *err);
     /* What run allocates, with blocks of `chunk` rows and that many threads; and the weights that are

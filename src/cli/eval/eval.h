@@ -45,6 +45,7 @@ struct eval {
     enum metric  shown[4];              /* in the table, beside the score                 */
     size_t       n_shown;
     gkv_model   *model;                 /* opened anew for each answer: use at once       */
+    gkv_document *document;             /* with its index, of --grade                     */
     uint64_t     fingerprint;
     /* Filled by eval_run: what is known of each row, and [n_row][o.methods.n] results. */
     struct row    *row;
