@@ -6,7 +6,8 @@ build=$(cd "${builddir:-.}" && pwd) || exit 99
 skip() { echo "1..0 # SKIP $*"; exit; }
 test "$(printf '\1\0' | od -An -td2 | tr -d ' ')" = 1 || skip "big-endian machine: no model can be read"
 test -f "$build/libgemkv.la" || skip "an installed program is tested"
-command -v "${CC%% *}" >/dev/null || skip "no compiler ${CC-}"
+CC=${CC:-cc}
+command -v "${CC%% *}" >/dev/null || skip "no compiler $CC"
 case "$CFLAGS $CC" in *-fsanitize*|*-static*) skip "not with $CFLAGS";; esac
 test -z "$EMULATOR$MKMODEL" || skip "under an emulator"
 
@@ -17,7 +18,7 @@ echo 1..3
 # From ".Bd -literal" to ".Ed", as a reader sees it.
 sed -n '/^\.Bd -literal/,/^\.Ed/p' "$src/man/libgemkv.3" | sed '/^\./d; s/\\\\/\\/g' >"$scratch/example.c"
 # shellcheck disable=SC2086
-if "$build/libtool" --quiet --mode=link ${CC:-cc} -std=c11 -Wall -Wextra -Werror -I"$src/include" \
+if "$build/libtool" --quiet --mode=link $CC -std=c11 -Wall -Wextra -Werror -I"$src/include" \
     -o "$scratch/example" "$scratch/example.c" "$build/libgemkv.la" >"$scratch/log" 2>&1
 then echo "ok 1 - it compiles"; else echo "not ok 1 - it compiles"; sed 's/^/# /' "$scratch/log"; exit; fi
 "$build/tests/mkmodel" "$scratch/tiny.gguf" || { echo "Bail out! no model"; exit 99; }

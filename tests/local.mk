@@ -3,8 +3,8 @@ TEST_LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-d
 SH_LOG_DRIVER   = $(TEST_LOG_DRIVER)
 # Threads that wait do not spin: the machine may be busy.
 AM_TESTS_ENVIRONMENT = OMP_WAIT_POLICY=passive srcdir='$(srcdir)' builddir='$(builddir)' MANDOC='$(MANDOC)' \
-	CFLAGS='$(CFLAGS)' OBJDUMP='$(OBJDUMP)' ; \
-	export OMP_WAIT_POLICY srcdir builddir MANDOC CFLAGS OBJDUMP ;
+	CC='$(CC)' CFLAGS='$(CFLAGS)' OBJDUMP='$(OBJDUMP)' ; \
+	export OMP_WAIT_POLICY srcdir builddir MANDOC CC CFLAGS OBJDUMP ;
 
 # The oracle's golden vectors, end to end below the command line.
 TESTS += tests/golden.test
