@@ -33,11 +33,11 @@ src_libcore_la_SOURCES = \
 	src/first/bounded.c src/first/bounded.h src/first/index.c src/first/index.h src/first/keys.c src/first/keys.h src/first/refine.c src/first/refine.h \
 	src/first/schedule-chunk.c src/first/schedule-index.c src/first/schedule-layer.c src/first/schedule-stream.c \
 	src/first/schedule.c src/first/schedule.h src/first/task.h \
-	src/select/asl.c src/select/calibrate.c src/select/calibrate.h src/select/context.h \
+	src/select/asl.c src/select/bm25.c src/select/calibrate.c src/select/calibrate.h src/select/context.h \
 	src/select/fastkv.c src/select/finch.c src/select/full.c src/select/gemfilter.c \
 	src/select/h2o.c src/select/onerun.c src/select/pyramidinfer.c src/select/select.c \
 	src/select/select.h src/select/snapkv.c src/select/streamingllm-online.c \
-	src/select/streamingllm.c src/select/sweep.c src/select/sweep.h src/select/truncate.c \
+	src/select/streamingllm.c src/select/sweep.c src/select/sweep.h src/select/truncate.c src/select/words.h \
 	src/answer/decode.c src/answer/decode.h src/answer/device.c src/answer/device.h src/answer/sample.c src/answer/sample.h \
 	src/api.c src/document-file.c src/document-index.c src/document.c src/document.h src/eval.c src/plan.c src/plan.h src/probe.c \
 	src/prompt.c src/prompt.h src/run.c src/run.h src/session.c src/session.h

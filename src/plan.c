@@ -193,8 +193,10 @@ static uint64_t run_peak(const struct gkv__plan *p)
 
     if (one_pass || p->kind == GKV__SCORES || !p->select_only)
         both = gkv__plus(both, gkv__exec_bytes(p->simd, p->gemm, s, p->n_threads, p->chunk));
-    if (one_pass || p->kind == GKV__SCORES)
+    if (one_pass || p->kind == GKV__SCORES || (p->kind == GKV__PICKS && t->method->words))
         both = gkv__plus(both, gkv__times(t->n, 2 * sizeof(float)));    /* scores, their spare */
+    if (p->kind == GKV__PICKS && t->method->words)
+        both = gkv__plus(both, gkv__times(t->n, sizeof(uint32_t)));
     if (one_pass)
         first = gkv__select_bytes(t, p->chunk);
     if (p->kind == GKV__SCORES)

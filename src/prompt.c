@@ -137,6 +137,89 @@ void gkv__prompt_find(const struct gkv__prompt *p, size_t file, uint64_t start, 
     *to = i;
 }
 
+/* ---- words ------------------------------------------------------------------------------ */
+
+/* Lower case of the scripts that have it in rows; the others stay as they are. */
+static uint32_t lower(uint32_t c)
+{
+    static const struct { uint32_t first, last, shift; } row[] = {
+        { 'A', 'Z', 32 }, { 0xc0, 0xd6, 32 }, { 0xd8, 0xde, 32 }, { 0x391, 0x3a9, 32 }, { 0x400, 0x40f, 80 },
+        { 0x410, 0x42f, 32 },
+    };
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        if (c >= row[i].first && c <= row[i].last)
+            return c + row[i].shift;
+    return c;
+}
+
+/* The next word in text[*at .. len): its number, *at behind it, *start its beginning; 0: there is none. */
+static uint32_t next_word(const char *text, size_t len, size_t *at, size_t *start)
+{
+    const unsigned char *p = (const unsigned char *)text, *end = p + len;
+    uint32_t h = 0, c;
+
+    for (size_t n; *at < len; *at += n) {
+        n = gkv__utf8_next(p + *at, end, &c, NULL);
+        if (!(gkv__uc_class(c) & (GKV__UC_LETTER | GKV__UC_NUMBER)) && gkv__uc_kind(c) != GKV__UC_MARK) {
+            if (h)
+                return h;
+            continue;
+        }
+        if (!h)
+            *start = *at;
+        c = lower(c);
+        h = h ? h : 2166136261u;
+        for (unsigned b = 0; b < 24; b += 8)        /* FNV-1a */
+            h = (h ^ (c >> b & 0xff)) * 16777619u;
+        h = h ? h : 1;
+    }
+    return h;
+}
+
+void gkv__prompt_words_close(struct gkv__words *w)
+{
+    free(w->of_token);
+    free(w->asked);
+    *w = (struct gkv__words){ 0 };
+}
+
+static void words_asked(struct gkv__words *w, const char *question, size_t len)
+{
+    size_t at = 0, start;
+
+    for (uint32_t word; (word = next_word(question, len, &at, &start)); ) {
+        size_t i = 0;
+
+        while (i < w->n_asked && w->asked[i] != word)
+            i++;
+        if (i == w->n_asked)
+            w->asked[w->n_asked++] = word;
+    }
+}
+
+gkv_status gkv__prompt_words(const struct gkv__prompt *p, const char *question, size_t len,
+                             struct gkv__words *w, gkv_error *err)
+{
+    const struct gkv__file *last = &p->d->file[p->d->n_files - 1];
+    size_t at = (size_t)p->d->file[0].start, start = 0, i = 0;
+    uint64_t token = 0;                 /* where token i begins */
+
+    *w = (struct gkv__words){ calloc(p->n, sizeof *w->of_token), calloc(len / 2 + 1, sizeof *w->asked), 0 };
+    if (!w->of_token || !w->asked) {
+        gkv__prompt_words_close(w);
+        return gkv__fail(err, GKV_NOMEM, "out of memory");
+    }
+    words_asked(w, question, len);
+    for (uint32_t word; (word = next_word(p->d->text, (size_t)last->end, &at, &start)); ) {
+        while (i < p->n && token + gkv__prompt_len(p, i) <= start)
+            token += gkv__prompt_len(p, i++);
+        if (i < p->n && !w->of_token[i])
+            w->of_token[i] = word;
+    }
+    return GKV_OK;
+}
+
 /* ---- passages --------------------------------------------------------------------------- */
 
 struct passages { gkv_kept *span; size_t n, cap; };

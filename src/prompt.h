@@ -5,6 +5,7 @@
 #define GKV__PROMPT_H
 
 #include "src/document.h"
+#include "src/select/words.h"
 
 struct gkv__prompt {
     const gkv_document *d;
@@ -26,6 +27,11 @@ static inline uint32_t gkv__prompt_len(const struct gkv__prompt *p, size_t i)
 {
     return i < p->n_fixed ? p->d->tokens.len[i] : p->rest.len[i - p->n_fixed];
 }
+
+/* Words of the documents' text and of the question; free by gkv__prompt_words_close. */
+gkv_status gkv__prompt_words(const struct gkv__prompt *p, const char *question, size_t len,
+                             struct gkv__words *out, gkv_error *err);
+void       gkv__prompt_words_close(struct gkv__words *w);
 
 /* Tokens after the documents: the question with its template.  A token that straddles the
  * boundary belongs to them. */

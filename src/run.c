@@ -32,6 +32,18 @@ static void keep_all(struct gkv__context *c)
     c->n_kept = (size_t)c->t->n;
 }
 
+static gkv_status pick(struct gkv__context *c, gkv_error *err)
+{
+    const struct gkv__task *t = c->t;
+    float *spare = c->score ? malloc((size_t)t->n * sizeof *spare) : NULL;
+
+    if (c->score && !spare)
+        return gkv__fail(err, GKV_NOMEM, "out of memory");
+    c->n_kept = t->method->pick(t, c->score, spare, c->kept);
+    free(spare);
+    return GKV_OK;
+}
+
 /* Scores of the first pass, and the tokens that the method picks by them. */
 static gkv_status score_and_pick(struct gkv__context *c, gkv_error *err)
 {
@@ -57,14 +69,13 @@ gkv_status gkv__run(struct gkv__context *c, gkv_error *err)
     c->chosen = -1;
     c->restart = kind < GKV__SWEEPS;
     GKV__TRY(kind == GKV__KEEPS_ALL ? GKV_OK : forced_fit(c->t, err));
-    GKV__TRY(reserve(c, kind >= GKV__SCORES, err));
+    GKV__TRY(reserve(c, kind >= GKV__SCORES || (kind == GKV__PICKS && c->t->method->words), err));
     switch (kind) {
     case GKV__KEEPS_ALL:
         keep_all(c);
         return GKV_OK;
     case GKV__PICKS:
-        c->n_kept = c->t->method->pick(c->t, NULL, NULL, c->kept);
-        return GKV_OK;
+        return pick(c, err);
     case GKV__SCORES:
         return score_and_pick(c, err);
     case GKV__SWEEPS:

@@ -267,8 +267,13 @@ static gkv_status prepare(gkv_session *s, const char *question, size_t len, gkv_
         .t = &p->task, .e = &s->exec, .id = s->prompt.id, .n_fixed = s->prompt.n_fixed,
         .early = gkv__plan_reuses(p) ? &s->early : NULL,
     };
+    if (p->kind == GKV__PICKS && p->task.method->words) {
+        GKV__TRY(gkv__prompt_words(&s->prompt, question, len, &s->words, err));
+        p->task.words = &s->words;
+    }
     start = gkv__seconds();
     status = gkv__run(&s->run, err);
+    gkv__prompt_words_close(&s->words);
     s->stats.layer = s->run.chosen;
     if (p->kind >= GKV__SCORES)
         s->stats.first = gkv__seconds() - start;

@@ -20,6 +20,7 @@ struct gkv_session {
     struct gkv__prompt     prompt;
     struct gkv__plan       plan;
     struct gkv__exec       exec;
+    struct gkv__words      words;       /* while a method looks at them                      */
     struct gkv__context    run;
     gkv_kept              *span;
     size_t                 n_spans;

@@ -139,6 +139,11 @@ check_PROGRAMS += tests/unit-session.test
 tests_unit_session_test_SOURCES = tests/unit-session.c tests/tap.h
 tests_unit_session_test_LDADD   = src/libcore.la
 
+TESTS += tests/unit-bm25.test
+check_PROGRAMS += tests/unit-bm25.test
+tests_unit_bm25_test_SOURCES = tests/unit-bm25.c tests/tap.h
+tests_unit_bm25_test_LDADD   = src/libcore.la
+
 
 TESTS += tests/unit-index.test
 check_PROGRAMS += tests/unit-index.test

@@ -10,6 +10,7 @@
 struct gkv__select;                     /* src/select/select.h */
 struct gkv__schedule;                   /* schedule.h */
 struct gkv__part;                       /* index.h */
+struct gkv__words;                      /* src/select/words.h */
 
 /* Whose query scores the keys (GemFilter, appendix E.2, tries others than the last). */
 enum gkv__row { GKV__ROW_LAST, GKV__ROW_MIDDLE, GKV__ROW_LARGEST };
@@ -26,6 +27,7 @@ struct gkv__task {
     bool                        spill;          /* its hidden states go to a file            */
     const struct gkv__quant    *kv_first;       /* type of its keys and values               */
     const struct gkv__quant    *kv;             /* ... and of those of the answer            */
+    const struct gkv__words    *words;          /* NULL unless the method asks for them      */
     const struct gkv__part     *part;           /* of the prompt that were indexed before    */
     size_t                      n_parts;
     uint64_t                    n;              /* tokens of the prompt ...                  */

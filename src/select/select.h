@@ -21,6 +21,7 @@ struct gkv__select {
     const char              *name, *summary;
     const struct gkv__param *params;    /* ends with a row without a name                    */
     enum gkv__kind           kind;
+    bool                     words;     /* GKV__PICKS: it looks at t->words, and has score and spare */
     /* GKV__PICKS, GKV__SCORES: ascending indices of the tokens for the second pass into out[n]; returns
      * how many.  score[n]: of the first pass, may be refined; spare[n]: scratch.  row: whose query
      * scores; NULL: the last token's. */
