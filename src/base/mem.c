@@ -20,7 +20,7 @@ void *gkv__pages(uint64_t n, uint64_t size)
     if (p == MAP_FAILED)
         return NULL;
 #ifdef MADV_HUGEPAGE
-    /* Every page of a large buffer is used, so huge ones cost no memory and save the TLB. */
+    /* A large buffer is used in full, so huge pages cost no memory and save TLB misses. */
     if (bytes >= (8u << 20))
         madvise(p, (size_t)bytes, MADV_HUGEPAGE);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * size.h - arithmetic on sizes: on numbers that a file gave us, and on memory that is predicted. */
+ * size.h - arithmetic on sizes that come from a file, and on predicted memory. */
 #ifndef GKV__SIZE_H
 #define GKV__SIZE_H
 
@@ -28,7 +28,7 @@ static inline bool gkv__add(uint64_t a, uint64_t b, uint64_t *out)
     return !__builtin_add_overflow(a, b, out);
 }
 
-/* Sum and product that saturate: "more than there is" needs no exact number. */
+/* Sum and product that saturate: a prediction beyond all memory needs no exact number. */
 static inline uint64_t gkv__plus(uint64_t a, uint64_t b)
 {
     uint64_t c;

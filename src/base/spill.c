@@ -11,7 +11,7 @@
 #include "src/base/mem.h"
 #include "src/base/spill.h"
 
-/* Not /tmp, which may be memory. */
+/* $TMPDIR, else /var/tmp.  Not /tmp, which may be in memory. */
 const char *gkv__spill_dir(void)
 {
     const char *dir = getenv("TMPDIR");
@@ -63,7 +63,7 @@ gkv_status gkv__spill_open(struct gkv__spill *x, uint64_t n, size_t width, uint6
     x->fd = nameless();
     if (x->fd < 0)
         return failed(x, "make", errno, err);
-    /* All of it now: a disk that is full says so before hours of work. */
+    /* The whole file is allocated now: a full disk is reported before hours of work. */
     why = posix_fallocate(x->fd, 0, (off_t)(n * width * sizeof *x->rows));
     return why ? failed(x, "have", why, err) : GKV_OK;
 }
@@ -76,7 +76,7 @@ void gkv__spill_close(struct gkv__spill *x)
     x->rows = NULL;
 }
 
-/* All of it, or errno. */
+/* Read or write n whole rows; 0, or an errno. */
 static int transfer(const struct gkv__spill *x, uint64_t at, size_t n, int out)
 {
     char *p = (char *)x->rows;

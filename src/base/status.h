@@ -14,10 +14,10 @@
 gkv_status gkv__fail(gkv_error *err, gkv_status status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* A struct of the caller's, who knows `size` bytes of it, gets what this version has of it. */
+/* Copies a struct that this version knows `known` bytes of to a caller whose struct has `size` bytes. */
 void gkv__give(void *out, size_t size, const void *from, size_t known);
-/* Options of a caller who may know less of them than this version does, or more: *to has all that it
- * knows.  GKV_INVALID: gkv_options_init has not set them up. */
+/* *to: options of a caller whose gkv_options may be shorter or longer than this version's; fields that
+ * the caller does not have get their defaults.  GKV_INVALID: not set up by gkv_options_init. */
 gkv_status gkv__options(gkv_options *to, const gkv_options *from, gkv_error *err);
 
 #define GKV__TRY(expr)                              \

@@ -33,8 +33,8 @@ enum { PARTS = 64, LINE = 64 };
 
 struct part { _Alignas(LINE) atomic_size_t next; };
 
-/* A thread goes through the parts from its own on.  Of what is left of one it takes half, so that the last
- * to be taken is small and nobody waits for it long. */
+/* Each thread starts with its own part, then goes on to the parts of others.  It takes half of what is left
+ * of a part, so that the last pieces are small and no thread waits long for another. */
 static void take(struct part *part, size_t n_parts, size_t n, size_t most, gkv__range_fn *fn, void *arg,
                  unsigned thread)
 {
@@ -84,7 +84,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* Signals are the caller's: none comes to the new thread. */
+/* The new thread blocks all signals: they are for the caller's threads. */
 struct gkv__task *gkv__task_start(void (*fn)(void *arg), void *arg)
 {
     struct gkv__task *t = malloc(sizeof *t);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * thread.h - the only place with threads.  Work is cut by problem size, never by the number
- * of threads, and nothing is summed across work items but in index order: the same bytes
- * with 1 or 64 threads. */
+ * thread.h - all use of threads.  Work is divided by problem size, never by the number of
+ * threads, and sums across work items run in index order, so results are the same bytes with
+ * 1 or 64 threads. */
 #ifndef GKV__THREAD_H
 #define GKV__THREAD_H
 
@@ -12,13 +12,13 @@
 void gkv__for(unsigned n_threads, size_t n, void (*fn)(void *arg, size_t i, unsigned thread),
               void *arg);
 
-/* The same, for work that reads memory from end to end: fn gets at most `most` of i at a time, from up
- * to but not `to`; every thread goes through a part of its own, in order, and then helps with the
- * others'. */
+/* The same, for work that reads memory from end to end: fn gets from .. to - 1, at most `most` of the n
+ * at a time.  Each thread goes through a part of its own in order, then helps with the parts of
+ * other threads. */
 typedef void gkv__range_fn(void *arg, size_t from, size_t to, unsigned thread);
 void gkv__for_parts(unsigned n_threads, size_t n, size_t most, gkv__range_fn *fn, void *arg);
 
-/* One thread beside those: what waits for something else than this processor. */
+/* One thread beside those above, for code that waits for something other than this processor. */
 struct gkv__task;
 struct gkv__task *gkv__task_start(void (*fn)(void *arg), void *arg);    /* NULL: refused     */
 void gkv__task_join(struct gkv__task *t);                               /* t may be NULL     */

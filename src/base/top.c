@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * top.c - see top.h.  Radix selection: four histograms of one byte each find the k-th largest
- * key exactly, whatever the distribution; then one sweep collects. */
+ * key exactly, whatever the distribution.  One pass over the scores then collects. */
 #include "config.h"
 #include <math.h>
 #include <string.h>
 #include "src/base/top.h"
 
-/* Unsigned keys in the order of the floats; NaN below everything. */
+/* Unsigned keys in the order of the floats; NaN is below everything. */
 static uint32_t key(float f)
 {
     uint32_t u;

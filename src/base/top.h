@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Indices of the k largest of score[n] into out[k], ascending; k <= n.  Equal scores: the
- * smaller index first; NaN counts as the smallest.  O(n), no memory. */
+/* Indices of the k largest of score[n] into out[k], ascending; k <= n.  Of equal scores the one
+ * with the smaller index wins; NaN counts as the smallest.  O(n), allocates nothing. */
 void gkv__top(const float *score, size_t n, size_t k, uint32_t *out);
 
 /* The first and the last tokens get the highest of all scores. */

@@ -23,8 +23,8 @@ unsigned gkv__uc_class(uint32_t cp)
     return class[gkv__uc_kind(cp)];
 }
 
-/* Length of the sequence at p; 0 if there is none.  *cut tells when that is only for want
- * of bytes: those that are left could begin a sequence. */
+/* Length of the sequence at p; 0 if it is malformed or incomplete.  *cut: only incomplete, the bytes
+ * that are left could begin a sequence. */
 static size_t sequence(const unsigned char *p, size_t left, int *cut)
 {
     unsigned char lo = 0x80, hi = 0xbf;         /* of the second byte */
@@ -37,10 +37,10 @@ static size_t sequence(const unsigned char *p, size_t left, int *cut)
         return 0;
     n = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
     switch (p[0]) {
-    case 0xe0: lo = 0xa0; break;                /* shorter forms exist    */
-    case 0xed: hi = 0x9f; break;                /* surrogates             */
-    case 0xf0: lo = 0x90; break;                /* shorter forms exist    */
-    case 0xf4: hi = 0x8f; break;                /* ends at U+10FFFF       */
+    case 0xe0: lo = 0xa0; break;                /* below: overlong        */
+    case 0xed: hi = 0x9f; break;                /* above: surrogates      */
+    case 0xf0: lo = 0x90; break;                /* below: overlong        */
+    case 0xf4: hi = 0x8f; break;                /* above: U+10FFFF        */
     }
     for (size_t i = 1; i < n; i++) {
         if (i == left) {

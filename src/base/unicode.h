@@ -6,15 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* General categories, and White_Space, of the Unicode version in unicode-data.h: Lu and Lt,
- * Ll, Lm and Lo, M*, N*, white space, P*. */
+/* General categories, and White_Space, of the Unicode version in unicode-data.h.  In order: all
+ * others; Lu and Lt; Ll; Lm and Lo; M*; N*; white space; P*. */
 enum gkv__uc_kind {
     GKV__UC_REST, GKV__UC_UPPER, GKV__UC_LOWER, GKV__UC_CASELESS, GKV__UC_MARK,
     GKV__UC_DIGIT, GKV__UC_BLANK, GKV__UC_PUNCT
 };
 enum gkv__uc_kind gkv__uc_kind(uint32_t cp);
 
-/* The coarse view: L*, N*, white space. */
+/* Coarser classes: L*, N*, white space. */
 enum { GKV__UC_OTHER = 0, GKV__UC_LETTER = 1, GKV__UC_NUMBER = 2, GKV__UC_SPACE = 4 };
 unsigned gkv__uc_class(uint32_t cp);
 
@@ -27,7 +27,7 @@ size_t gkv__utf8_next(const unsigned char *p, const unsigned char *end, uint32_t
  * is set when the text is good so far but ends inside a sequence: then the offset is where
  * that sequence begins. */
 size_t gkv__utf8_check(const char *text, size_t len, int *cut);
-/* The one to four bytes of cp, which is at most 0x10ffff; how many they are. */
+/* Writes the one to four bytes of cp, which is at most 0x10ffff; returns their number. */
 size_t gkv__utf8_put(char *o, uint32_t cp);
 
 #endif
