@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * gguf.c - see gguf.h
  *
- * A file of a few kilobytes may claim 2^63 of anything, so each number is held against the
- * bytes that are left before it is used.  What cannot be defended against is a file that
- * shrinks after it was mapped: touching the missing pages raises SIGBUS.  Replace models by
+ * A file of a few kilobytes may claim 2^63 of anything, so each number is compared with the
+ * bytes that are left before it is used.  There is no defence against a file that shrinks
+ * after it was mapped: touching the missing pages raises SIGBUS.  Replace models by
  * rename(2), never in place. */
 #include "config.h"
 #include <errno.h>
@@ -22,9 +22,9 @@
 #define MIN_KV_BYTES      13            /* empty key, type, one byte                      */
 #define MIN_TENSOR_BYTES  32            /* empty name, n_dims, one dim, type, offset      */
 #define DEFAULT_ALIGNMENT 32
-#define MIN_ALIGNMENT     8u            /* the specification's                            */
+#define MIN_ALIGNMENT     8u            /* set by the specification                       */
 #define MAX_ALIGNMENT     (1u << 20)
-#define MAX_KEY_BYTES     65535         /* the specification's                            */
+#define MAX_KEY_BYTES     65535         /* set by the specification                       */
 
 #define SUFFIX_BYTES      20            /* of "-00001-of-00003.gguf"                      */
 
@@ -33,7 +33,7 @@
 struct part {
     char                   *path;
     const uint8_t          *map;
-    uint64_t                bytes, head_bytes;  /* head: all but the tensors' data        */
+    uint64_t                bytes, head_bytes;  /* head: all before tensor data           */
     struct gkv__kv         *kv;
     const struct gkv__str **by_key;     /* the keys in kv, sorted                         */
     size_t                  n_kv;
@@ -53,9 +53,9 @@ struct reader {
     gkv_error     *err;
 };
 
-/* A sorted array of pointers to names finds in log n whatever names an attacker chooses,
- * which a hash table does not promise; twins end up side by side.  kv and tensor both begin
- * with their name, so a pointer to the name is a pointer to the row. */
+/* Look-up by binary search in a sorted array of pointers to names: log n steps even if the names were
+ * chosen by an attacker, which a hash table does not promise, and equal names end up side by side.
+ * kv and tensor both begin with their name, so a pointer to the name is a pointer to the row. */
 _Static_assert(offsetof(struct gkv__kv, key) == 0, "by_key casts back");
 _Static_assert(offsetof(struct gkv__tensor, name) == 0, "by_name casts back");
 
@@ -80,7 +80,7 @@ static int by_address(const void *a, const void *b)
     return (s->data > t->data) - (s->data < t->data);
 }
 
-/* Sort names[0..n); a name that occurs twice, or NULL. */
+/* Sort names[0..n); returns a name that occurs twice, or NULL. */
 static const struct gkv__str *sort(const struct gkv__str **names, size_t n)
 {
     qsort(names, n, sizeof *names, by_text);
@@ -134,7 +134,7 @@ static bool get_str(struct reader *r, struct gkv__str *s)
     return true;
 }
 
-/* "PATH: NAME: text"; the name of a key or a tensor may be NULL. */
+/* Fails with "PATH: NAME: text"; the name of a key or a tensor may be NULL. */
 static gkv_status __attribute__((format(printf, 4, 5)))
 refuse(const struct reader *r, gkv_status status, const struct gkv__str *name,
        const char *fmt, ...)
@@ -158,7 +158,7 @@ static gkv_status beyond_end(const struct reader *r, const struct gkv__str *name
 }
 
 /* ---- metadata ------------------------------------------------------------------------ */
-/* Bytes of a value; of a string, the least that it can take. */
+/* Bytes of a value; for strings and arrays, the fewest bytes that one can take. */
 static const uint8_t value_bytes[] = {
     [GKV__U8] = 1,  [GKV__I8] = 1,  [GKV__U16] = 2,  [GKV__I16] = 2, [GKV__U32] = 4,
     [GKV__I32] = 4, [GKV__F32] = 4, [GKV__BOOL] = 1, [GKV__STR] = 8, [GKV__ARR] = 12,
@@ -172,7 +172,7 @@ static gkv_status check_type(const struct reader *r, const struct gkv__kv *kv)
     return refuse(r, GKV_FORMAT, &kv->key, "unknown type of value %" PRIu32, kv->type);
 }
 
-/* n values of kv->type at r->p, which becomes kv->data. */
+/* n values of kv->type at r->p; kv->data points to them. */
 static gkv_status read_values(struct reader *r, struct gkv__kv *kv)
 {
     kv->data = r->p;
@@ -243,7 +243,7 @@ static const struct gkv__kv *find_kv(const struct part *part, const char *key)
     return (const struct gkv__kv *)find(part->by_key, part->n_kv, key);
 }
 
-/* Into *out if the key is there. */
+/* Reads the key into *out if it is there. */
 static gkv_status read_u32(const struct part *part, const char *key, uint32_t *out,
                            gkv_error *err)
 {
@@ -345,7 +345,7 @@ static gkv_status read_tensors(struct gkv__gguf *g, struct reader *r, struct par
         if (status != GKV_OK)
             goto out;
     }
-    /* alignment is at most 2^20 and a file at most 2^63, so this cannot overflow */
+    /* alignment is at most 2^20 and a file at most 2^63 bytes, so this cannot overflow */
     data_at = ((uint64_t)(r->p - part->map) + alignment - 1) & ~((uint64_t)alignment - 1);
     for (size_t i = 0; i < n; i++) {
         status = place_tensor(r, part, &t[i], data_at, offset[i], alignment);
@@ -358,8 +358,8 @@ out:
     return status;
 }
 
-/* Names are unique over all parts, and no two tensors share bytes: nothing writes such
- * files, so shared bytes mean damage. */
+/* Names are unique over all parts, and no two tensors share bytes: no writer makes such files, so
+ * shared bytes mean damage. */
 static gkv_status index_tensors(struct gkv__gguf *g, gkv_error *err)
 {
     const char            *path = g->part->path;
@@ -421,7 +421,7 @@ static gkv_status map_file(struct part *part, gkv_error *err)
     return status;
 }
 
-/* What people give by mistake, and what to do about it. */
+/* Files that people give by mistake, and how to get the right one. */
 static gkv_status not_gguf(const struct reader *r)
 {
     static const struct { const char *magic, *hint; } other[] = {
@@ -520,7 +520,7 @@ static gkv_status load_part_no(struct gkv__gguf *g, uint32_t no, uint32_t count,
     return GKV_OK;
 }
 
-/* The first part is loaded; load the others, if it speaks of any. */
+/* The first part is loaded; load the others if its metadata says that there are any. */
 static gkv_status load_others(struct gkv__gguf *g, gkv_error *err)
 {
     const char  *path = g->part->path;
@@ -607,7 +607,7 @@ void gkv__gguf_close(struct gkv__gguf *g)
     free(g);
 }
 
-/* ---- what was found ------------------------------------------------------------------ */
+/* ---- reading from an open file --------------------------------------------------------- */
 const char *gkv__gguf_path(const struct gkv__gguf *g)
 {
     return g->part->path;

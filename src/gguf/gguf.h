@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * gguf.h - a GGUF file (or its parts), mapped read-only and checked whole; knows no
- * architecture.  Format: the GGUF specification, versions 2 and 3, little-endian.
+ * gguf.h - a GGUF file (or its parts), mapped read-only and checked in full; independent of
+ * architectures.  Format: the GGUF specification, versions 2 and 3, little-endian.
  *
  * After gkv__gguf_open every string, array and tensor below lies inside the mapping, every
  * count has been multiplied out without overflow, tensor data are aligned and inside the
@@ -32,14 +32,14 @@ struct gkv__tensor {
     struct gkv__str name;
     uint32_t        n_dims;
     uint64_t        dim[GKV__MAX_DIMS];     /* innermost first; unused ones are 1            */
-    uint32_t        type;                   /* as in the file; src/quant/quant.h has the table     */
+    uint32_t        type;                   /* as in the file; table: src/quant/quant.h            */
     const uint8_t  *data;
     uint64_t        bytes;
 };
 
 struct gkv__gguf;
 
-/* path of the first part when the name ends in -00001-of-NNNNN.gguf: the others are found
+/* path: when the name ends in -00001-of-NNNNN.gguf, it is the first part, and the others must lie
  * beside it.  GKV_IO, GKV_FORMAT or GKV_UNSUPPORTED with one line that names the file. */
 gkv_status gkv__gguf_open(struct gkv__gguf **out, const char *path, gkv_error *err);
 void       gkv__gguf_close(struct gkv__gguf *g);
@@ -64,7 +64,7 @@ gkv_status gkv__gguf_f32(const struct gkv__gguf *g, const char *key, float *out,
 gkv_status gkv__gguf_bool(const struct gkv__gguf *g, const char *key, bool *out, gkv_error *err);
 gkv_status gkv__gguf_str(const struct gkv__gguf *g, const char *key, struct gkv__str *out, gkv_error *err);
 
-/* Of one key, wherever it came from; path is for the message. */
+/* The value of one key, wherever it came from; path is for the message. */
 gkv_status gkv__kv_u32(const struct gkv__kv *kv, const char *path, uint32_t *out, gkv_error *err);
 
 /* Walk an array of strings: *cursor starts as kv->data and moves on; call at most kv->n times. */
@@ -73,7 +73,7 @@ struct gkv__str gkv__gguf_next_str(const uint8_t **cursor);
 int64_t gkv__gguf_int_at(const struct gkv__kv *kv, uint64_t i);
 double  gkv__gguf_float_at(const struct gkv__kv *kv, uint64_t i);
 
-/* Tell the kernel that this range of the mapping will be wanted soon / is not needed now. */
+/* Tell the kernel that this range of the mapping is needed soon / is not needed now. */
 void gkv__gguf_willneed(const void *p, uint64_t bytes);
 void gkv__gguf_dontneed(const void *p, uint64_t bytes);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * metadata.c - values of metadata, typed; the mapping and the kernel.  See gguf.h */
+ * metadata.c - typed reading of metadata; advice to the kernel about the mapping.  See gguf.h */
 #include "config.h"
 #include <inttypes.h>
 #include <math.h>
@@ -155,7 +155,7 @@ gkv_status gkv__gguf_str(const struct gkv__gguf *g, const char *key, struct gkv_
 }
 
 /* ---- the mapping --------------------------------------------------------------------- */
-/* Whole pages inside [p, p + bytes): those at the edges also hold the neighbours. */
+/* Only whole pages inside [p, p + bytes): pages at the edges also hold data of the neighbours. */
 static void advise(const void *p, uint64_t bytes, int advice)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);

@@ -27,7 +27,7 @@ void gkv__from_f32_bf16(const float *src, void *dst, size_t n)
         uint16_t h;
 
         memcpy(&x, &src[i], sizeof x);
-        if ((x & 0x7fffffff) > 0x7f800000)  /* rounding could make it infinite */
+        if ((x & 0x7fffffff) > 0x7f800000)  /* NaN: rounding could make it infinite */
             h = (uint16_t)(x >> 16 | 0x40);
         else
             h = (uint16_t)((x + 0x7fff + (x >> 16 & 1)) >> 16);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * convert.h - what the file of a type defines.
+ * convert.h - the two functions that each tensor type's file defines.
  *
- * n is a multiple of the block; bytes of blocks need not be aligned.  to_f32 is exact but for one
- * rounding where a format adds a minimum.  from_f32 rounds to nearest even; q8_0, q4_0, q4_1, q5_0
- * and q5_1 are byte for byte what ggml's quantize_row_*_ref makes, the others decent and no more:
- * see scale.h. */
+ * n is a multiple of the block size; blocks need not be aligned.  to_f32 is exact, except for one
+ * rounding where a format adds a minimum.  from_f32 rounds to nearest even.  For q8_0, q4_0, q4_1,
+ * q5_0 and q5_1 it writes the same bytes as ggml's quantize_row_*_ref; for the other types its
+ * quality is plain, see scale.h. */
 #ifndef GKV__QUANT_CONVERT_H
 #define GKV__QUANT_CONVERT_H
 

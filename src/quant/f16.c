@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * f16.c - IEEE 754 binary16
  *
- * Integers only, so the results depend neither on the rounding mode nor on flush-to-zero,
- * and equal those of F16C and NEON to the bit: NaNs become quiet, payloads stay. */
+ * Uses integers only, so results do not depend on the rounding mode or on flush-to-zero, and
+ * equal those of F16C and NEON to the bit: NaNs become quiet and keep their payload. */
 #include "config.h"
 #include <string.h>
 #include "src/quant/convert.h"
@@ -46,7 +46,7 @@ uint16_t gkv__f32_to_f16(float f)
     if (exponent < 113) {               /* subnormal: units of 2^-24                      */
         m = (x & 0x7fffff) | 0x800000;
         shift = 126 - exponent;
-    } else {                            /* a carry goes to the exponent, rightly          */
+    } else {                            /* a carry into the exponent is right             */
         m = x - ((127 - 15) << 23);
         shift = 13;
     }

@@ -7,7 +7,7 @@
 
 #define QK 256
 
-/* Scale s has its low four bits in a nibble of byte s % 8 (low ones first), its high two in
+/* Low four bits of scale s: a nibble of byte s % 8, the low one for s < 8.  High two bits: in
  * byte 8 + s % 4. */
 static int scale_of(const uint8_t p[12], size_t s)
 {

@@ -22,9 +22,9 @@ void gkv__to_f32_q8_0(const void *src, float *dst, size_t n)
     }
 }
 
-/* Byte for byte what ggml's quantize_row_q8_0_ref writes, halves away from zero included,
- * so that files made here and there are the same.  Blocks whose scale has no finite
- * reciprocal get zeros, and so do NaNs. */
+/* Byte for byte what ggml's quantize_row_q8_0_ref writes, also that halves round away from zero,
+ * so that files made by either are the same.  Blocks whose scale has no finite reciprocal become
+ * zeros, and so do NaNs. */
 void gkv__from_f32_q8_0(const float *src, void *dst, size_t n)
 {
     uint8_t               *p = dst;

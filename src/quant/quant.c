@@ -31,7 +31,7 @@ static const struct gkv__quant known[] = {
 
 #define N_KNOWN (sizeof known / sizeof *known)
 
-/* Row i of both tables, one after the other; NULL behind the last. */
+/* Row i of the two tables taken as one; NULL after the last row. */
 static const struct gkv__quant *row(size_t i)
 {
     if (i < GKV__N_TYPES)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * quant.h - tensor types.  The only thing the rest of gemkv knows about one is its row; a new
- * one is a line in types.h and a file src/quant/NAME.c with the two functions of convert.h. */
+ * quant.h - tensor types.  The rest of gemkv knows a type by its row only.  To add one, add a
+ * line in types.h and a file src/quant/NAME.c with the two functions of convert.h. */
 #ifndef GKV__QUANT_H
 #define GKV__QUANT_H
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include "src/quant/types.h"
 
-/* Types this build computes with, numbered without gaps: the index of kernel tables. */
+/* Types this build computes with, numbered without gaps: they index the kernel tables. */
 enum gkv__type {
 #define GKV__ROW(TYPE, ...) GKV__TYPE_##TYPE,
     GKV__TYPES(GKV__ROW)
@@ -39,9 +39,9 @@ GKV__INTEGER_TYPES(GKV__ROW)
 #undef GKV__ROW
 #undef GKV__MEMBERS
 
-/* What is where.  d, m, dmin are f16.
- * Blocks of 32: byte j of q holds x[j] in its low nibble, x[j + 16] in its high one; bit j of
- * h is bit 4 of x[j].  iq: the integer is GKV__IQ4_VALUES of the nibble.
+/* Layout of the blocks.  d, m, dmin are f16.
+ * Blocks of 32: the low nibble of byte j of q is x[j], the high nibble x[j + 16]; bit j of h is
+ * bit 4 of x[j].  iq: the nibble indexes GKV__IQ4_VALUES, which gives `value`.
  *
  *   q8_0             x = d * q
  *   q4_0             x = d * (q - 8)
@@ -50,20 +50,20 @@ GKV__INTEGER_TYPES(GKV__ROW)
  *   iq4_nl           x = d * value
  *
  * Blocks of 256, in groups with scales of their own.
- *   q2_k, q3_k       16 groups of 16; crumbs: bits 2 (s % 4) and on of q[32 (s / 4) + j] are
- *                    x[32 s + j], s = 0 .. 7, j < 32; bit s of q3_k's h[j] is bit 2 of that
+ *   q2_k, q3_k       16 groups of 16; for s = 0 .. 7 and j < 32, x[32 s + j] has its low two bits
+ *                    in q[32 (s / 4) + j], at bit 2 (s % 4); q3_k has bit 2 in bit s of h[j]
  *                    q2_k: x = d * (scale & 15) * q - dmin * (scale >> 4)
  *                    q3_k: x = d * (scale - 32) * (q - 4)
  *   q4_k, q5_k       8 groups of 32; low and high nibble of q[32 s + j] are x[64 s + j] and
  *                    x[64 s + 32 + j], s = 0 .. 3; bit s of q5_k's h[j] is bit 4 of x[32 s + j]
  *                    x = d * scale * q - dmin * min
  *   q6_k             16 groups of 16; per half of 128: low and high nibble of q[j] are x[j] and
- *                    x[64 + j], j < 64; bits 2 s and on of h[j] are bits 4 and 5 of x[32 s + j]
+ *                    x[64 + j], j < 64; x[32 s + j] has bits 4 and 5 in h[j], at bit 2 s
  *                    x = d * scale * (q - 32)
  *   iq4_xs           8 groups of 32, nibbles as in the blocks of 32
- *                    x = d * (scale - 32) * value: scale s is nibble s of scale_l and, above it,
- *                    bits 2 s and on of scale_h
- * How six bits of scale are packed: q3_k in q3_k.c, q4_k and q5_k in scale.h. */
+ *                    x = d * (scale - 32) * value: scale s has its low four bits in nibble s of
+ *                    scale_l and its high two bits in scale_h, at bit 2 s
+ * q3_k.c shows how q3_k packs its six-bit scales, scale.h how q4_k and q5_k do. */
 
 #define GKV__IQ4_VALUES -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113
 

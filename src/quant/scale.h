@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * scale.h - what the blocks of 256 share: groups with scales of their own, and the way
- * from floats to them. */
+ * scale.h - what the types with blocks of 256 share: groups with scales of their own, and their
+ * quantisation from floats. */
 #ifndef GKV__QUANT_SCALE_H
 #define GKV__QUANT_SCALE_H
 
@@ -14,8 +14,8 @@ struct gkv__groups {
     uint8_t  min[16], u[256];
 };
 
-/* One look at the extremes of each group, no search for better scales: enough for tests and
- * benchmarks, no competitor of llama-quantize.  Deterministic, total.
+/* Uses the extremes of each group once and does not search for better scales: enough for tests and
+ * benchmarks, but worse than llama-quantize.  Deterministic, defined for all inputs.
  *   affine       u in 0 .. top, scale and min in 0 .. scale_top, offset 0
  *   symmetric    u in 0 .. 2 offset - 1, scale in -scale_top .. scale_top - 1, no minima; the
  *                weight of largest magnitude becomes -offset, as in ggml's q4_0 */
@@ -24,7 +24,7 @@ void gkv__groups_affine(struct gkv__groups *g, const float x[256], size_t group,
 void gkv__groups_symmetric(struct gkv__groups *g, const float x[256], size_t group, int offset,
                            int scale_top);
 
-/* To an integer in lo .. hi, the fraction cut off; NaNs become lo. */
+/* Converts to an integer, truncates, and limits to lo .. hi; NaNs become lo. */
 static inline int gkv__cut(float x, int lo, int hi)
 {
     return x >= (float)hi ? hi : x > (float)lo ? (int)x : lo;
@@ -44,7 +44,7 @@ static inline void gkv__scale_min(const uint8_t p[12], size_t s, int *scale, int
     }
 }
 
-/* Index of the GKV__IQ4_VALUES nearest to x, the lower one of two; NaNs get 0. */
+/* Index of the GKV__IQ4_VALUES nearest to x; of two equally near the lower one; NaNs get 0. */
 int gkv__iq4_nearest(float x);
 
 void gkv__pack_scales(const struct gkv__groups *g, uint8_t p[12]);

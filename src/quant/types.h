@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * types.h - what is known of each tensor type, one row each; whatever has a part per type takes
- * the types from here: the enum and the table, kernels, devices, tests and scripts.
+ * types.h - one row for each tensor type.  The enum, the tables, kernels, devices, tests and scripts
+ * take their lists of types from these rows.
  *
  *     name    as files call it, and the suffix of its functions
  *     ggml    its number in a GGUF file
- *     block   elements per block, in so many bytes
- *     bits    of an element, without scales
+ *     block   elements per block, and the bytes of one
+ *     bits    bits of an element, without scales
  *
  * and of integers u, with x = d * (u - off) + m:
  *
- *     range   u7: u is at most 127; u8: it takes all eight bits, also those of a table
- *     off     what is taken off u, 0 or a power of two
- *     min     1: there is m; its f16, or that of what it is counted in, follows d
- *     halves  1: sixteen elements share d and m, 0: 32 or more
- *     layout  of a block, struct gkv__block_NAME: little-endian, no padding; quant.h says what is where
+ *     range   u7: u is at most 127; u8: u takes all eight bits, also as an element of a table
+ *     off     subtracted from u; 0 or a power of two
+ *     min     1: the format has m; the f16 of m, or of its unit, follows d
+ *     halves  1: sixteen elements share d and m; 0: 32 or more do
+ *     layout  members of a block, struct gkv__block_NAME: little-endian, no padding; see quant.h
  *
  * build-aux/quant-vectors.py reads these lines too. */
 #ifndef GKV__TYPES_H
 #define GKV__TYPES_H
 
-/* X(TYPE, name, ggml, block, bytes, bits): kernels are written for each, if there are any. */
+/* X(TYPE, name, ggml, block, bytes, bits): kernels, if there are any, are written type by type. */
 #define GKV__FLOAT_TYPES(X)                                                                 \
     X(F32,    f32,     0,   1,   4, 32)                                                     \
     X(F16,    f16,     1,   1,   2, 16)                                                     \
@@ -41,12 +41,11 @@
     X(IQ4_NL, iq4_nl, 20,  32,  18,  4, u8, 128, 0, 0, (uint16_t d; uint8_t q[16];))        \
     X(IQ4_XS, iq4_xs, 23, 256, 136,  4, u8, 128, 0, 0, (uint16_t d, scale_h; uint8_t scale_l[4], q[128];))
 
-/* All that this build computes with. */
+/* All types that this build computes with. */
 #define GKV__TYPES(X) GKV__FLOAT_TYPES(X) GKV__INTEGER_TYPES(X)
 
-/* X(name, ggml, block, bytes): the rest of ggml's list, so that a file can be checked and the type
- * called by its name.  Numbers 4, 5, 31 to 33 and 36 to 38 were taken back by ggml and are unknown
- * again. */
+/* X(name, ggml, block, bytes): the rest of ggml's types, so that a file can be checked and the type
+ * shown by name.  ggml removed numbers 4, 5, 31 to 33 and 36 to 38, so they are left out. */
 #define GKV__KNOWN_TYPES(X)                                                                 \
     X(q8_1,     9,  32,  36)                                                                \
     X(q8_k,    15, 256, 292)                                                                \
