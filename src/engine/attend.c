@@ -2,14 +2,14 @@
  * attend.c - see attend.h
  *
  * A work item is one KV head and a block of queries.  Its rows are (token, head) pairs, token
- * by token, of all query heads that share the KV head: what is read of K and V serves them
- * all.  Rows are dealt into tiles of attend.lanes; keys come in blocks that the first-level
- * cache can hold next to a tile, brought into attend's form once per item.  Every tile meets
- * the key blocks in order, so the sums do not depend on who computes them.
+ * by token, of all query heads that share the KV head, so K and V are read once for all of
+ * them.  Rows are divided into tiles of attend.lanes rows.  Keys come in blocks that fit the
+ * first-level cache next to a tile and are converted to attend's form once per item.  Every tile
+ * meets the key blocks in order, so the sums do not depend on which thread computes them.
  *
  * A few rows would leave most lanes and most threads idle.  For them the keys are cut into
- * pieces, by their number alone; a work item is one KV head and one piece, and the partial
- * sums of the pieces are merged in order. */
+ * pieces, whose size depends on the problem's sizes only.  A work item is then one KV head and
+ * one piece, and the partial sums of the pieces are merged in order. */
 #include "config.h"
 #include <math.h>
 #include <string.h>
@@ -19,13 +19,13 @@
 enum {
     ROWS = 384,         /* query rows of a work item with head_dim 64: their q and output
                            (2 * 384 * 64 * 4 bytes) stay in the second-level cache.  Twice as many
-                           where keys and values must be brought into a form for each item   */
-    ITEMS = 16,         /* when a thread has fewer work items, they are of half as many rows:
-                           threads end together, for one or two percent                      */
+                           where keys and values have to be converted for each item          */
+    ITEMS = 16,         /* with fewer work items per thread, items get half as many rows, so that
+                           threads finish together: one or two percent                       */
     KEYS = 128,         /* keys of a block with head_dim 64                                  */
-    PIECE = 512,        /* few rows: keys of a work item, at least                           */
-    PIECES = 64,        /*           pieces of the keys, at most                             */
-    PARTIALS = 2048,    /*           rows of all heads times pieces, at most                 */
+    PIECE = 512,        /* for few rows: least keys of a work item                           */
+    PIECES = 64,        /*               most pieces                                         */
+    PARTIALS = 2048,    /*               most rows (over all heads) times pieces             */
 };
 
 struct job {
@@ -34,11 +34,11 @@ struct job {
     uint32_t                 il;
     float                   *out;
     const float             *q;
-    size_t                   n, group;  /* queries, their heads that read one KV head        */
+    size_t                   n, group;  /* queries; query heads per KV head                  */
     uint64_t                 pos;
-    uint64_t                 window;    /* more than all keys: none                          */
+    uint64_t                 window;    /* UINT64_MAX: none                                  */
     size_t                   block;     /* tokens of a work item                             */
-    size_t                   piece;     /* few rows: keys of a work item                     */
+    size_t                   piece;     /* keys of a work item, for few rows                 */
     float                    cap;
     float                   *sums;      /* or NULL */
 };
@@ -70,7 +70,7 @@ static size_t tokens_per_item(const struct gkv__simd *simd, const struct gkv__sh
     return rows / group ? rows / group : 1;
 }
 
-/* Whether all of the query heads that the model lets read one KV head do so, or fewer. */
+/* Tiles of the largest work item, also where the cache repeats KV heads and fewer query heads share one. */
 static size_t tiles_per_item(const struct gkv__simd *simd, const struct gkv__shape *s)
 {
     const size_t rows = rows_per_item(simd, s), group = s->n_head / s->n_head_kv;
@@ -78,7 +78,7 @@ static size_t tiles_per_item(const struct gkv__simd *simd, const struct gkv__sha
     return ((rows < group ? group : rows) + simd->attend.lanes - 1) / simd->attend.lanes;
 }
 
-/* Scratch of a thread, in this order, all float but to, from:
+/* Scratch of a thread, in this order; all are floats except to and from:
  *   per tile  qt, ot [head_dim][lanes]   m, l [lanes]
  *   then      s [keys][lanes]   kt, vt [keys][head_dim]   to, from [lanes]
  */
@@ -87,13 +87,13 @@ static size_t tile_floats(const struct gkv__simd *simd, const struct gkv__shape 
     return 2 * simd->attend.lanes * ((size_t)s->head_dim + 1);
 }
 
-/* Rows of one KV head that are few, at most. */
+/* More rows than this per KV head are not few. */
 static size_t few_rows(const struct gkv__simd *simd)
 {
     return 2 * simd->attend.lanes;
 }
 
-/* Few rows need  q [rows][row]   to, from [rows]. */
+/* Scratch for few rows:  q [rows][row]   to, from [rows]. */
 static size_t few_floats(const struct gkv__simd *simd, const struct gkv__shape *s)
 {
     return few_rows(simd) * (GKV__FEW_ROW((size_t)s->head_dim) + 2);
@@ -136,7 +136,7 @@ static void gather(float *qt, const struct job *j, size_t ih, size_t token, size
     const float scale = gkv__attend_scale(s);
 
     for (size_t i = 0; i < lanes; i++) {
-        size_t r = row + i < n_rows ? row + i : n_rows - 1;     /* padding repeats a row */
+        size_t r = row + i < n_rows ? row + i : n_rows - 1;     /* padding repeats the last row */
         const float *q = j->q + ((token + r / g) * s->n_head + ih * g + r % g) * d;
 
         for (size_t x = 0; x < d; x++)
@@ -183,7 +183,7 @@ void gkv__to_form(const struct gkv__simd *simd, gkv__form_fn *form, enum gkv__ty
         form(buf, rows, type, n, d);
 }
 
-/* nk keys or values in attend's form: where they lie in the cache, or in buf. */
+/* nk keys or values in attend's form: a pointer into the cache if they have it there, else buf. */
 static const void *in_form(const struct gkv__simd *simd, const struct gkv__cache *c,
                            const uint8_t *rows, float *buf, size_t nk, bool keys)
 {
@@ -196,7 +196,7 @@ static const void *in_form(const struct gkv__simd *simd, const struct gkv__cache
     return buf;
 }
 
-/* Key p as a number of keys from `key` on, of which there are n. */
+/* Position p relative to the block of n keys that begins at `key`, limited to 0 .. n. */
 static int32_t some(uint64_t p, uint64_t key, size_t n)
 {
     return p < key ? 0 : p - key >= n ? (int32_t)n : (int32_t)(p - key);
@@ -215,7 +215,7 @@ static void item(void *arg, size_t i, unsigned thread)
     const struct gkv__cache *c = j->c;
     const size_t lanes = simd->attend.lanes, d = s->head_dim, g = j->group;
     const size_t keys = keys_per_block(s->head_dim);
-    /* Late blocks of queries see the most keys: deal them first, so that the threads end
+    /* Later blocks of queries see more keys: they are dealt first, so that the threads finish
      * together. */
     const size_t n_blocks = (j->n + j->block - 1) / j->block;
     const size_t ih = i % c->n_head_kv, token = (n_blocks - 1 - i / c->n_head_kv) * j->block;
@@ -246,7 +246,7 @@ static void item(void *arg, size_t i, unsigned thread)
 
         for (size_t t = 0; t < n_tiles; t++) {
             float *qt = tiles + t * stride, *ot = qt + d * lanes, *m = ot + d * lanes, *l = m + lanes;
-            /* The first and the last query of the tile; what none of them sees is left out. */
+            /* Keys that neither the first nor the last query of the tile sees are skipped. */
             uint64_t first = j->pos + token + t * lanes / g;
             uint64_t last = j->pos + token + (t * lanes + lanes - 1) / g;
             size_t   n = last < key + nk ? (size_t)(last + 1 - key) : nk;
@@ -280,7 +280,7 @@ static float *partial(const struct job *j, size_t ih, size_t ip, size_t n_pieces
                            (GKV__FEW_ROW((size_t)j->e->shape->head_dim) + 2);
 }
 
-/* From the first key that any of them sees. */
+/* Number of pieces, counted from the first key that any row sees. */
 static size_t pieces(const struct job *j)
 {
     return (size_t)((j->pos + j->n - first_key(j, j->pos) + j->piece - 1) / j->piece);
@@ -362,7 +362,7 @@ static void merge_item(void *arg, size_t ih, unsigned thread)
     }
 }
 
-/* A tile computes all its lanes, used or not, but each in less time than a row takes here. */
+/* A tile computes all its lanes, used or not, but a lane takes less time than a row does here. */
 static bool is_few(const struct gkv__simd *simd, const struct gkv__shape *s, size_t n, size_t group)
 {
     const size_t lanes = simd->attend.lanes, rows = n * group;
@@ -372,7 +372,7 @@ static bool is_few(const struct gkv__simd *simd, const struct gkv__shape *s, siz
            rows * 8 <= padded * simd->attend.few;
 }
 
-/* Keys of a piece: a function of the sizes of the problem only. */
+/* Keys of a piece: depends on the sizes of the problem only, not on the threads. */
 static size_t piece_of(const struct gkv__shape *s, size_t n, uint64_t n_keys)
 {
     size_t most = PARTIALS / (n * s->n_head);
@@ -381,8 +381,8 @@ static size_t piece_of(const struct gkv__shape *s, size_t n, uint64_t n_keys)
     return (size_t)((n_keys + most * PIECE - 1) / (most * PIECE)) * PIECE;
 }
 
-/* Tokens of a work item of tiles.  Who shares a tile or an item makes no difference to a row: blocks of
- * keys begin at multiples of their size, and what a row does not see adds zeros. */
+/* Tokens of a work item made of tiles.  A row's result does not depend on which rows share its tile or item:
+ * blocks of keys begin at multiples of their size, and keys that a row does not see add zeros. */
 static size_t block_of(const struct gkv__simd *simd, const struct gkv__shape *s, unsigned n_threads, size_t n,
                        size_t group)
 {

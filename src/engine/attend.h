@@ -9,16 +9,16 @@
 /* out[n][n_head * head_dim] = softmax(q k^T / sqrt(head_dim) + causal) v  for the n queries
  * q[n][n_head * head_dim] in slots pos .. pos + n - 1, whose keys and values are in layer
  * il of the cache already.  Query head h reads KV head h / (n_head / n_head_kv) of the cache.
- * window: a query sees its own slot and the window - 1 before it; 0: all.  sums: as in pass.h. */
+ * window: a query sees its own slot and the window - 1 slots before it; 0: all.  sums: see pass.h. */
 void gkv__attend(struct gkv__exec *e, const struct gkv__cache *c, uint32_t il, float *out,
                  const float *q, size_t n, uint64_t pos, uint32_t window, float *sums);
 
-/* What scores are multiplied by: log2(e) / sqrt(head_dim), for exponentials are in base 2; and
- * their cap in that base, 0: none. */
+/* Factor of scores: log2(e) / sqrt(head_dim), because exponentials are in base 2; and the cap of scores
+ * in the same units, 0: none. */
 float gkv__attend_scale(const struct gkv__shape *s);
 float gkv__attend_cap(const struct gkv__shape *s);
 
-/* n rows of d elements of a cache in a form of simd->attend (NULL: floats), in buf. */
+/* Converts n rows of d elements of a cache to a form of simd->attend (form NULL: floats), into buf. */
 void gkv__to_form(const struct gkv__simd *simd, gkv__form_fn *form, enum gkv__type type, const void *rows,
                   float *buf, size_t n, size_t d);
 

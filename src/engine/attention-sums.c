@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * attention-sums.c - see attention-sums.h.  A work item is one query head.  Its rows go in tiles, and
- * each tile is multiplied by the keys twice: for the maximum and the sum of every row, unless attention left them, and then for
- * what is added to every key.  Products are in bf16 where attention's are, so that its sums fit. */
+ * each tile is multiplied by the keys twice: first for the maximum and the sum of every row (unless
+ * attention left them), then for what each key receives.  Where attention multiplies in bf16, so do
+ * these products: the sums that attention left are only valid for the same rounding. */
 #include "config.h"
 #include "src/engine/attend.h"
 #include "src/engine/attention-sums.h"
@@ -21,7 +22,7 @@ struct job {
 
 /* Scratch of a thread, all float:
  *   q [TILE][d]   raw [BLOCK][d]   panel [BLOCK + nr][d]   s [TILE][BLOCK]   m, l [TILE]
- * Rows and panels in bf16 take half of their room. */
+ * Rows and panels in bf16 use half of their space. */
 struct tile { float *q, *raw, *panel, *s, *m, *l; };
 
 uint64_t gkv__attention_sums_scratch(const struct gkv__simd *simd, const struct gkv__shape *s)
@@ -43,7 +44,7 @@ static struct tile tile_of(const struct gkv__exec *e, unsigned thread)
     return t;
 }
 
-/* t->s[n_rows][BLOCK]: products with keys from .. from + n - 1 of KV head ih. */
+/* t->s[n_rows][BLOCK] = products of the tile's rows with keys from .. from + n - 1 of KV head ih. */
 static void products(const struct job *j, const struct tile *t, size_t n_rows, uint32_t ih,
                      uint64_t from, size_t n)
 {
@@ -70,7 +71,7 @@ static void products(const struct job *j, const struct tile *t, size_t n_rows, u
         simd->softcap(t->s + r * BLOCK, n, j->cap);
 }
 
-/* The first slot that row r of the rows sees. */
+/* The first slot that row r sees. */
 static uint64_t first_slot(const struct gkv__observers *l, size_t r)
 {
     const uint64_t end = l->slot + r + 1;
@@ -78,7 +79,7 @@ static uint64_t first_slot(const struct gkv__observers *l, size_t r)
     return l->window && end > l->window ? end - l->window : 0;
 }
 
-/* Of n keys from `key` on, those that row r of the rows sees: first .. first + n - 1. */
+/* Of n keys from `key` on, row r sees first .. first + n - 1. */
 struct seen { size_t first, n; };
 
 static struct seen seen(const struct job *j, size_t r, uint64_t key, size_t n)
@@ -103,7 +104,7 @@ static void item(void *arg, size_t h, unsigned thread)
 
     for (size_t at = 0; at < l->n && !gkv__cancelled(j->e); at += TILE) {
         const size_t nt = l->n - at < TILE ? l->n - at : TILE;
-        const uint64_t end = l->slot + at + nt;         /* the last row of the tile sees these */
+        const uint64_t end = l->slot + at + nt;         /* slots that the last row sees        */
         const uint64_t begin = first_slot(l, at) / BLOCK * BLOCK;
 
         for (size_t r = 0; r < nt; r++) {

@@ -36,7 +36,7 @@ static size_t widths(const struct gkv__shape *s, uint64_t w[9])
     return 9;
 }
 
-/* All but scratch. */
+/* Bytes of all buffers except scratch. */
 static uint64_t buffer_bytes(const struct gkv__shape *s, uint32_t chunk)
 {
     uint64_t w[9], sum = round_up(gkv__attend_partials(s), ALIGN);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * exec.h - what a computation runs with: kernels, threads, scratch, and the buffers for one
+ * exec.h - the resources of a computation: kernels, threads, scratch, and buffers for one
  * block of rows.  Everything is allocated once, in sizes that gkv__exec_bytes predicts. */
 #ifndef GKV__EXEC_H
 #define GKV__EXEC_H
@@ -13,25 +13,25 @@ struct gkv__gemm;
 struct gkv__exec {
     const struct gkv__simd  *simd;
     const struct gkv__gemm  *gemm;              /* library for matrix products               */
-    void                    *library;           /* of that one, or NULL                      */
+    void                    *library;           /* its state, or NULL                        */
     const struct gkv__shape *shape;
     unsigned                 n_threads;
     uint32_t                 chunk;             /* rows at a time                            */
     uint64_t                 scratch_bytes;     /* of each thread                            */
     uint8_t                 *scratch;           /* [n_threads][scratch_bytes]                */
-    uint64_t                 bytes;             /* from scratch on, all the buffers          */
-    float                   *partial;           /* attention's, when it cuts the keys        */
+    uint64_t                 bytes;             /* of scratch and all buffers after it       */
+    float                   *partial;           /* attention's, when it divides the keys     */
     /* One block of rows, [chunk][...]: */
     float *h;                                   /* n_embd: normalised input                  */
     float *q, *att;                             /* n_head * head_dim                         */
     float *k, *v;                               /* n_head_kv * head_dim                      */
     float *gate, *up;                           /* n_ff                                      */
-    float *expert;                              /* moe.c has it cut                          */
-    /* att, gate and up have room for the form (gemm.h) of what is multiplied while they are
-     * idle, so that it needs none of its own. */
-    float *turn;                                /* n_rot: cos, sin of each pair              */
+    float *expert;                              /* moe.c says what is in it                  */
+    /* att, gate and up also have room for prepared activations (gemm.h): of products that run
+     * while these buffers are idle, so that no buffer is needed for that. */
+    float *turn;                                /* n_rot: RoPE's cos, sin of each pair       */
 
-    atomic_bool *cancel;                        /* set from outside: stop soon               */
+    atomic_bool *cancel;                        /* set by the caller: stop soon              */
     /* Progress of the present stage, in units of multiply-adds. */
     void      (*progress)(void *arg, const gkv_progress *p);
     void       *progress_arg;
@@ -60,7 +60,7 @@ static inline bool gkv__cancelled(const struct gkv__exec *e)
 void gkv__stage(struct gkv__exec *e, gkv_stage stage, uint64_t tokens, double total);
 void gkv__progress(struct gkv__exec *e, double work);
 
-/* Multiply-adds of n tokens at positions pos .. in one layer: projections, causal attention. */
+/* Multiply-adds of n tokens at positions pos .. in one layer: projections and causal attention. */
 double gkv__layer_work(const struct gkv__shape *s, uint64_t pos, uint64_t n);
 
 #endif

@@ -6,11 +6,11 @@
 #include "src/engine/pass.h"
 
 /* n tokens through the whole model, e->chunk at a time, at positions pos .. of the
- * cache; x[n_embd] is the last token's row after the last layer. */
+ * cache; x[n_embd] becomes the hidden state of the last token after the last layer. */
 gkv_status gkv__forward(const struct gkv__pass *p, const uint32_t *id, size_t n, uint64_t pos, float *x,
                         gkv_error *err);
 
-/* The same for n <= e->chunk tokens, whose rows all come back: x[n][n_embd]. */
+/* The same for n <= e->chunk tokens; returns all their rows, x[n][n_embd]. */
 gkv_status gkv__block(const struct gkv__pass *p, const uint32_t *id, size_t n, uint64_t pos, float *x,
                       gkv_error *err);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * gemm-onednn.c - dense products through oneDNN 2: f32, and weights in bf16 as they are where
- * the processor multiplies bf16.
+ * gemm-onednn.c - dense products through oneDNN 2: in f32, except that bf16 weights are used as they
+ * are where the processor multiplies bf16.
  *
- * oneDNN's fast kernels for AVX-512 want rows without gaps, so an item has all inputs, and its
- * outputs go to scratch first.  A product of one shape is a primitive, which takes milliseconds
- * to make; begin() makes those that the items will want, and keeps them.
+ * oneDNN's fast kernels for AVX-512 want rows without gaps, so an item takes all inputs at once,
+ * and its outputs go to scratch first.  Each shape of product needs a primitive, which takes
+ * milliseconds to make; begin() makes the primitives that the items will need, and keeps them.
  *
- * oneDNN must not start threads in ours, and what it computes must not depend on how many it
- * could start.  It takes that number from OpenMP, when a primitive is made and, outside of
- * parallel regions, when it runs; so from begin() to end() that number is 1. */
+ * oneDNN must not start threads inside ours, and its results must not depend on how many it
+ * could start.  It takes that number from OpenMP when a primitive is made and, outside of
+ * parallel regions, when it runs; so between begin() and end() that number is 1. */
 #include "config.h"
 #include "src/engine/gemm-row.h"
 #if HAVE_ONEDNN
@@ -22,13 +22,13 @@ enum { NC = 128, MC = 1024, KEPT = 64, ALIGN = 64 };
 struct product {
     size_t           m, n, k;
     bool             bf16;
-    uint64_t         used;              /* when it was wanted last; 0: never                 */
+    uint64_t         used;              /* time of the last use; 0: never                    */
     dnnl_primitive_t primitive;         /* NULL: oneDNN has none, or one too large           */
 };
 
 struct library {
     dnnl_engine_t  engine;
-    int            threads;             /* that OpenMP had before begin()                    */
+    int            threads;             /* OpenMP's number before begin()                    */
     uint64_t       clock;
     struct product kept[KEPT];
     unsigned       n_threads;
@@ -40,14 +40,14 @@ static uint64_t round_up(uint64_t n)
     return (n + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* oneDNN would emulate it elsewhere, or have nothing. */
+/* On other processors oneDNN would emulate bf16, or have no kernel. */
 static bool has_bf16(void)
 {
     return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core_bf16) ==
            dnnl_cpu_isa_avx512_core_bf16;
 }
 
-/* OpenMP's number of threads, which becomes 1.  It is the calling thread's own. */
+/* Sets OpenMP's number of threads to 1 and returns the old one.  The setting is the calling thread's own. */
 static int hold_threads(void)
 {
     int n = omp_get_max_threads();
@@ -67,7 +67,7 @@ static dnnl_status_t matrix(dnnl_memory_desc_t *d, bool bf16, size_t rows, size_
     return dnnl_memory_desc_init_by_strides(d, 2, dims, bf16 ? dnnl_bf16 : dnnl_f32, strides);
 }
 
-/* y[m, n] = x[m, k] w[n, k]^T.  Working memory is given when it runs.  NULL: there is none. */
+/* y[m, n] = x[m, k] w[n, k]^T.  The caller provides oneDNN's scratchpad.  NULL: oneDNN has no such product. */
 static dnnl_primitive_desc_t describe(dnnl_engine_t engine, bool bf16, size_t m, size_t n, size_t k)
 {
     dnnl_primitive_desc_t found = NULL;
@@ -92,7 +92,7 @@ static uint64_t pad_bytes(const_dnnl_primitive_desc_t d)
     return pad ? dnnl_memory_desc_get_size(pad) : 0;
 }
 
-/* Scratch is y[m, n], unpacked weights[n, k], and oneDNN's. */
+/* Scratch holds y[m, n], then unpacked weights[n, k], then oneDNN's scratchpad. */
 static uint64_t y_bytes(size_t m, size_t n)
 {
     return round_up(m * n * sizeof(float));
@@ -125,8 +125,8 @@ static struct product *find(struct library *lib, bool bf16, size_t m, size_t n, 
     return NULL;
 }
 
-/* In place of what was not wanted for longest: never of another one of the same product, as
- * there are at most four. */
+/* Makes the primitive unless it is kept.  It replaces the least recently used one, which is never another
+ * of the present product, since a product needs at most four. */
 static void want(const struct gkv__job *j, size_t m, size_t n)
 {
     struct library *lib = j->e->library;
@@ -235,7 +235,7 @@ static bool multiply(const struct gkv__job *j, const struct gkv__item *it, void 
     return true;
 }
 
-/* ---- the row ---------------------------------------------------------------------------- */
+/* ---- the row of the table -------------------------------------------------------------- */
 
 static void close_library(void *library)
 {

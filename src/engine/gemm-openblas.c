@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Our threads call BLAS, so BLAS must not start its own: oversubscription, and sums whose
- * order depends on the number of threads.  Looked up, not linked: any libblas.so.3 will do. */
+/* Our threads call BLAS, so BLAS must not start its own: there would be too many, and the order of its
+ * sums would depend on their number.  The function is looked up, not linked: any libblas.so.3 will do. */
 static void single_thread(void)
 {
     static const char *const name[] = { "openblas_set_num_threads", "bli_thread_set_num_threads",
@@ -42,7 +42,7 @@ static bool multiply(const struct gkv__job *j, const struct gkv__item *it, void 
     return true;
 }
 
-/* Old versions do not know new processors, and take the kernels of an old one. */
+/* Old versions do not know new processors and use kernels for older ones: this says so. */
 static void about(char *to, size_t size)
 {
     void *p = dlsym(RTLD_DEFAULT, "openblas_get_corename");

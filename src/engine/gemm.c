@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * gemm.c - see gemm.h.
  *
- * A work item is some 48 outputs by MC rows.  It walks K in steps whose weights, packed, lie in the second-
- * level cache; each step packs its weights, then runs over its rows.  A weight is thus unpacked once
- * per MC rows, which costs a few percent of the arithmetic, and no unpacked copy of the model
- * ever exists.  Steps are long because each adds to all outputs, whose rows lie so far apart that
- * the second-level cache holds few of them. */
+ * A work item is about 48 outputs by MC rows.  It walks K in steps whose packed weights fit the second-
+ * level cache.  Each step packs its weights, then runs over the rows.  So a weight is unpacked once
+ * per MC rows, which costs a few percent of the arithmetic, and no unpacked copy of the model is
+ * ever made.  Steps are long because each of them adds to all outputs, and the rows of the outputs lie
+ * so far apart that the second-level cache holds few of them. */
 #include "config.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -14,17 +14,17 @@
 #include "src/base/thread.h"
 
 enum {
-    COLS = 48,          /* outputs per work item, or as many more as a level's nr wants: few
-                           enough that a panel of bf16 holds K = 2048 whole                  */
+    COLS = 48,          /* outputs per work item, rounded up to a multiple of a level's nr: few
+                           enough that a bf16 panel of all K = 2048 inputs fits              */
     MC = 1024,          /* rows per work item                                                */
-    SOME = 96,          /* rows between which the next weights are fetched: a multiple of all
-                           tiles' rows                                                       */
+    SOME = 96,          /* rows between two prefetches of the next weights: a multiple of every
+                           tile's rows                                                       */
     LINE = 64,
     PACKED = 256 << 10, /* bytes of packed weights at most                                   */
-    BLOCK = 256,        /* steps of K are multiples of it, and it of every format's block    */
-    FEW = 6,            /* below this many rows, dot products: the weights are read anyway   */
-    PAIRS = 16,         /* two outputs each: threads take some of these, ...                 */
-    MOST = 16,          /* ... so many at most: they are in a cache for the next row         */
+    BLOCK = 256,        /* steps of K are multiples of it; it is a multiple of every type's block */
+    FEW = 6,            /* fewer rows than this use dot products: reading the weights takes the time */
+    PAIRS = 16,         /* pairs of outputs in a unit of work; a thread takes several units, ... */
+    MOST = 16,          /* ... at most so many: their weights stay in a cache for the next row */
     FORM_MAX = 72,      /* bytes of 32 activations in the largest form: i16 for one row      */
 };
 
@@ -38,7 +38,7 @@ static size_t cols_of(size_t nr)
     return items(COLS, nr) * nr;
 }
 
-/* Of K, when each unit of it takes so many bytes of an output. */
+/* Inputs per step, when `unit` inputs of one output take `bytes` bytes packed. */
 static size_t step_of(size_t cols, size_t bytes, size_t unit)
 {
     size_t k = PACKED * unit / (cols * bytes) / BLOCK * BLOCK;
@@ -62,8 +62,8 @@ static void begin_own(struct gkv__job *j)
     j->step = step_of(j->nc, mul->w_bytes, mul->unit);
 }
 
-/* Of what this thread packs next, the part-th of so many parts comes to the second-level cache: while it
- * multiplies memory has nothing else to do, and packing would wait for every line. */
+/* Prefetches part `part` of `parts` of the weights that this thread packs next into the second-level cache:
+ * memory is idle while the thread multiplies, and packing would wait for every line. */
 static void fetch(const struct gkv__job *j, const struct gkv__item *it, size_t part, size_t parts)
 {
     const struct gkv__mat *w = j->w;
@@ -141,7 +141,7 @@ static const struct gkv__gemm *const gemms[] = {
 };
 enum { N_GEMMS = sizeof gemms / sizeof *gemms };
 
-/* The i-th of this build. */
+/* The i-th library of this build. */
 static const struct gkv__gemm *built(size_t i)
 {
     for (size_t g = 0; g < N_GEMMS; g++)
@@ -206,7 +206,7 @@ uint64_t gkv__gemm_resident(const struct gkv__gemm *g)
     return g->resident;
 }
 
-/* Ours too whoever multiplies: we do what he cannot. */
+/* Includes our own scratch for every library: our kernels compute the items that a library cannot. */
 uint64_t gkv__gemm_scratch(const struct gkv__gemm *g, const struct gkv__simd *simd,
                            const struct gkv__shape *s)
 {
@@ -234,7 +234,7 @@ size_t gkv__gemm_form(size_t n_in)
 
 /* ---- work items ------------------------------------------------------------------------- */
 
-/* What was left undone, in items that we have scratch for. */
+/* Computes an item that the library could not, in pieces that our scratch has room for. */
 static void instead(const struct gkv__job *j, const struct gkv__item *whole, void *scratch,
                     unsigned thread)
 {
@@ -333,7 +333,7 @@ void gkv__gemm(struct gkv__exec *e, float *y, struct gkv__rows *x, const struct 
     if (j.few) {
         gkv__for_parts(e->n_threads, items(gkv__band_most(w->n_out), PAIRS), MOST, few_items, &j);
     } else {
-        if (j.step < w->n_in)           /* steps of one size, or nearly */
+        if (j.step < w->n_in)           /* make the steps nearly equal  */
             j.step = items(items(w->n_in, items(w->n_in, j.step)), BLOCK) * BLOCK;
         gkv__for_parts(e->n_threads, items(w->n_out, j.nc) * items(x->n, j.mc), 1,
                        block_items, &j);

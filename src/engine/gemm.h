@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * gemm.h - activations times weights, in whatever format the file has them.  The narrow door
- * between the model and all matrix kernels. */
+ * gemm.h - activations times weights, of any tensor type.  The model reaches all matrix kernels
+ * through this interface only. */
 #ifndef GKV__GEMM_H
 #define GKV__GEMM_H
 
 #include "src/engine/exec.h"
 
-/* Libraries that multiply blocks of rows, and in what arithmetic.
- *   own        in the form of the kernels (simd.h: gkv__product): the weights are exact;
- *              beside integer formats activations are rounded to 8 or 16 bits in blocks of 32,
- *              beside bf16 to that where the processor has such products; the rest in f32
+/* Libraries that multiply blocks of rows, and their arithmetic.
+ *   own        our kernels (simd.h: gkv__product).  Weights are exact.  With integer types
+ *              activations are rounded to 8 or 16 bits in blocks of 32; with bf16 weights to bf16
+ *              where the processor multiplies bf16; otherwise f32
  *   exact      f32 activations with exactly dequantised weights, sums in f32
- *   openblas   the same, by a library
- *   onednn     the same, by another; bf16 weights with activations rounded to bf16, where the
- *              processor has such products
- * Products of few rows are ours whoever is chosen. */
+ *   openblas   the same, by that library
+ *   onednn     the same, by that library; where the processor multiplies bf16, bf16 weights with
+ *              activations rounded to bf16
+ * Products of few rows always use our own kernels. */
 struct gkv__gemm;
 const struct gkv__gemm *gkv__gemm_named(const char *name);      /* NULL: not in this build    */
 const char             *gkv__gemm_at(size_t i);                 /* names; NULL after the last */
 const char             *gkv__gemm_describe(size_t i);           /* "name: ..."; likewise      */
 bool                    gkv__gemm_left_out(const char *name);   /* configure knows --with-name */
 
-/* What a library keeps as long as gkv__exec lives. */
+/* State of a library, kept as long as the gkv__exec that holds it. */
 void                   *gkv__gemm_open(const struct gkv__gemm *g, unsigned n_threads);
 void                    gkv__gemm_close(const struct gkv__gemm *g, void *library);
 
-/* Rows of activations that products read: x[n, n_in], packed.  form: room for them in the form
- * some products want (gkv__gemm_form floats per row), so that those that want the same share it;
- * `have` says what is in it, NULL nothing. */
+/* Rows of activations that products read: x[n, n_in], packed.  form: buffer of gkv__gemm_form floats
+ * per row for the activations as products want them, shared by all products that want the same form;
+ * `have` says which form is in it, NULL: none. */
 struct gkv__rows {
     const float *x;
     size_t       n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * gram.c - see gram.h.  In double: the largest of sums that differ in the sixth digit is asked for.
- * What it serves is an ablation, so it is plain. */
+ * gram.c - see gram.h.  In double, because the sums that are compared differ in the sixth digit.
+ * Only an ablation uses this, so it is simple rather than fast. */
 #include "config.h"
 #include "src/engine/gram.h"
 #include "src/base/thread.h"

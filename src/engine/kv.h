@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * kv.h - the KV cache: keys (already rotated) and values of tokens in some layers, in one tensor
- * type, per layer and KV head contiguous:  [KV head][slot][head_dim].
+ * kv.h - the KV cache: rotated keys, and values, of tokens in some layers, in one tensor type,
+ * contiguous per layer and KV head:  [KV head][slot][head_dim].
  *
- * Slots are not positions: a layer may hold some tokens of the prompt only, and other ones for
- * each KV head.  Their keys have the rotation of their positions, and what is written next goes
- * behind them. */
+ * Slots are not positions: a layer may hold only some tokens of the prompt, and other ones for
+ * each KV head.  Keys keep the rotation of their own positions, and new tokens are written
+ * behind the slots in use. */
 #ifndef GKV__KV_H
 #define GKV__KV_H
 
@@ -19,21 +19,21 @@ struct gkv__cache {
         uint64_t shift;             /* the token at position p is in slot p - shift          */
         uint8_t *k, *v;
     } *layer;
-    uint32_t repeat;                /* each KV head of the model is there so often, side by side:
-                                       1, but where query heads do not share what is kept    */
+    uint32_t repeat;                /* how often each KV head of the model is there, side by side; more
+                                       than 1 where query heads of a group keep different tokens */
 };
 
 uint64_t   gkv__cache_bytes(const struct gkv__quant *type, uint32_t n_layer, uint32_t n_head_kv,
                             uint32_t head_dim, uint64_t n_max);
 uint64_t   gkv__cache_size(const struct gkv__cache *c);         /* bytes of all layers       */
-/* n_max = 0: each layer gets its room later. */
+/* n_max = 0: gkv__cache_room allocates each layer later. */
 gkv_status gkv__cache_open(struct gkv__cache *c, const struct gkv__quant *type, uint32_t n_layer,
                            uint32_t n_head_kv, uint32_t head_dim, uint64_t n_max, gkv_error *err);
 gkv_status gkv__cache_room(struct gkv__cache *c, uint32_t il, uint64_t n_max, gkv_error *err);
 void       gkv__cache_drop(struct gkv__cache *c, uint32_t il);
 void       gkv__cache_close(struct gkv__cache *c);
 
-/* Where a slot of (layer, head) lives; consecutive slots follow. */
+/* Address of a slot of (layer, head); consecutive slots follow. */
 uint8_t *gkv__cache_k(const struct gkv__cache *c, uint32_t il, uint32_t ih, uint64_t slot);
 uint8_t *gkv__cache_v(const struct gkv__cache *c, uint32_t il, uint32_t ih, uint64_t slot);
 
@@ -41,7 +41,7 @@ uint8_t *gkv__cache_v(const struct gkv__cache *c, uint32_t il, uint32_t ih, uint
 void gkv__cache_put(struct gkv__cache *c, uint32_t il, uint64_t slot, const float *k,
                     const float *v, size_t n);
 /* Copy slots at[n] of layer sl of src, which has the same type, to slots 0 .. of (layer dl, head ih); at
- * NULL: the first n.  Where dst repeats heads, the one of src is that of the model. */
+ * NULL: the first n.  If dst repeats heads, src has the heads of the model or those of dst. */
 void gkv__cache_take(struct gkv__cache *dst, uint32_t dl, const struct gkv__cache *src, uint32_t sl,
                      uint32_t ih, const uint32_t *at, size_t n);
 /* Move slots from .. from + n - 1 of (layer, head) to slots to .. */

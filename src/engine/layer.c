@@ -4,8 +4,8 @@
  *     x += Wo attend(rope(Wq norm(x)), rope(Wk norm(x)), Wv norm(x))
  *     x += Wdown (silu(Wgate norm(x)) * Wup norm(x))
  *
- * and what some models add to that, where model.h says that it is there: biases and norms of
- * queries and keys, norms of what is added to x, a window, another activation, caps, experts. */
+ * and what some models add, as model.h says layer by layer: biases and norms of queries and
+ * keys, norms of the outputs before they are added to x, a window, GELU, caps, experts. */
 #include "config.h"
 #include <math.h>
 #include "src/engine/attend.h"
@@ -15,11 +15,11 @@
 #include "src/base/thread.h"
 
 enum {
-    ROWS = 64,                  /* per work item of everything that is not a product         */
-    LOGITS = 16384,
+    ROWS = 64,                  /* rows of a work item, except in products                   */
+    LOGITS = 16384,             /* logits of a work item                                     */
 };
 
-struct rows {                   /* what the row-wise steps below need */
+struct rows {                   /* arguments of the row-wise steps below */
     struct gkv__exec *e;
     const gkv_model  *m;
     const float      *in, *w, *bias;
@@ -68,7 +68,7 @@ static void norm_item(void *arg, size_t i, unsigned thread)
         r->e->simd->rmsnorm(r->out + t * d, r->in + t * d, r->w, d, r->m->shape.eps);
 }
 
-/* out += norm(in), which is lost. */
+/* out += norm(in); in is overwritten. */
 static void add_normed_item(void *arg, size_t i, unsigned thread)
 {
     const struct rows *r = arg;
@@ -97,8 +97,8 @@ static void glu_item(void *arg, size_t i, unsigned thread)
 }
 
 /* turn[n][n_rot]: cosine and sine of every pair at positions pos ...  Angles reach a million
- * radians, where a float is off by 0.06: so in double, one sine and cosine per 64 positions
- * and then a rotation by one position at a time, which loses 1e-14.  The steps start at
+ * radians, where a float is off by 0.06.  So this computes in double: one sine and cosine per 64
+ * positions, then a rotation by one position at a time, which loses 1e-14.  These runs start at
  * multiples of 64 whatever pos is, so a position's angle does not depend on the chunk. */
 static void turn_item(void *arg, size_t i, unsigned thread)
 {
@@ -144,7 +144,7 @@ static void turn_one(const struct gkv__rope *rope, size_t half, uint64_t pos, fl
     }
 }
 
-/* The same for positions that are not in a row: by the same steps, so to the same bits. */
+/* The same for positions that are not consecutive, by the same steps, so with the same bits. */
 static void turn_at_item(void *arg, size_t i, unsigned thread)
 {
     const struct rows *r = arg;
@@ -164,7 +164,7 @@ void gkv__rotate(const struct gkv__shape *s, float *p, const float *turn, bool b
     for (size_t x = 0; x < half; x++, turn += 2, p += step) {
         float a = p[0], b = p[apart], c = turn[0], sine = turn[1];
 
-        if (back) {             /* they may be scaled: the inverse, not the transpose */
+        if (back) {             /* cos, sin may be scaled: invert, not transpose      */
             const float inv = 1 / (c * c + sine * sine);
             c *= inv;
             sine *= -inv;
@@ -174,7 +174,7 @@ void gkv__rotate(const struct gkv__shape *s, float *p, const float *turn, bool b
     }
 }
 
-/* Heads from the product to what attends: bias, norm w, angles `in`, each if it is there. */
+/* Heads after their projection: add the bias, norm by w, rotate by the angles `in`, each if given. */
 static void heads_item(void *arg, size_t i, unsigned thread)
 {
     const struct rows *r = arg;
@@ -220,7 +220,7 @@ static void turn_at(const struct gkv__pass *p, uint32_t il, size_t n, const uint
     gkv__for(p->e->n_threads, items(n), turn_at_item, &r);
 }
 
-/* y[n][n_head * head_dim], by the angles turn[n][n_rot]. */
+/* The same for all heads of y[n][n_head * head_dim], with the angles turn[n][n_rot]. */
 static void heads(struct gkv__exec *e, const gkv_model *m, float *y, size_t n, size_t n_head,
                   const float *bias, const float *w, const float *turn)
 {
@@ -237,7 +237,7 @@ void gkv__glu(struct gkv__exec *e, const gkv_model *m, float *gate, const float 
     gkv__for(e->n_threads, items(n), glu_item, &r);
 }
 
-/* x += W y, or its norm; e->h is idle. */
+/* x += W y, or x += norm(W y) if `post` is given; uses e->h. */
 static void add(struct gkv__exec *e, const gkv_model *m, float *x, struct gkv__rows *y,
                 const struct gkv__mat *w, const float *post)
 {
@@ -257,7 +257,7 @@ void gkv__embed(struct gkv__exec *e, const gkv_model *m, const uint32_t *id, flo
     gkv__for(e->n_threads, items(n), embed_item, &r);
 }
 
-/* h: where the normalised rows go, and their form.  Positions are those of e->turn. */
+/* h: the normalised rows, and room for their form.  Positions are those in e->turn. */
 static void qk(struct gkv__exec *e, const gkv_model *m, uint32_t il, const float *x,
                struct gkv__rows *h, size_t first_q)
 {
@@ -303,7 +303,7 @@ void gkv__layer_qk(const struct gkv__pass *p, uint32_t il, const float *x, size_
     qk(p->e, p->m, il, x, &h, first_q);
 }
 
-/* With the window of the layer or of the hook, whichever is less. */
+/* Attention with the smaller of the layer's window and the hook's. */
 static void attend(const struct gkv__pass *p, uint32_t ic, size_t n, uint64_t slot, uint32_t window)
 {
     struct gkv__hook *hook = p->hook;
@@ -316,7 +316,7 @@ static void attend(const struct gkv__pass *p, uint32_t ic, size_t n, uint64_t sl
         hook->attended(hook, p, ic, n, slot, window);
 }
 
-/* Slots slot .. of the cache, positions of e->turn. */
+/* The whole layer: slots slot .. of the cache, positions as in e->turn. */
 static void layer(const struct gkv__pass *p, uint32_t il, float *x, size_t n, uint64_t slot, uint32_t ic)
 {
     struct gkv__exec *e = p->e;
@@ -358,8 +358,8 @@ void gkv__layer_at(const struct gkv__pass *p, uint32_t il, float *x, size_t n, u
     layer(p, il, x, n, slot, ic);
 }
 
-/* In a layer all by the same angle, which is that of one position.  The scale of cosines and sines is
- * in the keys already. */
+/* All keys of a layer turn by the same angle, that of one position.  They already contain the scale of
+ * cosines and sines, so it is divided out here. */
 void gkv__move_keys(const struct gkv__pass *p, uint64_t slot, size_t n, uint64_t from, uint64_t to)
 {
     struct gkv__exec *e = p->e;
@@ -383,7 +383,7 @@ void gkv__move_keys(const struct gkv__pass *p, uint64_t slot, size_t n, uint64_t
     }
 }
 
-/* Of n logits. */
+/* Caps n logits. */
 static void cap_item(void *arg, size_t i, unsigned thread)
 {
     const struct rows *r = arg;

@@ -9,31 +9,31 @@
 void gkv__embed(struct gkv__exec *e, const gkv_model *m, const uint32_t *id, float *x, size_t n);
 
 /* x[n][n_embd], the residual stream at positions pos .. pos + n - 1, goes through layer il in
- * place; their keys and values are stored in layer ic of the cache, behind what it holds of
- * earlier positions.  n <= e->chunk.  Leaves their rotated queries in e->q. */
+ * place; keys and values of these rows are stored in layer ic of the cache, behind those of
+ * earlier positions.  n <= e->chunk.  Leaves the rows' rotated queries in e->q. */
 void gkv__layer(const struct gkv__pass *p, uint32_t il, float *x, size_t n, uint64_t pos, uint32_t ic);
 /* The same for tokens at positions at[n], ascending, into slots slot .. of the cache. */
 void gkv__layer_at(const struct gkv__pass *p, uint32_t il, float *x, size_t n, uint64_t slot,
                    const uint32_t *at, uint32_t ic);
 
-/* Rotated queries and keys of layer il, without its attention: into e->q (only of the rows
- * from first_q on, at their own places) and e->k. */
+/* Rotated queries and keys of layer il, without its attention: keys into e->k, queries into e->q (only
+ * rows from first_q on, each at its own place). */
 void gkv__layer_qk(const struct gkv__pass *p, uint32_t il, const float *x, size_t n, uint64_t pos,
                    size_t first_q);
 
-/* Keys of layer il as they are before they are rotated, into e->k. */
+/* Keys of layer il before RoPE, into e->k. */
 void gkv__layer_keys(const struct gkv__pass *p, uint32_t il, const float *x, size_t n);
 
 /* Cosines and sines of positions pos .. pos + n - 1 in layer il into e->turn[n][n_rot];
  * n <= e->chunk. */
 void gkv__turn(const struct gkv__pass *p, uint32_t il, size_t n, uint64_t pos);
-/* One head p[head_dim] by one row of them; back: the other way. */
+/* Rotates one head p[head_dim] by one row of e->turn; back: in the other direction. */
 void gkv__rotate(const struct gkv__shape *s, float *p, const float *turn, bool back);
-/* k[n][n_head_kv * head_dim] of layer il to positions pos ...; n <= e->chunk. */
+/* Rotates k[n][n_head_kv * head_dim] of layer il to positions pos ...; n <= e->chunk. */
 void gkv__rope_keys(const struct gkv__pass *p, uint32_t il, float *k, size_t n, uint64_t pos);
 
-/* Keys in slots slot .. slot + n - 1 of all layers of the cache, which stand at positions from ...,
- * turned to stand at positions to ... */
+/* In all layers of the cache, rotates the keys in slots slot .. slot + n - 1 from positions from .. to
+ * positions to .. */
 void gkv__move_keys(const struct gkv__pass *p, uint64_t slot, size_t n, uint64_t from, uint64_t to);
 
 /* gate[n][n_ff] = act(gate) * up, the activation of the model's MLP. */

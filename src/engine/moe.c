@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * moe.c - see moe.h.  Shazeer et al. 2017:
  *
- *     x += sum over the n_used experts i that the router rates best
- *              softmax(their ratings)_i  Wdown_i (silu(Wgate_i h) * Wup_i h)
+ *     x += sum over the n_used experts i with the highest router scores
+ *              softmax(their scores)_i  Wdown_i (silu(Wgate_i h) * Wup_i h)
  *
  * The rows of a block are gathered expert by expert, so that the weights of each are read once
  * per block; a row's sum runs in the order of the experts. */
@@ -14,16 +14,17 @@
 #include "src/base/thread.h"
 #include "src/base/top.h"
 
-enum { ROWS = 64 };             /* per work item */
+enum { ROWS = 64 };             /* rows of a work item */
 
-/* In e->expert, for each of chunk rows:
- *   in, out [n_embd]   rating [n_expert]   share [n_used]   id [n_used]   row   weight */
+/* Arrays in e->expert, each for e->chunk rows:
+ *   in, out [n_embd]   rating [n_expert]   share [n_used]   weight   id [n_used]   row
+ * rating: the router's scores; id: the chosen experts; share: the softmax of their scores. */
 struct job {
     struct gkv__exec *e;
     const gkv_model  *m;
     float            *x;
     const float      *h;
-    size_t            n;                /* rows of the block, then of an expert              */
+    size_t            n;                /* rows of the block, or of one expert               */
     float            *in, *out, *rating, *share, *weight;
     uint32_t         *id, *row;
 };
@@ -98,7 +99,7 @@ static void scatter_item(void *arg, size_t i, unsigned thread)
     }
 }
 
-/* The rows that chose an expert into j->row, their shares into j->weight. */
+/* Collects the rows that chose an expert in j->row, and their shares in j->weight. */
 static size_t rows_of(const struct job *j, size_t n, uint32_t expert)
 {
     const size_t n_used = j->m->shape.n_used;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * moe.h - experts in the place of the MLP. */
+ * moe.h - mixture of experts in place of the MLP. */
 #ifndef GKV__MOE_H
 #define GKV__MOE_H
 
 #include "src/engine/gemm.h"
 
-/* x[n][n_embd] += what the best experts of layer il make of the normalised rows h, which have
- * room for their form in e->att. */
+/* x[n][n_embd] += outputs of the chosen experts of layer il for the normalised rows h, whose form has
+ * room in e->att. */
 void gkv__experts(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *x,
                   struct gkv__rows *h);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * pass.h - tokens on their way through the layers: what all layers of one pass have in common. */
+ * pass.h - arguments that all layers of one pass share. */
 #ifndef GKV__PASS_H
 #define GKV__PASS_H
 
@@ -8,11 +8,12 @@
 
 struct gkv__pass;
 
-/* A method that goes on acting while the answer is written. */
+/* For a method that still changes the cache while the answer is written. */
 struct gkv__hook {
     uint64_t window;            /* a row attends to so many of the last slots; 0: to all     */
     /* Called after n rows, in slots slot .., have attended in layer il: e->q has their rotated queries,
-     * e->att what attention gave them, sums its maxima and sums, and window is the one that it had. */
+     * e->att the outputs of attention, `sums` the maxima and sums of its softmax; window is the one in
+     * effect. */
     void   (*attended)(struct gkv__hook *h, const struct gkv__pass *p, uint32_t il, size_t n,
                        uint64_t slot, uint32_t window);
     float   *sums;              /* [rows][n_head][2]                                         */
@@ -23,15 +24,15 @@ struct gkv__hook {
 struct gkv__pass {
     struct gkv__exec  *e;
     const gkv_model   *m;
-    uint64_t           span;    /* positions of the pass, its answer's too: what decides between
-                                   tables of angles (rope.h)                                 */
+    uint64_t           span;    /* positions of the pass, with its answer: chooses between the
+                                   tables of RoPE angles (rope.h)                            */
     struct gkv__cache *c;       /* keys and values; may be NULL where no layer attends       */
-    float             *sums;    /* [chunk][n_head][2]: unless it is NULL, attention leaves here the
-                                   maximum and the sum of each row's softmax, in base 2      */
+    float             *sums;    /* [chunk][n_head][2] or NULL: attention stores here the maximum
+                                   and the sum of each row's softmax, in base 2              */
     struct gkv__hook  *hook;    /* or NULL                                                   */
 };
 
-/* Zeroed state of so many bytes, or GKV_NOMEM. */
+/* Zeroed state of so many bytes in h; GKV_NOMEM. */
 gkv_status gkv__hook_open(struct gkv__hook *h, uint64_t bytes, gkv_error *err);
 void       gkv__hook_close(struct gkv__hook *h);
 
