@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * arch-gemma2.c - Gemma 2: embeddings scaled, GELU, norms after attention and MLP too, caps on
- * scores and logits, and a window in every other layer, the first among them. */
+ * arch-gemma2.c - Gemma 2: scaled embeddings, GELU, norms also after attention and MLP, caps on
+ * scores and logits, and a window in every second layer, from layer 0 on. */
 #include "config.h"
 #include <math.h>
 #include "src/model/arch.h"
@@ -11,7 +11,7 @@ static gkv_status keys(struct gkv_model *m, gkv_error *err)
 
     s->glu = GKV__GLU_GELU;
     s->embed_scale = (float)sqrt((double)s->n_embd);
-    if (s->n_layer == 46)               /* 27B: by the width of a head if heads were n_embd */
+    if (s->n_layer == 46)               /* 27B divides scores by the root of n_embd / n_head */
         s->attn_dim = s->n_embd / s->n_head;
     s->attn_cap = 50;
     s->logit_cap = 30;

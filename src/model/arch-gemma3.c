@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * arch-gemma3.c - Gemma 3 (text): Gemma 2 with norms of queries and keys instead of caps; five
- * layers of six look at a window, and turn by angles of their own. */
+ * arch-gemma3.c - Gemma 3 (text): Gemma 2 with norms of queries and keys instead of caps; five of
+ * every six layers have a window, and RoPE tables of their own. */
 #include "config.h"
 #include <math.h>
 #include "src/model/arch.h"
@@ -13,7 +13,7 @@ static gkv_status keys(struct gkv_model *m, gkv_error *err)
 
     s->glu = GKV__GLU_GELU;
     s->embed_scale = (float)sqrt((double)s->n_embd);
-    if (s->n_layer == 62)               /* 27B: by the width of a head if heads were n_embd */
+    if (s->n_layer == 62)               /* 27B divides scores by the root of n_embd / n_head */
         s->attn_dim = s->n_embd / s->n_head;
     GKV__TRY(gkv__arch_positive(m, "final_logit_softcapping", &s->logit_cap, err));
     GKV__TRY(gkv__arch_positive(m, "rope.freq_base_swa", &base, err));

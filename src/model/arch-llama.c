@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * arch-llama.c - Llama 1 to 3, Mistral 7B and Nemo, Ministral 8B, and all that share their layer:
  * RMSNorm, RoPE on adjacent pairs, grouped-query attention, SwiGLU, no biases.  Mistral 7B v0.1
- * looks at a window of its text, where the file says so. */
+ * has a window, if the file says so. */
 #include "config.h"
 #include "src/model/arch.h"
 

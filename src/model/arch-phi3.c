@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * arch-phi3.c - Phi 3, 3.5 and 4: Llama's layer with queries, keys and values in one matrix, gate
- * and up in another.  Both are cut by rows; what computes sees no difference. */
+ * and up in another.  Both are split by rows when they are bound, so layer.c sees Llama's layer. */
 #include "config.h"
 #include <stdio.h>
 #include "src/model/arch.h"

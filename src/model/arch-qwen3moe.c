@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * arch-qwen3moe.c - Qwen 3 with experts in the place of the MLP. */
+ * arch-qwen3moe.c - Qwen 3 with a mixture of experts in place of the MLP. */
 #include "config.h"
 #include "src/model/arch.h"
 

@@ -164,7 +164,7 @@ static gkv_status find_tensor(struct gkv_model *m, const char *name, uint32_t pl
     return GKV_OK;
 }
 
-/* n matrices, one under the other. */
+/* n matrices of one shape, stored one after the other. */
 static gkv_status stack(struct gkv_model *m, const char *name, uint32_t n, uint32_t n_out,
                         uint32_t n_in, struct gkv__mat *out, gkv_error *err)
 {
@@ -234,7 +234,7 @@ gkv_status gkv__arch_qk_norms(struct gkv_model *m, uint32_t il, gkv_error *err)
     return gkv__arch_layer_vec(m, il, "attn_k_norm.weight", d, &w->k_norm, err);
 }
 
-/* Matrices of layer il: n of each, one under the other. */
+/* Matrices of layer il: n of each kind, one after the other. */
 struct row { const char *name; uint32_t n_out, n_in; struct gkv__mat *to; };
 
 static gkv_status bind_rows(struct gkv_model *m, uint32_t il, uint32_t n, const struct row *rows,
@@ -305,7 +305,7 @@ static gkv_status ends(struct gkv_model *m, gkv_error *err)
 
     GKV__TRY(gkv__arch_mat(m, "token_embd.weight", s->n_vocab, s->n_embd, &m->embed, err));
     GKV__TRY(gkv__arch_vec(m, "output_norm.weight", s->n_embd, &m->output_norm, err));
-    m->output = m->embed;       /* tied, unless the file says otherwise */
+    m->output = m->embed;       /* tied, unless the file has its own    */
     if (gkv__arch_has(m, "output.weight"))
         GKV__TRY(gkv__arch_mat(m, "output.weight", s->n_vocab, s->n_embd, &m->output, err));
     return GKV_OK;

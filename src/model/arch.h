@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * arch.h - architectures: one file and one row each.  An architecture says which keys and
- * tensors of the file make up the shared layer of layer.c; it computes nothing. */
+ * tensors of the file belong to which part of the common layer (layer.c); it computes nothing. */
 #ifndef GKV__ARCH_H
 #define GKV__ARCH_H
 
@@ -9,18 +9,18 @@
 struct gkv__arch {
     const char          *name;          /* general.architecture, and prefix of its keys      */
     enum gkv__rope_pairs pairs;
-    /* Keys that only this one has, into m->shape and m->rope; NULL: there are none. */
+    /* Reads keys that only this architecture has into m->shape and m->rope; NULL: there are none. */
     gkv_status (*keys)(struct gkv_model *m, gkv_error *err);
-    /* Layer il: tensors by name and shape into m->layer[il], and what else is said there. */
+    /* Binds the tensors of layer il, by name and shape, and fills in the rest of m->layer[il]. */
     gkv_status (*layer)(struct gkv_model *m, uint32_t il, gkv_error *err);
 };
 
 const struct gkv__arch *gkv__arch_named(const char *name, size_t len);
 const char             *gkv__arch_at(size_t i);         /* names; NULL after the last        */
 
-/* The common decoder keys (block_count ... rope.*) into m->shape, with their ranges checked;
- * then every tensor.  GKV_UNSUPPORTED when the file has one that nobody asked for: a model with
- * an extra bias would otherwise answer nonsense in good English. */
+/* gkv__arch_shape reads the common decoder keys (block_count ... rope.*) into m->shape and checks their
+ * ranges; gkv__arch_bind then binds every tensor.  GKV_UNSUPPORTED if a tensor of the file was left
+ * unused: a model with an extra bias would otherwise give fluent but wrong answers. */
 gkv_status gkv__arch_shape(struct gkv_model *m, gkv_error *err);
 gkv_status gkv__arch_bind(struct gkv_model *m, gkv_error *err);
 
@@ -29,23 +29,23 @@ gkv_status gkv__arch_u32(const struct gkv_model *m, const char *key, uint32_t *o
                          gkv_error *err);
 gkv_status gkv__arch_f32(const struct gkv_model *m, const char *key, float *out, bool required,
                          gkv_error *err);
-/* Optional, and more than 0. */
+/* An optional key, whose value must be more than 0. */
 gkv_status gkv__arch_positive(const struct gkv_model *m, const char *key, float *out,
                               gkv_error *err);
 gkv_status gkv__arch_str(const struct gkv_model *m, const char *key, struct gkv__str *out,
                          gkv_error *err);
 
-/* The norms before attention and MLP, those after them, those of queries and keys. */
+/* Bind the norms before attention and MLP; those after them; those of queries and keys. */
 gkv_status gkv__arch_norms(struct gkv_model *m, uint32_t il, gkv_error *err);
 gkv_status gkv__arch_post_norms(struct gkv_model *m, uint32_t il, gkv_error *err);
 gkv_status gkv__arch_qk_norms(struct gkv_model *m, uint32_t il, gkv_error *err);
-/* The matrices as most files have them: attention's four, and the MLP's three too. */
+/* Bind the matrices as most files have them: the four of attention; these and the three of the MLP. */
 gkv_status gkv__arch_attention(struct gkv_model *m, uint32_t il, gkv_error *err);
 gkv_status gkv__arch_matrices(struct gkv_model *m, uint32_t il, gkv_error *err);
-/* Experts in the place of the MLP: how many, and their tensors. */
+/* A mixture of experts in place of the MLP: its keys, and its tensors. */
 gkv_status gkv__arch_expert_keys(struct gkv_model *m, gkv_error *err);
 gkv_status gkv__arch_experts(struct gkv_model *m, uint32_t il, gkv_error *err);
-/* All layers but the last of every `period` look at a window; 0: all do. */
+/* Of every `period` layers all but the last have a window; 0: all layers have one. */
 static inline bool gkv__arch_is_local(uint32_t il, uint32_t period)
 {
     return !period || il % period + 1 < period;
@@ -54,8 +54,8 @@ static inline bool gkv__arch_is_local(uint32_t il, uint32_t period)
 gkv_status gkv__arch_layer_vec(struct gkv_model *m, uint32_t il, const char *name, uint32_t n,
                                const float **out, gkv_error *err);
 
-/* Tensor name as a matrix [n_out, n_in] of any format that
- * gemkv computes with, or as n f32 values.  GKV_FORMAT when missing or of another shape. */
+/* Tensor name as a matrix [n_out, n_in] of any type that gemkv computes with, or as n f32 values.
+ * GKV_FORMAT when it is missing or has another shape. */
 gkv_status gkv__arch_mat(struct gkv_model *m, const char *name, uint32_t n_out,
                          uint32_t n_in, struct gkv__mat *out, gkv_error *err);
 gkv_status gkv__arch_vec(struct gkv_model *m, const char *name, uint32_t n,

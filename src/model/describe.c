@@ -8,7 +8,7 @@
 
 enum { MAX_TYPES = 40 };
 
-/* The first whose part occurs in the name of a tensor. */
+/* A tensor belongs to the first group whose part occurs in its name. */
 static const struct { const char *part, *group; } groups[] = {
     { "norm", "norms" }, { ".bias", "biases" }, { "token_embd", "embedding" },
     { "_exps", "experts" }, { "ffn_", "feed-forward" }, { "attn_", "attention" },

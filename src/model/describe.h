@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * describe.h - what a model file is, in words for gkv_model_info. */
+ * describe.h - counts of tensor types, as text for gkv_model_info. */
 #ifndef GKV__DESCRIBE_H
 #define GKV__DESCRIBE_H
 
@@ -9,8 +9,8 @@ enum { GKV__N_GROUPS = 7 };
 
 struct gkv__types {
     char           all[96];                     /* "q8_0 113, f32 33"                        */
-    char           text[GKV__N_GROUPS][96];     /* the same of each group                    */
-    gkv_type_group group[GKV__N_GROUPS + 1];    /* of those that there are                   */
+    char           text[GKV__N_GROUPS][96];     /* the same for each group                   */
+    gkv_type_group group[GKV__N_GROUPS + 1];    /* groups that the file has                  */
     uint64_t       parameters;
 };
 

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * layers.c - see layers.h
  *
- * Layers are counted from 0.  A layer of -1 is one that nobody measured.  Papers:
+ * Layers are counted from 0; -1: nobody has measured this layer.  Papers:
  *   GemFilter   Shi et al. 2024, "Discovering the Gems in Early Layers"
- *   FastKV      Jo et al. 2025, "FastKV: Decoupling of Context Reduction and KV Cache Compression"
- *   ASL         Taniguchi et al. 2025, on adaptive selection of layers */
+ *   FastKV      Jo et al. 2025, "FastKV: KV Cache Compression for Fast Long-Context Processing ..."
+ *   ASL         Taniguchi et al. 2026, "Adaptive Layer Selection for Layer-Wise Token Pruning ..." */
 #include "config.h"
 #include <string.h>
 #include "src/model/arch.h"
 #include "src/model/layers.h"
 
-/* A model is known by its architecture and shape, which its fine-tunes share.  Vocabularies grow
- * with them, so there it is the least that counts: it tells Llama 3 from Mistral 7B. */
+/* A model is recognised by its architecture and shape, which fine-tunes share.  Fine-tunes may add
+ * tokens, so the vocabulary has a minimum only; it tells Llama 3 from Mistral 7B. */
 static const struct known {
     const char *arch;
     uint32_t    n_layer, n_embd, n_ff, min_vocab;
     int32_t     filter, tsp;
     const char *filter_source, *tsp_source;
 } known[] = {
-    /* Llama 3 and 3.1 8B, and what was made of them: Nemotron UltraLong, DeepSeek-R1-Distill */
+    /* Llama 3 and 3.1 8B, and models trained from them: Nemotron UltraLong, DeepSeek-R1-Distill */
     { "llama", 32, 4096, 14336, 128000, 13, 15, "paper: GemFilter D.1", "paper: FastKV 5.1" },
     /* Mistral-Nemo 12B */
     { "llama", 40, 5120, 14336, 131072, 19, 19, "paper: GemFilter D.1", "FastKV's code" },
@@ -30,8 +30,8 @@ static const struct known {
     { "qwen2", 28, 3584, 18944, 150000, 14, 14, "paper: ASL C.2", "paper: ASL C.2" },
 };
 
-/* il, or the next that sees the whole text: keys of layers that look near are not made to be told
- * apart from afar. */
+/* il, or the next layer without a window: keys of layers with a window are not trained to be compared
+ * with distant queries. */
 static uint32_t far_sighted(const struct gkv_model *m, uint32_t il)
 {
     for (uint32_t i = il; i < m->shape.n_layer; i++)
@@ -88,8 +88,8 @@ static gkv_status by_key(const struct gkv_model *m, const char *key, uint32_t *l
     return GKV_OK;
 }
 
-/* Both look for the layer that knows what the answer needs: of the models above where somebody
- * measured both, they are the same in three of four. */
+/* Both layers are meant to be where the model knows which tokens the answer needs: of the four models
+ * above with both layers measured, three have the same layer for both. */
 static void by_filter(struct gkv_model *m)
 {
     if (m->tsp_layer_source != by_rule_tsp || m->filter_layer_source == by_rule_filter)
@@ -98,7 +98,7 @@ static void by_filter(struct gkv_model *m)
     m->tsp_layer_source = "rule: the filter layer; try gemkv calibrate";
 }
 
-/* From the weakest source to the strongest. */
+/* Weaker sources first, so that stronger ones replace them. */
 gkv_status gkv__layer_table(struct gkv_model *m, gkv_error *err)
 {
     by_rule(m);

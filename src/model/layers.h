@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * layers.h - the layers that selection looks at, which differ from model to model: what the
- * file says, what the papers measured, or their rule of thumb. */
+ * layers.h - the layer table: which layers of a model selection uses, from the file's keys, the
+ * papers' measurements, or a rule of thumb. */
 #ifndef GKV__LAYERS_H
 #define GKV__LAYERS_H
 
 #include "src/model/model.h"
 
-/* m->filter_layer and m->tsp_layer with their sources; the architecture and its shape are known. */
+/* Sets m->filter_layer and m->tsp_layer and their sources; m->arch and m->shape are set already. */
 gkv_status gkv__layer_table(struct gkv_model *m, gkv_error *err);
 
 #endif

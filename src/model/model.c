@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * model.c - a GGUF file becomes a model: tensors bound by name and shape, or refused. */
+ * model.c - opens a GGUF file as a model: binds tensors by name and shape, or refuses the file. */
 #include "config.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,8 +15,8 @@
 
 /* ---- opening ---------------------------------------------------------------------------- */
 
-/* Seconds since 1970, as a clock on the wall shows them; $SOURCE_DATE_EPOCH if that is set, so that
- * a run can be repeated on another day. */
+/* Seconds since 1970 in local time; $SOURCE_DATE_EPOCH instead if it is set, so that a run can be
+ * repeated on another day. */
 static int64_t wall_clock(void)
 {
     const char *fixed = getenv("SOURCE_DATE_EPOCH");
@@ -28,7 +28,7 @@ static int64_t wall_clock(void)
     return localtime_r(&now, &t) ? (int64_t)now + t.tm_gmtoff : (int64_t)now;
 }
 
-/* The name of a token, for templates to say. */
+/* The text of a token, for templates that print it. */
 static void token_name(const struct gkv_model *m, uint32_t id, char name[64])
 {
     size_t n = gkv__token_text(m->vocab, id, true, name, 63);
@@ -55,7 +55,8 @@ gkv_status gkv__model_template(const struct gkv_model *m, const char *system,
                              err);
 }
 
-/* The file's own, run; else a family that it looks like, with what was wrong in template_error. */
+/* Uses the file's own template if it can be run, else the family that it resembles; then template_error
+ * says why it cannot be run. */
 static gkv_status chat_template(struct gkv_model *m, gkv_error *err)
 {
     struct gkv__str jinja = { "", 0 };
@@ -84,7 +85,7 @@ static gkv_status vocabulary(struct gkv_model *m, gkv_error *err)
         m->shape.n_vocab = (uint32_t)tokens->n;
     if (gkv__vocab_open(&m->vocab, m->file, &m->vocab_error) != GKV_OK) {
         if (m->vocab_error.status == GKV_UNSUPPORTED)
-            return GKV_OK;      /* said when somebody needs it; ids can still be computed with */
+            return GKV_OK;      /* reported when text is needed; ids work without              */
         if (err)
             *err = m->vocab_error;
         return m->vocab_error.status;
@@ -291,7 +292,7 @@ gkv_status gkv_detokenize(const gkv_model *m, const uint32_t *ids, size_t n, cha
         at += gkv__token_text_after(m->vocab, i ? ids[i - 1] : GKV__NO_TOKEN, ids[i], true,
                                     NULL, 0);
     }
-    cap = at + 1;               /* for a space that is not wanted, then for the NUL */
+    cap = at + 1;               /* a space that is removed again, later the NUL     */
     *text = malloc(cap);
     if (!*text)
         return gkv__fail(err, GKV_NOMEM, "out of memory");
@@ -359,7 +360,7 @@ uint64_t gkv__model_weight_bytes(const struct gkv_model *m)
     return sum;
 }
 
-/* Linux maps so much around what is read of a file that is in its cache. */
+/* Linux maps this much around a page that is read from a cached file. */
 enum { AROUND = 64 << 10 };
 
 uint64_t gkv__model_embed_spare(const struct gkv_model *m, uint64_t n)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * rope.c - see rope.h.  Pair i of n turns by f = base^(-2i/n) radians per position, or, scaled by a
+ * rope.c - see rope.h.  Pair i of n rotates by f = base^(-2i/n) radians per position, or, scaled by a
  * factor s,
  *     linear     f / s                               Chen et al. 2023
- *     llama3     f / s / d_i, the divisors d a tensor of the file (and s mostly 1)
+ *     llama3     f / s / d_i, with divisors d in a tensor of the file (s is usually 1)
  *     yarn       f / s for slow pairs, f for fast ones, a ramp between them; cosines and sines
  *                times 1 + 0.1 ln s                  Peng et al. 2023
- *     longrope   f / d_i with one tensor of divisors up to the original context and another
- *                beyond; cosines and sines times a number that the file has    Ding et al. 2024 */
+ *     longrope   f / d_i, with one tensor of divisors up to the original context and another one
+ *                beyond it; cosines and sines times a factor from the file     Ding et al. 2024 */
 #include "config.h"
 #include <math.h>
 #include <stdlib.h>
@@ -27,12 +27,12 @@ const char *gkv__rope_name(enum gkv__rope_kind kind)
 }
 
 struct scaling {
-    float factor, attention, fast, slow;    /* fast, slow: turns in rope_context positions   */
+    float factor, attention, fast, slow;    /* fast, slow: rotations in rope_context positions */
 };
 
-/* ---- the file's word -------------------------------------------------------------------- */
+/* ---- keys of the file ------------------------------------------------------------------- */
 
-/* Without a type, a factor is linear scaling; and divisors are tensors, with or without one. */
+/* A factor without a type means linear scaling.  Divisors are tensors, whether a type is given or not. */
 static gkv_status kind(struct gkv_model *m, struct scaling *s, gkv_error *err)
 {
     struct gkv__str type = { "linear", 6 };
@@ -68,7 +68,7 @@ static gkv_status keys(struct gkv_model *m, struct scaling *s, gkv_error *err)
     m->rope_base = 10000;
     m->rope_context = m->shape.context;
     GKV__TRY(gkv__arch_positive(m, "rope.freq_base", &m->rope_base, err));
-    GKV__TRY(gkv__arch_positive(m, "rope.scale_linear", &s->factor, err));      /* until 2023 */
+    GKV__TRY(gkv__arch_positive(m, "rope.scale_linear", &s->factor, err));      /* files made until 2023 */
     GKV__TRY(gkv__arch_positive(m, "rope.scaling.factor", &s->factor, err));
     GKV__TRY(gkv__arch_positive(m, "rope.scaling.attn_factor", &s->attention, err));
     GKV__TRY(gkv__arch_positive(m, "rope.scaling.yarn_beta_fast", &s->fast, err));
@@ -116,7 +116,7 @@ static gkv_status divide(struct gkv_model *m, int which, const char *name, gkv_e
     return GKV_OK;
 }
 
-/* The pair that makes so many turns in the original context. */
+/* The index of the pair that rotates `turns` times in the original context. */
 static double pair_of(const struct gkv_model *m, double turns)
 {
     const double two_pi = 6.28318530717958647693, base = (double)m->rope_base;

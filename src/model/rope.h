@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * rope.h - the ways in which models stretch rotary embedding over more text than they were first
- * trained on: from the keys and tensors of the file to radians per position. */
+ * rope.h - RoPE scaling: how models extend rotary embedding to more text than they were first
+ * trained on.  Computes radians per position from keys and tensors of the file. */
 #ifndef GKV__ROPE_H
 #define GKV__ROPE_H
 
@@ -10,7 +10,7 @@
 gkv_status gkv__rope_open(struct gkv_model *m, gkv_error *err);
 void       gkv__rope_close(struct gkv_model *m);
 
-/* Another table, without any scaling, for layers that look near. */
+/* One more table, without scaling, for layers with a window. */
 gkv_status gkv__rope_local(struct gkv_model *m, float base, gkv_error *err);
 
 const char *gkv__rope_name(enum gkv__rope_kind kind);
