@@ -12,7 +12,7 @@
 #include "src/base/thread.h"
 #include "src/base/top.h"
 
-enum { ROWS = 64 };             /* cache rows of a work item */
+enum { ROWS = 64 };             /* cache entries of a work item */
 
 /* ---- sizes ------------------------------------------------------------------------------ */
 
@@ -87,7 +87,8 @@ static uint64_t row_bytes(const struct gkv__cache *c)
     return c->head_dim / c->type->block * c->type->bytes;
 }
 
-/* Entries first .. first + count - 1 of the store, of one head, to their places in work. */
+/* Unpacks entries of one head from the store, at b->first .. b->first + b->count - 1, to the same places in
+ * work, and rotates the keys. */
 static void load_item(void *arg, size_t i, unsigned thread)
 {
     const struct gkv__bounded *b = arg;
@@ -119,7 +120,7 @@ static const uint32_t *keep_of(const struct gkv__bounded *b, size_t ih)
     return b->keep + (b->per_head ? ih * b->budget : 0);
 }
 
-/* What is kept of the store moves up. */
+/* Moves the entries of the store that are kept to its beginning. */
 static void squeeze_item(void *arg, size_t ih, unsigned thread)
 {
     const struct gkv__bounded *b = arg;
@@ -135,7 +136,7 @@ static void squeeze_item(void *arg, size_t ih, unsigned thread)
     }
 }
 
-/* What is kept of the rows first .. first + e->chunk - 1 of work goes behind it. */
+/* Appends to the store the rows of work that are kept, of rows first .. first + e->chunk - 1. */
 static void take_item(void *arg, size_t ih, unsigned thread)
 {
     const struct gkv__bounded *b = arg;
@@ -160,7 +161,8 @@ static void take_item(void *arg, size_t ih, unsigned thread)
 
 /* ---- choosing --------------------------------------------------------------------------- */
 
-/* Heads first .. first + n - 1 of what keys received added into the first of them; then the best of it. */
+/* Adds what keys received from heads first .. first + n - 1, into the first of them, and chooses the
+ * n_keep highest sums. */
 static void choose(struct gkv__bounded *b, size_t first, size_t n, size_t n_keep, uint32_t *keep)
 {
     const size_t n_text = b->held + b->n_warm + b->n_new;
@@ -184,14 +186,14 @@ static void remember(struct gkv__bounded *b, size_t at, size_t n_keep)
         uint32_t *origin = b->origin + (b->il * sets(b) + i) * b->budget;
         const uint32_t *keep = keep_of(b, i);
 
-        for (size_t j = 0; j < n_keep; j++)     /* ascending: what is read is not yet written */
+        for (size_t j = 0; j < n_keep; j++)     /* ascending: reads stay ahead of writes      */
             origin[j] = keep[j] < b->held ? origin[keep[j]]
                                           : (uint32_t)(at + keep[j] - b->held - b->n_warm);
     }
 }
 
-/* e->q has the question's queries at the end of the last b->count rows.  Leaves in the store what
- * the layer keeps. */
+/* The question's queries are the last of the b->count rows in e->q.  Afterwards the store holds the entries
+ * that the layer keeps. */
 static void cut(struct gkv__bounded *b, size_t at, size_t n_keep)
 {
     const size_t n_heads = b->s->n_head_kv, group = b->s->n_head / n_heads;
@@ -219,8 +221,8 @@ static void cut(struct gkv__bounded *b, size_t at, size_t n_keep)
 
 /* ---- steps ------------------------------------------------------------------------------ */
 
-/* The rows of x through one layer, behind what it holds.  Blocks are counted from the end, so
- * that the last has all of the question; b->count becomes its size. */
+/* Runs all rows of x through one layer, behind the entries that it holds.  Only the first block may be
+ * short, so that the last one contains the whole question; b->count becomes its size. */
 static void layer(struct gkv__bounded *b)
 {
     const size_t chunk = b->e->chunk, left = b->n_rows % chunk;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * refine.c - see refine.h.
  *
- * Behind bounded caches the filter layer finds the right passage, but among more and smaller pieces of
- * other text than an exact pass leaves.  Two thousand tokens read exactly cost a second, however long
- * the text, and undo that: answers get better, also than those of the exact pass over the whole text
- * (bench/README.md). */
+ * After bounded caches the filter layer finds the right passage, but with more and smaller pieces of
+ * other text around it than an exact pass leaves.  Prefilling two thousand tokens exactly costs a second,
+ * however long the text is, and repairs that: answers get better, even than those of the exact pass over
+ * the whole text (bench/README.md). */
 #include "config.h"
 #include <math.h>
 #include <string.h>
@@ -16,11 +16,11 @@
 extern const struct gkv__schedule gkv__schedule_layer;
 
 enum {
-    KERNEL = 5,         /* of the average over neighbours, as GemFilter has it ...            */
-    PASSAGE = 65,       /* ... and tokens around a good one that come with it                 */
+    KERNEL = 5,         /* width of the average over neighbours, as in GemFilter              */
+    PASSAGE = 65,       /* tokens that a passage takes around each good token                 */
 };
 
-/* Of the passages, when they are a text of their own. */
+/* The task for the chosen passages, taken as a text of their own. */
 static struct gkv__task passages(const struct gkv__task *t, size_t size)
 {
     struct gkv__task p = *t;
@@ -60,7 +60,8 @@ static gkv_status choose(const struct gkv__first *f, size_t size, uint32_t *at, 
     return GKV_OK;
 }
 
-/* The chosen get their new scores, the others lie below them as they lay to each other. */
+/* The chosen tokens get their new scores; the scores of all others are shifted below them, so that they
+ * keep their order. */
 static void merge(const struct gkv__first *f, size_t size, const uint32_t *at, const float *score)
 {
     float low = INFINITY, high = -INFINITY;

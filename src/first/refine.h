@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * refine.h - an approximate ranking made exact where it counts: the passages around its best tokens
- * are taken for a text of their own, which schedule `layer` reads and scores. */
+ * refine.h - makes an approximate ranking exact where it counts: schedule `layer` prefills and scores
+ * the passages around the best tokens, as a text of their own. */
 #ifndef GKV__REFINE_H
 #define GKV__REFINE_H
 
 #include "src/first/schedule.h"
 
-/* f->score[t->n] ranks all tokens; afterwards the best passages, `size` tokens with the question and
- * the first ones, have the scores that they have among themselves, and all others lie below, in
- * the order that they had.  size == t->n: all of the text is read, and no scores are needed before. */
+/* f->score[t->n] ranks all tokens.  Afterwards the best passages (`size` tokens, with the question and
+ * the first ones) have their exact scores, and other tokens rank below them in the same order as
+ * before.  size == t->n: the whole text is scored exactly, and f->score is not read. */
 gkv_status gkv__refine(struct gkv__exec *e, const struct gkv__first *f, size_t size, gkv_error *err);
-/* What it allocates beyond the scores. */
+/* Bytes that it allocates beyond the scores. */
 uint64_t   gkv__refine_bytes(const struct gkv__task *t, size_t size, uint32_t chunk, unsigned n_threads);
 
 #endif

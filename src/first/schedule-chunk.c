@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * schedule-chunk.c - chunk by chunk through all early layers, with all their keys and values:
- * exact, the same scores as `layer` to the bit.  The text is needed in pieces only, and nothing
- * but the query depends on the question; the price is a cache of every early layer. */
+ * schedule-chunk.c - chunk by chunk through all early layers, keeping all their keys and values.
+ * Exact: the same scores as `layer`, to the bit.  It needs the text in pieces only, and only the
+ * query depends on the question; the price is a cache for every early layer. */
 #include "config.h"
 #include <inttypes.h>
 #include <string.h>
@@ -25,8 +25,8 @@ static uint64_t bytes(const struct gkv__task *t, uint32_t chunk, unsigned n_thre
                      gkv__early_bytes(t, t->n));
 }
 
-/* Whole chunks of the document, which come out the same whatever is asked, are there for the next
- * question; `more` slots than this one needs are enough for most of them. */
+/* Keeps the cache of an earlier question if it fits this one.  Whole chunks of the document are the same for
+ * every question.  A new cache gets `more` slots than needed, enough for most next questions. */
 static gkv_status reserve(struct gkv__early *c, const struct gkv__task *t, uint32_t chunk, uint32_t more,
                           gkv_error *err)
 {
@@ -42,7 +42,7 @@ static gkv_status reserve(struct gkv__early *c, const struct gkv__task *t, uint3
     c->slots = gkv__plus(t->n, more);
     c->filter = t->filter;
     c->chunk = chunk;
-    /* With filter layer 0 there are no layers, but still their sizes. */
+    /* With filter layer 0 the cache has no layers, but its sizes are still used. */
     GKV__TRY(gkv__cache_open(&c->cache, t->kv_first, t->filter, s->n_head_kv, s->head_dim, c->slots, err));
     c->keys = gkv__pages(c->slots * s->n_head_kv, s->head_dim * sizeof *c->keys);
     return c->keys ? GKV_OK : gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes for the keys "

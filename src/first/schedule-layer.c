@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * schedule-layer.c - layer by layer over the whole text: exact.
  *
- * Causality allows one sweep per layer, in place: when a block of rows is replaced by its
- * output, the blocks after it need only its keys and values, which are in the cache.  So the
- * whole text costs one row of n_embd per token and one layer's cache, whatever the depth; each
- * layer's weights are read once, and given back.  The rows may lie in a file: each layer reads
- * and writes it once, from the beginning to the end. */
+ * Causality allows one pass over the rows per layer, in place: when a block of rows is replaced
+ * by its output, later blocks need only its keys and values, which are in the cache.  So memory
+ * is one row of n_embd per token and the cache of one layer, however many layers there are.  Each
+ * layer's weights are read once, then released.  The rows may lie in a file: each layer reads and
+ * writes it once, from beginning to end. */
 #include "config.h"
 #include <inttypes.h>
 #include "src/engine/gram.h"
@@ -18,7 +18,7 @@ extern const struct gkv__schedule gkv__schedule_layer;
 
 static const struct gkv__param params[] = { { .name = NULL } };
 
-/* Floats of a token's keys. */
+/* Floats of one token's keys. */
 static size_t width(const struct gkv__task *t)
 {
     return (size_t)t->m->shape.n_head_kv * t->m->shape.head_dim;
@@ -36,13 +36,14 @@ static uint64_t bytes(const struct gkv__task *t, uint32_t chunk, unsigned n_thre
                      gkv__cache_bytes(t->kv_first, 1, s->n_head_kv, s->head_dim, t->n));
 }
 
-/* Positions of the whole prompt and its answer; passages have an order, and no answer. */
+/* Positions of the prompt and its answer; of chosen passages (f->again) just their number, since they get
+ * no answer. */
 static uint64_t span(const struct gkv__first *f)
 {
     return f->again ? f->t->n : gkv__plus(f->t->n, f->t->n_new);
 }
 
-/* Rows at .. at + nc - 1 of x in work space; their keys, and queries from first_q on, in e. */
+/* Loads rows at .. at + nc - 1 of x; leaves their keys, and their queries from first_q on, in e. */
 static gkv_status block(struct gkv__exec *e, const struct gkv__first *f, struct gkv__spill *x, size_t at,
                         size_t nc, size_t first_q, gkv_error *err)
 {
@@ -56,8 +57,8 @@ static gkv_status block(struct gkv__exec *e, const struct gkv__first *f, struct 
     return GKV_OK;
 }
 
-/* The row whose scores, of all keys without a mask, have the largest sum of squares.  That sum is
- * q^T (sum_j k_j k_j^T) q  for its folded query q, so no n x n products are needed. */
+/* The row whose scores, for all keys without a causal mask, have the largest sum of squares.  That sum is
+ * q^T (sum_j k_j k_j^T) q  for the row's folded query q, so the n x n products are not needed. */
 static gkv_status largest(struct gkv__exec *e, const struct gkv__first *f, struct gkv__spill *x,
                           size_t *row, gkv_error *err)
 {
@@ -87,7 +88,7 @@ static gkv_status largest(struct gkv__exec *e, const struct gkv__first *f, struc
     return status;
 }
 
-/* Keys are never stored.  The block of the row that has the query goes first. */
+/* Scores all keys without storing them.  The block that has the query's row goes first. */
 static gkv_status score_all(struct gkv__exec *e, const struct gkv__first *f, struct gkv__spill *x,
                             gkv_error *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * schedule-stream.c - chunk by chunk through the early layers, each with a bounded cache that the
- * question chooses (bounded.h), cut at GemFilter's layer, which keeps one row of keys per token.
- * At the end the question's last row scores every key.  Memory that does not grow with the text
- * but for that row, time that is linear in it.  Approximate from the second chunk on; the best
- * passages are read again without a bound, and ranked by that (refine.h).
+ * question chooses (bounded.h), up to the filter layer, which keeps one row of keys per token.
+ * At the end the question's last row scores every key.  Except for these keys, memory does not grow
+ * with the text; time is linear in it.  Scores are approximate from the second chunk on, so the
+ * best passages are prefilled again without a bound and ranked by that (refine.h).
  *
  * With place=chunk no keys are kept: the question's last row of each chunk scores that chunk. */
 #include "config.h"
@@ -61,7 +61,7 @@ static uint64_t key_row(const struct stream *s)
     return by_chunk(s) ? 0 : gkv__keys_row(&s->t->m->shape, s->keys.type);
 }
 
-/* Rows at a time, memory among them, depend on --chunk only, whatever the question's length. */
+/* The number of rows at a time, and so memory, depends on --chunk only, not on the question's length. */
 static void sizes(struct stream *s, const struct gkv__task *t, size_t chunk)
 {
     const double *p = t->schedule_param;
@@ -86,7 +86,7 @@ static void sizes(struct stream *s, const struct gkv__task *t, size_t chunk)
     b->max_rows = gkv__min(b->max_rows, gkv__max((size_t)t->n, chunk));
 }
 
-/* Tokens of passages that are read again; all: there is nothing to choose before. */
+/* Tokens in passages that are prefilled again; t->n: the whole text, so no ranking is needed before. */
 static size_t n_again(const struct gkv__task *t)
 {
     return gkv__min(gkv__times((uint64_t)t->schedule_param[REFINE], t->k), t->n);
@@ -141,7 +141,7 @@ static bool is_common(const struct gkv__task *t)
     return place == COMMON || (place == AUTO && trained && t->n > trained);
 }
 
-/* Positions that steps and scores have. */
+/* Positions that steps and scores use. */
 static uint64_t span_of(const struct stream *s)
 {
     const struct gkv__bounded *b = &s->b;
@@ -162,7 +162,7 @@ static void score_all(struct stream *s)
     gkv__keys_score(&s->b.p, &s->keys, &r, 0, (size_t)t->n, 0, s->score);
 }
 
-/* The chunk that was run behind `past` entries, and after the last of them the question. */
+/* Scores one chunk, which was run behind `past` entries; at the end of the text also the question. */
 static void score_chunk(struct stream *s, size_t past, size_t at, size_t n)
 {
     const struct gkv__task *t = s->t;
@@ -184,7 +184,7 @@ static void score_chunk(struct stream *s, size_t past, size_t at, size_t n)
 
 /* ---- running ---------------------------------------------------------------------------- */
 
-/* Tokens at .. at + n - 1 of the text; n = 0: the question at the end. */
+/* Runs tokens at .. at + n - 1 of the text; n = 0: the question alone, at the end. */
 static gkv_status step(struct stream *s, size_t at, size_t n, gkv_error *err)
 {
     const size_t past = s->b.held;

@@ -43,7 +43,7 @@ gkv_status gkv__schedule_parse(const char *spec, const struct gkv__schedule **ou
                      (int)strcspn(spec, ":"), spec, known);
 }
 
-/* ---- API: the same rows without the insides --------------------------------------------- */
+/* ---- API: the rows as the public header has them ---------------------------------------- */
 
 static gkv_schedule public_rows[N_SCHEDULES];
 static gkv_param public_params[N_SCHEDULES][GKV__MAX_PARAMS + 1];

@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * schedule.h - in which order the first pass meets tokens and layers, and what it keeps.  One
- * file, one struct, one line in schedule.c each.
+ * schedule.h - schedules: in which order the first pass goes through tokens and layers, and what it
+ * keeps.  Each is one file, one struct, and one line in schedule.c.
  *
- * All compute, or approximate, the same: score[j] = sum over query heads h of
- * q_h(n - 1) . k_{h / group}(j)  at the filter layer: rotated, raw, f32 (GemFilter, Algorithm 1), or for
- * another row than n - 1.  Layers from the filter layer on, but for its q and k projections, are never
- * touched. */
+ * All compute or approximate the same scores at the filter layer: score[j] = sum over query heads h
+ * of  q_h(n - 1) . k_{h / group}(j),  after RoPE, without softmax, in f32 (GemFilter, Algorithm 1); or
+ * with the query of another row than n - 1.  Of the filter layer only the q and k projections are
+ * used, and later layers are not touched. */
 #ifndef GKV__SCHEDULE_H
 #define GKV__SCHEDULE_H
 
 #include "src/engine/pass.h"
 #include "src/first/task.h"
 
-enum { GKV__SINKS = 4 };        /* first tokens, that attention rests on (StreamingLLM) */
+enum { GKV__SINKS = 4 };        /* first tokens, the attention sinks (StreamingLLM)     */
 
-/* What a schedule keeps of a prompt's beginning for the next question about it: keys and values of the
- * early layers, and the filter layer's keys, of the first n tokens.  Zero: nothing yet. */
+/* What a schedule keeps for the next question about the same document: for the first n tokens, keys and
+ * values of the early layers, and keys of the filter layer.  All zero: nothing yet. */
 struct gkv__early {
     struct gkv__cache cache;
     float            *keys;             /* [slots][n_head_kv * head_dim]                     */
     uint64_t          slots, n;
     uint64_t          touched;          /* slots that have been written                      */
     uint32_t          filter, chunk;
-    const struct gkv__rope *rope;       /* long prompts may have other angles                */
+    const struct gkv__rope *rope;       /* long prompts may use another table                */
 };
 uint64_t gkv__early_bytes(const struct gkv__task *t, uint64_t slots);
-uint64_t gkv__early_size(const struct gkv__early *e);    /* bytes that are resident           */
+uint64_t gkv__early_size(const struct gkv__early *e);    /* resident bytes                    */
 void     gkv__early_close(struct gkv__early *e);
 
-/* One run of a schedule.  Of the task count the prompt's sizes, the filter layer, the row, and what is
- * said of the first pass. */
+/* One run of a schedule.  It uses the prompt's sizes, the filter layer, the row, and the fields about the
+ * first pass of the task. */
 struct gkv__first {
     const struct gkv__task  *t;
-    struct gkv__early       *early;     /* of the questions before, or NULL; the first ...   */
-    size_t                   n_fixed;   /* ... n_fixed tokens are the same in all of them    */
-    bool                     again;     /* the text is passages that another schedule chose  */
+    struct gkv__early       *early;     /* of earlier questions, or NULL; the first ...      */
+    size_t                   n_fixed;   /* ... n_fixed tokens are the same for all of them   */
+    bool                     again;     /* the text is passages that refine.c chose          */
     const uint32_t          *id;        /* [t->n]                                            */
     float                   *score;     /* [t->n] the result                                 */
 };
@@ -47,13 +47,13 @@ struct gkv__schedule {
     bool                     indexed;   /* for prompts that have parts with an index         */
     const char              *kv_type;   /* where the user does not say                       */
     gkv_status             (*run)(struct gkv__exec *e, const struct gkv__first *f, gkv_error *err);
-    /* What run allocates, with blocks of `chunk` rows and that many threads; and the weights that are
-     * resident at its peak. */
+    /* Bytes that run allocates, with blocks of `chunk` rows and n_threads threads; and bytes of the
+     * weights that are resident at its peak. */
     uint64_t               (*bytes)(const struct gkv__task *t, uint32_t chunk, unsigned n_threads);
     uint64_t               (*weights)(const gkv_model *m, uint32_t il);
 };
 
-/* "name" or "name:key=value,...".  GKV_INVALID names what would be right. */
+/* "name" or "name:key=value,...".  GKV_INVALID: err says what would be valid. */
 gkv_status gkv__schedule_parse(const char *spec, const struct gkv__schedule **out,
                                double param[GKV__MAX_PARAMS], gkv_error *err);
 /* The i-th, fastest first, exact ones before the others; NULL after the last. */
@@ -61,14 +61,14 @@ const struct gkv__schedule *gkv__schedule_at(size_t i);
 
 /* ---- what schedules have in common: schedule.c ------------------------------------------- */
 
-/* q[n_head_kv * head_dim]: the query heads of each group, of row `row` in e->q, added.  They
- * meet the same key, so one dot product per KV head does for all of them; and since KV heads
- * lie side by side, one per token. */
+/* q[n_head_kv * head_dim] = sum, for each KV head, of its query heads in row `row` of e->q.  These heads
+ * meet the same key, so one dot product per KV head serves them all; and since KV heads lie side by
+ * side, one dot product per token serves all KV heads. */
 void gkv__fold_query(const struct gkv__exec *e, size_t row, float *q);
 /* score[t] = k[t] . q  for k[n][n_head_kv * head_dim]. */
 void gkv__score(struct gkv__exec *e, const float *k, size_t n, const float *q, float *score);
 
-uint64_t gkv__weights_largest(const gkv_model *m, uint32_t il); /* of layers 0 .. il, one    */
-uint64_t gkv__weights_early(const gkv_model *m, uint32_t il);   /* all that is touched       */
+uint64_t gkv__weights_largest(const gkv_model *m, uint32_t il); /* embeddings, largest of layers 0 .. il         */
+uint64_t gkv__weights_early(const gkv_model *m, uint32_t il);   /* all that filter layer il needs               */
 
 #endif

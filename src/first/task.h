@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * task.h - what is asked of a run: the prompt's sizes, the method, the budget.  All that is predicted
- * of a run (its memory above all) and all that the run does follows from this one struct. */
+ * task.h - what a run is asked to do: the prompt's sizes, the method, the budget.  Every prediction
+ * about a run (above all its memory) and the run itself take their input from this one struct. */
 #ifndef GKV__TASK_H
 #define GKV__TASK_H
 
@@ -12,7 +12,7 @@ struct gkv__schedule;                   /* schedule.h */
 struct gkv__part;                       /* index.h */
 struct gkv__words;                      /* src/select/words.h */
 
-/* Whose query scores the keys (GemFilter, appendix E.2, tries others than the last). */
+/* The row whose query scores the keys (GemFilter, appendix E.2, tries others than the last). */
 enum gkv__row { GKV__ROW_LAST, GKV__ROW_MIDDLE, GKV__ROW_LARGEST };
 
 struct gkv__task {
@@ -20,11 +20,11 @@ struct gkv__task {
     const struct gkv__select   *method;
     double                      param[GKV__MAX_PARAMS];         /* of the method             */
     enum gkv__row               row;            /* of the first pass                         */
-    int32_t                     layer;          /* asked for; -1: the model's                */
-    uint32_t                    filter;         /* the filter layer that comes of it         */
+    int32_t                     layer;          /* from the user; -1: the model's            */
+    uint32_t                    filter;         /* the filter layer: that one, resolved      */
     const struct gkv__schedule *schedule;       /* of the first pass                         */
     double                      schedule_param[GKV__MAX_PARAMS];
-    bool                        spill;          /* its hidden states go to a file            */
+    bool                        spill;          /* hidden states go to a file                */
     const struct gkv__quant    *kv_first;       /* type of its keys and values               */
     const struct gkv__quant    *kv;             /* ... and of those of the answer            */
     const struct gkv__words    *words;          /* NULL unless the method asks for them      */
