@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * asl.c - the layer that selects is found on the way: the first at which the ranks of tokens,
- * by what the end of the prompt attends to, have stopped changing from layer to layer.
+ * asl.c - finds during the pass the layer that selects: the first at which the ranks of tokens, by
+ * the attention they receive from the end of the prompt, no longer change from layer to layer.
  * Taniguchi, Dong, Onizuka, Xiao: "Adaptive Layer Selection for Layer-Wise Token Pruning in LLM
  * Inference" (2026), Algorithm 2, as the authors' code has it.
  *
- *     asl         one pass; caches as SnapKV's, or full up to the layer that selects
- *     asl-2pass   stops there; a second pass sees the tokens selected                          */
+ *     asl         one pass; caches as in SnapKV, or full up to the layer that selects
+ *     asl-2pass   stops at that layer; a second pass processes the selected tokens             */
 #include "config.h"
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 
 extern const struct gkv__select gkv__select_asl, gkv__select_asl_2pass;
 
-enum { WINDOW, KERNEL, POOL, LMIN, LOBS, TAU, LAST };   /* LAST: kv of one, score of the other */
+enum { WINDOW, KERNEL, POOL, LMIN, LOBS, TAU, LAST };   /* LAST: kv of asl, score of asl-2pass */
 enum { SNAPKV, FULL };
 enum { ASL, GEM };
 
@@ -49,7 +49,7 @@ struct state {
     double   first;             /* variance at lmin                                          */
     bool     selected;
     uint32_t n_ranks;           /* layers ranked so far                                      */
-    uint64_t sort[];            /* [n]; then ranks [lobs][n] of uint32_t, a ring             */
+    uint64_t sort[];            /* [n]; then uint32_t ranks[lobs][n], a ring buffer          */
 };
 
 static uint32_t lobs(const struct gkv__task *t)
@@ -63,7 +63,7 @@ static uint32_t lmin(const struct gkv__task *t)
 
     if (t->param[LMIN] >= 0)
         return (uint32_t)t->param[LMIN];
-    return third + 1 > lobs(t) ? third : lobs(t) - 1;   /* it takes lobs layers to compare them */
+    return third + 1 > lobs(t) ? third : lobs(t) - 1;   /* ranks of lobs layers are compared    */
 }
 
 static uint64_t state_bytes(const struct gkv__task *t)
@@ -87,8 +87,8 @@ static int ascending(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* rank[j] of score[n]: 1 is the largest; equal scores, the smaller index first.  Scores are sums of
- * attention, so not negative, and their bits are in their order. */
+/* rank[j] of score[n]: 1 is the largest; of equal scores the one with the smaller index comes first.
+ * Scores are sums of attention, so not negative, and their bit patterns have the same order. */
 static void rank(uint32_t *rank_of, uint64_t *sort, const float *score, size_t n)
 {
     for (size_t j = 0; j < n; j++) {
@@ -102,8 +102,8 @@ static void rank(uint32_t *rank_of, uint64_t *sort, const float *score, size_t n
         rank_of[(uint32_t)sort[i]] = (uint32_t)i + 1;
 }
 
-/* Mean, over the tokens among the best k of any of the last lobs layers, of the variance of their
- * ranks over these layers. */
+/* For each token that is among the best k in any of the last lobs layers: the variance of its ranks over
+ * these layers.  Returns the mean of these variances. */
 static double variance(struct gkv__sweep *s, size_t n, size_t k)
 {
     const uint32_t rows = lobs(s->c->t);
@@ -134,7 +134,7 @@ static double variance(struct gkv__sweep *s, size_t n, size_t k)
     return count ? sum / (double)count : 0;
 }
 
-/* Ranks of this layer, whose scores are in s->score; whether it selects. */
+/* Ranks the tokens by s->score of this layer; returns whether this layer selects. */
 static bool settled(struct gkv__sweep *s, size_t window)
 {
     const struct gkv__context *c = s->c;
@@ -214,7 +214,7 @@ static bool raw(const struct gkv__task *t, uint32_t il)
     return (int)t->param[LAST] == GEM && il >= lmin(t);
 }
 
-/* When no layer settles, the last selects. */
+/* If ranks settle at no layer, the last layer selects. */
 static gkv_status layer_two(struct gkv__sweep *s, gkv_error *err)
 {
     struct gkv__context *c = s->c;
@@ -222,7 +222,7 @@ static gkv_status layer_two(struct gkv__sweep *s, gkv_error *err)
     const bool gem = (int)c->t->param[LAST] == GEM;
 
     (void)err;
-    if (gem)                            /* raw scores, but for the ranks */
+    if (gem)                            /* the raw scores; s->score is needed for ranks */
         memcpy(c->score, s->score, s->n * sizeof *s->score);
     gkv__window_pool(s, window, (size_t)c->t->param[KERNEL], (int)c->t->param[POOL]);
     gkv__window_score(s, window, 0, c->t->m->shape.n_head);

@@ -2,12 +2,13 @@
  * calibrate.c - see calibrate.h.
  *
  * GemFilter's Algorithm 2 runs a prompt with a known answer through the model and asks at each
- * layer whether the best tokens there contain it: one pass gives all layers, since a layer's score
- * needs its queries and keys only.  FastKV's equation 3 compares, for each layer, the final hidden
- * state when only some tokens go on after it with that of all: the last token's, before the final
- * norm; here too one pass serves all, and each layer sends its tokens through the rest.
+ * layer whether the best tokens there contain the answer.  One pass serves all layers, since a
+ * layer's score needs only its queries and keys.  FastKV's equation 3 measures, for each layer, how
+ * far the final hidden state of the last token (before the final norm) moves when only some tokens
+ * go on after that layer.  One pass over all tokens serves all layers here too; for each layer, the
+ * chosen tokens then go through the layers after it.
  *
- * Layer by layer, as in schedule-layer.c, so that a single layer's cache is enough. */
+ * The pass goes layer by layer, as in schedule-layer.c, so that one layer's cache is enough. */
 #include "config.h"
 #include <math.h>
 #include <string.h>
@@ -22,7 +23,7 @@ struct work {
     struct gkv__exec            *e;
     const struct gkv__calibrate *c;
     struct gkv__cache            cache, tsp_cache;      /* one layer: all tokens, those that go on */
-    struct gkv__pass             p, tsp_p;              /* over them                     */
+    struct gkv__pass             p, tsp_p;              /* over these caches             */
     float    *x, *y;                    /* [n][n_embd]; [tsp][n_embd]                        */
     float    *score, *pooled;           /* [n]                                               */
     float    *received;                 /* [n_head][n]                                       */
@@ -109,7 +110,7 @@ static void release(struct work *w)
 
 /* ---- GemFilter --------------------------------------------------------------------------- */
 
-/* The score of every token at layer il, as the first pass computes it: the last block first, for
+/* The score of every token at layer il, as the first pass computes it.  The last block goes first, because
  * it has the query. */
 static void score(struct work *w, uint32_t il)
 {
@@ -128,7 +129,8 @@ static void score(struct work *w, uint32_t il)
     }
 }
 
-/* How much of the wanted tokens is among the best, and how far the nearest of these is. */
+/* The share of the wanted tokens that is among the best k, and the distance from them to the nearest of
+ * the best. */
 static void cover(struct work *w, gkv_layer_probe *out)
 {
     const struct gkv__calibrate *c = w->c;
@@ -149,7 +151,7 @@ static void cover(struct work *w, gkv_layer_probe *out)
 
 /* ---- FastKV ------------------------------------------------------------------------------ */
 
-/* Queries of the window, before the layer changes the rows. */
+/* Saves the queries of the window, before the layer replaces the rows. */
 static void window_queries(struct work *w, uint32_t il)
 {
     const struct gkv__calibrate *c = w->c;
@@ -159,8 +161,8 @@ static void window_queries(struct work *w, uint32_t il)
     memcpy(w->q, w->e->q, c->window * q_width(c) * sizeof *w->q);
 }
 
-/* The tokens that go on after the layer in the cache: what the window looks at, pooled head by
- * head and added, and the window itself. */
+/* Chooses the tokens that go on after layer il: those that the window attends to most (pooled head by
+ * head, then summed over heads) and the window itself. */
 static void choose(struct work *w, uint32_t il)
 {
     const struct gkv__calibrate *c = w->c;
@@ -182,7 +184,7 @@ static void choose(struct work *w, uint32_t il)
         w->kept[k + i] = (uint32_t)(n + i);
 }
 
-/* They go through all layers after il: the last row is what comes out. */
+/* Runs the chosen tokens through all layers after il, and saves the last row. */
 static gkv_status go_on(struct work *w, uint32_t il, gkv_error *err)
 {
     const struct gkv__calibrate *c = w->c;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * calibrate.h - every layer of one prompt as the layer that selects: what GemFilter would keep
- * of it there, and how far FastKV would then be from the whole. */
+ * calibrate.h - tries every layer as the one that selects, on one prompt: what GemFilter would keep
+ * there, and how far FastKV's hidden state would then be from that of the full pass. */
 #ifndef GKV__CALIBRATE_H
 #define GKV__CALIBRATE_H
 
@@ -13,11 +13,11 @@ struct gkv__calibrate {
     const uint32_t  *id;                /* [n]                                               */
     size_t           n;
     size_t           from, to;          /* tokens that should be kept                        */
-    size_t           k, kernel;         /* GemFilter's budget, and width of its average pool */
-    size_t           window, tsp;       /* FastKV: last tokens that look, tokens that go on  */
+    size_t           k, kernel;         /* GemFilter's budget, width of its pooling          */
+    size_t           window, tsp;       /* FastKV: tokens of the window, tokens that go on   */
     size_t           tsp_kernel;
     enum gkv__pool   tsp_pool;
-    uint32_t         n_tsp;             /* layers 0 .. n_tsp - 1 are tried with it           */
+    uint32_t         n_tsp;             /* FastKV is tried at layers 0 .. n_tsp - 1          */
 };
 
 /* What gkv__calibrate allocates. */

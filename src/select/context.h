@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * context.h - a prompt on its way to a cache from which an answer can be written. */
+ * context.h - a run of a method: from the prompt to a cache that decoding starts from. */
 #ifndef GKV__CONTEXT_H
 #define GKV__CONTEXT_H
 
@@ -11,22 +11,22 @@ struct gkv__context {
     const struct gkv__task  *t;
     struct gkv__exec        *e;
     const uint32_t          *id;        /* [t->n]                                            */
-    struct gkv__early       *early;     /* of the questions before (schedule.h), or NULL; the first */
-    size_t                   n_fixed;   /* n_fixed tokens are the same in all of them        */
-    /* Told, unless NULL, what each head of each layer holds in the end: tokens at[n]. */
+    struct gkv__early       *early;     /* of earlier questions (schedule.h), or NULL; the first ... */
+    size_t                   n_fixed;   /* ... n_fixed tokens are the same for all of them   */
+    /* Called, unless NULL, with what each head of each layer holds in the end: tokens at[n]. */
     void                   (*holds)(void *arg, uint32_t il, uint32_t ih, const uint32_t *at, size_t n);
     void                    *holds_arg;
     /* Results: */
     struct gkv__cache        cache;     /* with room for the answer; closed by the caller    */
-    struct gkv__hook         hook;      /* likewise                                          */
+    struct gkv__hook         hook;      /* closed by the caller                              */
     float                   *x;         /* [n_embd] the last token's row after all layers    */
     uint64_t                 next;      /* position of the first token of the answer         */
-    uint64_t                 span;      /* of the pass that the answer goes on with (pass.h) */
-    bool                     restart;   /* no cache: a second pass has to see `kept`         */
-    uint32_t                *kept;      /* [n] ascending: tokens that were kept, or most of all */
+    uint64_t                 span;      /* of the pass that decoding continues (pass.h)      */
+    bool                     restart;   /* no cache: `kept` has to go through a second pass  */
+    uint32_t                *kept;      /* [n] ascending: tokens kept, or kept by most heads    */
     size_t                   n_kept;
-    float                   *score;     /* [n] why                                           */
-    int32_t                  chosen;    /* layer that decided, -1: none                      */
+    float                   *score;     /* [n] scores that decided                           */
+    int32_t                  chosen;    /* layer that selected; -1: none                     */
 };
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * fastkv.c - one pass; after one layer only the tokens that the end of the prompt attends
- * to there go on, at their own positions; what each layer's cache keeps is chosen apart from
- * that, as SnapKV does.  Jo, Song, Kim, Kim: "FastKV: KV Cache Compression for Fast Long-Context
- * Processing with Token-Selective Propagation" (2025), with the pooling of the authors' runs. */
+ * fastkv.c - one pass; after one layer, only the tokens that the end of the prompt attends to at
+ * that layer go on, at their own positions.  Separately, each layer's cache keeps tokens chosen
+ * as in SnapKV.  Jo, Song, Kim, Kim: "FastKV: KV Cache Compression for Fast Long-Context
+ * Processing with Token-Selective Propagation" (2025), with the pooling that the authors ran. */
 #include "config.h"
 #include "src/base/pool.h"
 #include "src/first/schedule.h"
@@ -32,7 +32,7 @@ static uint32_t tsp(const struct gkv__task *t)
     return p >= 0 ? (uint32_t)p : t->layer >= 0 ? (uint32_t)t->layer : t->m->tsp_layer;
 }
 
-/* The number, or the share of the prompt; with the tokens that are always kept. */
+/* The number given, or the share of the prompt; at least the tokens that are always kept. */
 static size_t count(const struct gkv__task *t, int len, int rate)
 {
     size_t n = t->param[len] > 0 ? (size_t)t->param[len] : (size_t)((double)t->n * t->param[rate]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * finch.c - chunk by chunk through all layers, each with a cache that the question chooses
- * from chunk to chunk (bounded.h); the answer is written from these caches.  Corallo and Papotti:
+ * finch.c - chunk by chunk through all layers, each with a bounded cache whose entries the question
+ * chooses after each chunk (bounded.h); decoding uses these caches.  Corallo and Papotti:
  * "FINCH: Prompt-guided Key-Value Cache Compression for Large Language Models" (2024). */
 #include "config.h"
 #include <string.h>
@@ -29,7 +29,7 @@ static const struct gkv__param params[] = {
 
 /* ---- sizes ------------------------------------------------------------------------------ */
 
-/* Of the budget the question takes its part; the rest is for the document. */
+/* Entries for the document: the budget less the question. */
 static size_t target(const struct gkv__task *t)
 {
     return t->k > t->n_tail ? (size_t)(t->k - t->n_tail) : 1;
@@ -45,7 +45,7 @@ static size_t step_of(const struct gkv__task *t)
     return gkv__min((uint64_t)t->param[CHUNK], text(t));
 }
 
-/* Entries after the chunk that ends at token `end`, of n tokens, when there were `held`. */
+/* Entries after a chunk of n tokens that ends at token `end`, when there were `held` before. */
 static size_t entries(const struct gkv__task *t, size_t held, size_t end, size_t n)
 {
     const size_t all = text(t), to = target(t);
@@ -78,7 +78,7 @@ static uint64_t bytes(const struct gkv__task *t, uint32_t chunk)
 
 /* ---- running ---------------------------------------------------------------------------- */
 
-/* The document's part of what to show: the tokens that most layers, or heads of them, hold. */
+/* Results to show: the document's tokens that most layers hold (or heads, if each head chooses). */
 static void show(struct gkv__context *c, const struct gkv__bounded *b)
 {
     const uint32_t n_heads = c->t->m->shape.n_head_kv;
@@ -114,7 +114,7 @@ static double work_of(const struct gkv__task *t, const struct gkv__bounded *b)
     return sum + t->m->shape.n_layer * gkv__layer_work(&t->m->shape, held, t->n_tail);
 }
 
-/* Positions of all steps, and of the answer. */
+/* Positions of all steps and of the answer. */
 static uint64_t span_of(const struct gkv__task *t, const struct gkv__bounded *b)
 {
     const size_t all = text(t), step = step_of(t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * full.c - every token, in one pass: the baseline, exact. */
+ * full.c - keeps every token, in one pass: the baseline, exact. */
 #include "config.h"
 #include "src/select/select.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * gemfilter.c - restart with the tokens that one early layer attends to from the last
- * token of the prompt.  Shi, Ming, Nguyen, Liang, Joty: "Discovering the Gems in Early Layers"
+ * gemfilter.c - restarts with the tokens that the last token of the prompt attends to at one
+ * early layer.  Shi, Ming, Nguyen, Liang, Joty: "Discovering the Gems in Early Layers"
  * (2024), Algorithm 1, as the authors' code has it: raw q . k summed over heads, no softmax,
  * pooled over neighbours, one set of indices for all layers and heads. */
 #include "config.h"

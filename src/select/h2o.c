@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * h2o.c - one pass; each KV head keeps the heavy hitters, the tokens that got most attention
+ * h2o.c - one pass; each KV head keeps the heavy hitters, the tokens that received most attention
  * from all rows, and the most recent ones.  Zhang, Sheng, Zhou et al.: "H2O: Heavy-Hitter Oracle
- * for Efficient Generative Inference of Large Language Models" (2023), once after the prompt, or
- * again after each token of the answer, as its authors do it.  Every row attends causally, which
- * the baselines of other papers do not all do right. */
+ * for Efficient Generative Inference of Large Language Models" (2023): evicts once after the prompt, or
+ * also after each token of the answer, as its authors do.  Attention sums are causal here, which is
+ * not so in every other paper's H2O baseline. */
 #include "config.h"
 #include <math.h>
 #include <string.h>
@@ -28,9 +28,9 @@ static const struct gkv__param params[] = {
 
 /* ---- while the answer is written ---------------------------------------------------------- */
 
-/* Of each head slots 0 .. k - recent - 1 hold the heavy hitters; the recent ones follow, as a ring whose
- * oldest is at oldest[il]; each new token comes to slot k and then takes a place of these.  Attention does
- * not mind the order. */
+/* In each head, slots 0 .. k - recent - 1 hold the heavy hitters.  The recent tokens follow as a ring buffer,
+ * whose oldest is at oldest[il].  A new token is written to slot k and then replaces one of these.  The order
+ * of slots makes no difference to attention. */
 struct step {
     size_t    k, recent;
     float    *sums;             /* [n_head][2]                                               */
@@ -73,8 +73,8 @@ static void take_place(struct gkv__cache *c, uint32_t il, uint32_t ih, float *sc
     gkv__cache_move(c, il, ih, to, from, 1);
 }
 
-/* One token of the answer.  The least of the heavy hitters or the oldest of the recent goes; where scores
- * are equal, the latter. */
+/* After one token of the answer: evicts the heavy hitter with the lowest score or the oldest recent token,
+ * whichever is lower; if they are equal, the recent one. */
 static void attended(struct gkv__hook *hook, const struct gkv__pass *p, uint32_t il, size_t n, uint64_t slot,
                      uint32_t window)
 {
@@ -120,7 +120,7 @@ static uint64_t room(const struct gkv__task *t, uint32_t il)
     return t->k;
 }
 
-/* The scores of what head ih keeps; what is always kept stays so. */
+/* Saves the scores of what head ih keeps; tokens that are always kept get INFINITY, so they stay. */
 static void remember(struct gkv__sweep *s, size_t ih, size_t group)
 {
     const struct gkv__context *c = s->c;

@@ -30,7 +30,7 @@ static uint64_t room(const struct gkv__task *t, uint32_t il)
     return t->k;
 }
 
-/* Layers before the filter layer keep everything until it has chosen. */
+/* Layers before the filter layer keep everything until it has selected. */
 static uint64_t before(const struct gkv__task *t, uint32_t il)
 {
     return il < t->filter ? t->n : 0;

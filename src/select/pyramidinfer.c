@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * pyramidinfer.c - one pass in which fewer tokens go on from layer to layer.  Yang, Han, Gao
  * et al.: "PyramidInfer: Pyramid KV Cache Compression for High-throughput LLM Inference" (2024),
- * the prompt's part, as the authors' code has it: of the tokens before the recent ones a share
- * that falls along a cosine goes on, by the attention that the recent ones, later ones counting
- * more, give them on average over heads.  A layer's cache is what entered it. */
+ * its prefill, as the authors' code has it.  Of the tokens before the recent ones a share goes on,
+ * which falls along a cosine over the layers: those that receive most attention from the recent
+ * tokens, averaged over heads, with later rows weighing more.  A layer's cache keeps all tokens that
+ * entered the layer. */
 #include "config.h"
 #include <math.h>
 #include "src/select/select.h"
@@ -31,7 +32,7 @@ static size_t recent(const struct gkv__task *t)
     return n < t->n ? n : (size_t)t->n;
 }
 
-/* Tokens that go on after layer il, of n in it. */
+/* Tokens that go on after layer il, when n entered it. */
 static size_t next(const struct gkv__task *t, uint32_t il, size_t n)
 {
     const double p = t->param[DECAY], pi = 3.14159265358979323846;

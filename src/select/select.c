@@ -75,7 +75,7 @@ uint64_t gkv__select_bytes(const struct gkv__task *t, uint32_t chunk)
     return m->kind == GKV__SWEEPS ? gkv__sweep_bytes(t, m->watch, chunk) : m->bytes(t, chunk);
 }
 
-/* ---- API: the same rows without the insides --------------------------------------------- */
+/* ---- API: the rows as the public header has them ---------------------------------------- */
 
 static gkv_method public_rows[N_METHODS];
 static gkv_param public_params[N_METHODS][GKV__MAX_PARAMS + 1];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * select.h - methods: what of the prompt the answer is written from.  One file, one struct,
- * one line in select.c each. */
+ * select.h - methods: which tokens of the prompt the answer is decoded from.  Each is one file, one
+ * struct, and one line in select.c. */
 #ifndef GKV__SELECT_H
 #define GKV__SELECT_H
 
@@ -27,29 +27,29 @@ struct gkv__select {
      * scores; NULL: the last token's. */
     size_t                 (*pick)(const struct gkv__task *t, float *score, float *spare, uint32_t *out);
     enum gkv__row          (*row)(const double *param);
-    /* GKV__SWEEPS.  restarts: a second pass sees what was kept. */
+    /* GKV__SWEEPS.  restarts: what was kept goes through a second pass. */
     const struct gkv__watch *watch;
     bool                     restarts;
-    /* GKV__RUNS: the whole pass over the prompt; and what it allocates and leaves, in bytes, with blocks
-     * of `chunk` rows. */
+    /* GKV__RUNS: the whole pass over the prompt; and the bytes that it allocates, also for the cache that it
+     * leaves, with blocks of `chunk` rows. */
     gkv_status             (*run)(struct gkv__context *c, gkv_error *err);
     uint64_t               (*bytes)(const struct gkv__task *t, uint32_t chunk);
-    /* One pass: it acts even where t->k has room for the whole prompt, for its budget is its own. */
+    /* One pass: applies even if t->k has room for the whole prompt, because it has a budget of its own. */
     bool                     own_budget;
 };
 
-/* Parse "name" or "name:key=value,...".  GKV_INVALID names what would be right. */
+/* Parse "name" or "name:key=value,...".  GKV_INVALID: err says what would be valid. */
 gkv_status gkv__select_parse(const char *spec, const struct gkv__select **out,
                              double param[GKV__MAX_PARAMS], gkv_error *err);
 
-/* What a task comes to: keep all tokens, pick them without a first pass, ... */
+/* The kind of the method, or GKV__KEEPS_ALL if the budget has room for the whole prompt. */
 enum gkv__kind gkv__task_kind(const struct gkv__task *t);
 
 /* One pass by a method that sweeps or runs. */
 gkv_status gkv__select_run(struct gkv__context *c, gkv_error *err);
 uint64_t   gkv__select_bytes(const struct gkv__task *t, uint32_t chunk);
 
-/* First tokens that stay: as many as are asked for, keep_first at least, the budget at most. */
+/* Number of sinks: as many as asked for, but at least keep_first and at most the budget. */
 size_t gkv__sinks(const struct gkv__task *t, double asked);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * snapkv.c - one pass; each KV head keeps what an observation window at the end of the
+ * snapkv.c - one pass; each KV head keeps the tokens that an observation window at the end of the
  * prompt attends to.  Li, Huang, Yang et al.: "SnapKV: LLM Knows What You are Looking for Before
  * Generation" (2024): attention of the window's rows after the softmax, summed, pooled over
- * neighbours.  The query heads that share a KV head choose together, or, as the authors do it, each for
- * itself: the cache is then that many times as large. */
+ * neighbours.  The query heads that share a KV head choose together or, as in the authors' code, each
+ * for itself; the cache is then as many times larger. */
 #include "config.h"
 #include "src/base/pool.h"
 #include "src/select/select.h"

@@ -4,11 +4,11 @@
  * section 3.2: a token sees the sinks and the most recent tokens, each at its place in a cache of
  * k entries, so that no distance ever exceeds k and keys and values do not grow with the prompt.
  *
- * The authors keep keys unrotated and go token by token.  The same comes of blocks of rows: of two
- * recent tokens only the distance counts, so they stand where they stood in the prompt and attention
- * with a window does the rest; a sink is at distance  place of the row - place of the sink,  so rows are
- * turned to their place in the cache and meet the sinks once more.  Attention leaves the maximum
- * and the sum of each row's softmax, which is all that is needed to add to it. */
+ * The authors keep keys before RoPE and go token by token.  Blocks of rows give the same result.  Only the
+ * distance between two recent tokens counts, so they keep their positions in the prompt, and attention
+ * with a window covers them.  A sink must be at distance  place of the row - place of the sink,  so the
+ * rows' queries are rotated to their places in the cache and attend to the sinks separately.  Attention
+ * leaves the maximum and the sum of each row's softmax, which is enough to add keys to it. */
 #include "config.h"
 #include <inttypes.h>
 #include <math.h>
@@ -23,7 +23,7 @@
 extern const struct gkv__select gkv__select_streamingllm_online;
 
 enum { SINKS };
-enum { ROWS = 16 };                     /* of a work item                                    */
+enum { ROWS = 16 };                     /* rows of a work item                               */
 
 static const struct gkv__param params[] = {
     [SINKS] = { "sinks", "4", "first tokens, always kept", 0, 4096 },
@@ -35,15 +35,15 @@ static size_t sinks(const struct gkv__task *t)
     return gkv__sinks(t, t->param[SINKS]);
 }
 
-/* ---- rows meet the sinks ------------------------------------------------------------------ */
+/* ---- rows attend to the sinks ------------------------------------------------------------- */
 
-/* The hook's state; behind it, in this order: */
+/* The hook's state; its arrays follow it in this order. */
 struct own {
     size_t  k, sinks;
     uint64_t window;
     float  *sums;               /* [chunk][n_head][2]                                        */
-    float  *turn;               /* [n_layer][n_rot] angles of place k                        */
-    float  *key, *value;        /* [n_head_kv][sinks][head_dim] of the layer at hand         */
+    float  *turn;               /* [n_layer][n_rot] RoPE angles of place k                   */
+    float  *key, *value;        /* [n_head_kv][sinks][head_dim] of the current layer         */
 };
 
 static uint64_t own_bytes(const struct gkv__task *t, uint32_t chunk)
@@ -63,13 +63,13 @@ struct job {
     uint64_t                slot;
 };
 
-/* Sinks that the row in slot p does not see in its window. */
+/* Number of sinks that the window of the row in slot p does not reach. */
 static size_t beyond(const struct own *o, uint64_t p)
 {
     return p + 1 <= o->window ? 0 : (size_t)gkv__min(o->sinks, p + 1 - o->window);
 }
 
-/* att[head_dim], normalised by sum, gets n more keys and values; q is scaled. */
+/* Adds n keys and values to att[head_dim], which was divided by `sum`; q is scaled already. */
 static void add_keys(const struct job *j, float *att, const float *q, const float *key, const float *value,
                      size_t n, float max, float sum)
 {
@@ -119,7 +119,7 @@ static void item(void *arg, size_t i, unsigned thread)
             const float *sum = o->sums + (r * s->n_head + h) * 2;
 
             memcpy(q, j->e->q + (r * s->n_head + h) * d, d * sizeof *q);
-            if (j->slot + r >= o->k) {          /* else its place is its position */
+            if (j->slot + r >= o->k) {          /* before, its place is its position */
                 gkv__rotate(s, q, j->e->turn + r * s->n_rot, true);
                 gkv__rotate(s, q, o->turn + j->il * s->n_rot, false);
             }
@@ -151,7 +151,7 @@ static void attended(struct gkv__hook *hook, const struct gkv__pass *p, uint32_t
 
 /* ---- the pass ---------------------------------------------------------------------------- */
 
-/* Slots that a layer needs: the cache, and a block or the answer behind it. */
+/* Slots that a layer needs: the k entries, and behind them a block of rows or the answer. */
 static uint64_t room(const struct gkv__task *t, uint32_t chunk)
 {
     return gkv__plus(t->k, t->n_new > chunk ? t->n_new : chunk);
@@ -192,7 +192,7 @@ static gkv_status open(struct gkv__context *c, const struct gkv__pass *p, gkv_er
     return GKV_OK;
 }
 
-/* n tokens have been read: of them only the sinks and the most recent stay. */
+/* n tokens are prefilled; only the sinks and the most recent ones stay. */
 static void cut(struct gkv__context *c, uint64_t n)
 {
     const uint64_t first = sinks(c->t);
@@ -208,7 +208,7 @@ static void cut(struct gkv__context *c, uint64_t n)
     }
 }
 
-/* The room of a block is not needed any more. */
+/* Frees the slots that only a block of rows needed. */
 static gkv_status shrink(struct gkv__context *c, gkv_error *err)
 {
     gkv_status status = GKV_OK;
@@ -246,7 +246,7 @@ static gkv_status run(struct gkv__context *c, gkv_error *err)
 {
     const size_t d = c->t->m->shape.n_embd, rows = c->e->chunk;
     float *x = gkv__pages(rows, d * sizeof *x);
-    /* No distance is more than the cache has entries. */
+    /* No distance exceeds the number of entries of the cache. */
     const struct gkv__pass p = { .e = c->e, .m = c->t->m, .span = c->t->k + 1, .c = &c->cache, .hook = &c->hook };
     gkv_status status = x ? open(c, &p, err) : gkv__fail(err, GKV_NOMEM, "out of memory");
     double work = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * streamingllm.c - one pass; every layer keeps the first tokens, that attention rests on,
- * and the last ones.  Xiao, Tian, Chen, Han, Lewis: "Efficient Streaming Language Models with
- * Attention Sinks" (2023), as FastKV and kvpress take it for a baseline: the prompt itself is
- * read in full. */
+ * streamingllm.c - one pass; every layer keeps the first tokens, the attention sinks, and the last
+ * ones.  Xiao, Tian, Chen, Han, Lewis: "Efficient Streaming Language Models with Attention Sinks"
+ * (2023), as FastKV and kvpress use it for a baseline: the prefill itself attends to the whole
+ * prompt. */
 #include "config.h"
 #include "src/engine/layer.h"
 #include "src/select/select.h"
@@ -43,7 +43,7 @@ static gkv_status layer(struct gkv__sweep *s, gkv_error *err)
     return GKV_OK;
 }
 
-/* Side by side: the sinks stay where they are, the others move down. */
+/* Rotates keys to consecutive positions: the sinks stay where they are, the others move down. */
 static void end(struct gkv__sweep *s)
 {
     struct gkv__context *c = s->c;

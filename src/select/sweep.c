@@ -30,7 +30,7 @@ static uint32_t heads(const struct gkv__task *t, const struct gkv__watch *w)
     return w->heads ? w->heads(t) : t->m->shape.n_head_kv;
 }
 
-/* Of a token: its row, places, scores, votes, and its share of what is chosen from. */
+/* Bytes per token: its row, position, scores, votes, and its part of `received` and `keep`. */
 static uint64_t token_bytes(const struct gkv__task *t, const struct gkv__watch *w)
 {
     const struct gkv__shape *s = &t->m->shape;
@@ -50,15 +50,15 @@ static uint64_t caches(const struct gkv__task *t, uint32_t n_heads,
     return gkv__times(sum, gkv__cache_bytes(t->kv, 1, n_heads, s->head_dim, 1));
 }
 
-/* Keys and values of the layer at hand; of those that a second pass will compute again, as exact as
- * the scores want them. */
+/* Type of the current layer's keys and values.  If a second pass computes them again, they only serve
+ * scores, so they have the type of the first pass. */
 static const struct gkv__quant *work_type(const struct gkv__task *t)
 {
     return t->method->restarts ? t->kv_first : t->kv;
 }
 
-/* While it runs, one layer's weights, the whole prompt's rows and what is kept so far; then the
- * whole model's and what is kept. */
+/* The larger of: during the pass, one layer's weights, the whole prompt's rows and what is kept so far;
+ * afterwards, the whole model's weights and what is kept. */
 uint64_t gkv__sweep_bytes(const struct gkv__task *t, const struct gkv__watch *w, uint32_t chunk)
 {
     const struct gkv__shape *s = &t->m->shape;
@@ -136,7 +136,7 @@ static gkv_status open(struct gkv__sweep *s, const struct gkv__watch *w, gkv_err
 
 /* ---- one layer -------------------------------------------------------------------------- */
 
-/* The last row's queries at layer il, before the layer is run. */
+/* Folds the last row's query at layer il into s->q, before the layer replaces the row. */
 static void last_query(struct gkv__sweep *s)
 {
     struct gkv__exec *e = s->c->e;
@@ -145,8 +145,8 @@ static void last_query(struct gkv__sweep *s)
     gkv__fold_query(e, 0, s->q);
 }
 
-/* What rows from .. from + n - 1, whose queries are in e->q, add to the attention sums: those of them that are
- * among the last `rows`. */
+/* Adds to the attention sums what the watched rows give: the last `rows` rows of the layer, as far as they
+ * are among rows from .. from + n - 1, whose queries are in e->q. */
 static void look(struct gkv__sweep *s, size_t from, size_t n, size_t rows)
 {
     const struct gkv__shape *h = &s->c->t->m->shape;
@@ -196,7 +196,7 @@ static gkv_status layer(struct gkv__sweep *s, const struct gkv__watch *w, gkv_er
     return GKV_OK;
 }
 
-/* ---- what the method answered ------------------------------------------------------------ */
+/* ---- what the method decided ------------------------------------------------------------- */
 
 static void tell(struct gkv__sweep *s, uint32_t il, uint32_t ih, const uint32_t *keep, size_t n)
 {
@@ -238,7 +238,7 @@ gkv_status gkv__sweep_cut(struct gkv__sweep *s, uint32_t il, const uint32_t *kee
     s->c->cache.layer[il] = (struct gkv__cache_layer){ 0 };
     status = store(s, il, &old, 0, keep, 0, n, err);
     gkv__cache_drop(&old, 0);
-    for (size_t i = 0; i < s->n; i++)           /* all heads had voted for all */
+    for (size_t i = 0; i < s->n; i++)           /* all heads kept all tokens   */
         s->votes[s->at[i]] -= s->c->cache.n_head_kv;
     for (size_t i = 0; i < n; i++)
         s->votes[s->at[keep[i]]] += s->c->cache.n_head_kv;
@@ -264,7 +264,7 @@ static gkv_status settle(struct gkv__sweep *s, gkv_error *err)
     return GKV_OK;
 }
 
-/* What to show: as many tokens as a head keeps on average, those that most heads keep. */
+/* Results to show: as many tokens as a head keeps on average, those that most heads keep. */
 static void show(struct gkv__sweep *s)
 {
     struct gkv__context *c = s->c;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * truncate.c - the head and the tail, FINCH's baseline (Corallo and Papotti 2024): half
- * of the budget each, an odd token to the tail, nothing twice. */
+ * truncate.c - keeps the head and the tail, FINCH's baseline (Corallo and Papotti 2024): half of the
+ * budget for each, an odd token to the tail, no token twice. */
 #include "config.h"
 #include "src/select/select.h"
 
@@ -8,7 +8,7 @@ extern const struct gkv__select gkv__select_truncate;
 
 static size_t pick(const struct gkv__task *t, float *score, float *spare, uint32_t *out)
 {
-    /* The forced end (the question) is apart; head and tail are the document's. */
+    /* The forced end (the question) is kept in any case; head and tail are those of the document. */
     size_t rest = (size_t)t->k - t->keep_last, end = (size_t)t->n - t->keep_last;
     size_t head = rest / 2, tail = rest - head, at = 0;
 
