@@ -97,7 +97,7 @@ static gkv_status on_cpu(struct gkv__decode *d, uint64_t n, gkv_error *err)
     return GKV_OK;
 }
 
-/* The device is of no use: all goes on here, and begins again with the tokens kept. */
+/* Gives up the device: the CPU takes over, and begins again with the kept tokens. */
 static void leave_device(struct gkv__decode *d, const gkv_error *why)
 {
     if (why->status != GKV_UNSUPPORTED)
@@ -106,7 +106,7 @@ static void leave_device(struct gkv__decode *d, const gkv_error *why)
     d->n_done = 0;
 }
 
-/* Logits, or the best token, after the first n of d->id. */
+/* Computes logits, or the best token, after the first n tokens of d->id. */
 static gkv_status forward(struct gkv__decode *d, uint64_t n, gkv_error *err)
 {
     gkv_error why = { 0 };
@@ -126,7 +126,7 @@ static gkv_status forward(struct gkv__decode *d, uint64_t n, gkv_error *err)
     return on_cpu(d, n, err);
 }
 
-/* Keys and values from which the answer goes on are here already. */
+/* Takes over the cache that the method's only pass left, so decoding begins without a prefill. */
 static void take_over(struct gkv__decode *d, struct gkv__context *c)
 {
     char why[160];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * decode.h - from what a method kept to the answer, token by token: prefill of the kept tokens, or a
- * cache that is there already; then decoding.  Both on a device if there is one, and on the CPU from
- * the beginning when it fails. */
+ * decode.h - from what a method kept to the answer, token by token: prefill of the kept tokens, unless
+ * the method left a cache, then decoding.  Both run on a device if there is one; if it fails, on the
+ * CPU from the beginning. */
 #ifndef GKV__DECODE_H
 #define GKV__DECODE_H
 
@@ -17,34 +17,34 @@ struct gkv__decode {
     uint64_t                 n_new;     /* tokens of the answer, at most                     */
     struct gkv__sampler      sampler;
     struct gkv__device      *device;    /* or NULL; closed here                              */
-    char                     device_why[256];   /* why it is not used, or ""                 */
-    char                     warning[256];      /* why it is not used any more, or ""        */
+    char                     device_why[256];   /* why the device is not used, or ""         */
+    char                     warning[256];      /* why the device was given up, or ""        */
     /* Insides: */
     struct gkv__cache        cache;
     struct gkv__hook         hook;
     struct gkv__pass         p;
-    uint32_t                *id;        /* [n_kept + n_new] tokens kept, then the answer's   */
+    uint32_t                *id;        /* [n_kept + n_new] kept tokens, then the answer     */
     size_t                   n_kept;
-    uint64_t                 n_done;    /* of these, gone through the model                  */
+    uint64_t                 n_done;    /* how many of id went through the model             */
     uint64_t                 n_answer;
     uint64_t                 next;      /* position of the answer's first token              */
     float                   *x, *logits;        /* [n_embd], [n_vocab]                       */
-    uint32_t                 best;      /* instead of logits, when they are not needed       */
+    uint32_t                 best;      /* instead of logits, if greedy on a device          */
     struct gkv__candidate   *candidates;
 };
 
-/* Begin an answer from what gkv__run left in c: its cache is taken over, or else the kept tokens go
- * through the whole model, as the stage that is named.  Afterwards the first token can be sampled. */
+/* Begin an answer from what gkv__run left in c.  Its cache is taken over; if it has none, the kept tokens
+ * go through the whole model, reported as `stage`.  Afterwards the first token can be sampled. */
 gkv_status gkv__decode_begin(struct gkv__decode *d, struct gkv__context *c, gkv_stage stage, gkv_error *err);
-/* The next token into *id; GKV_END after n_new of them. */
+/* The next token into *id; GKV_END after n_new tokens. */
 gkv_status gkv__decode_next(struct gkv__decode *d, uint32_t *id, gkv_error *err);
-/* It belongs to the answer. */
+/* Add the token to the answer. */
 void       gkv__decode_append(struct gkv__decode *d, uint32_t id);
-/* Forget the answer; the device and what was given stay. */
+/* Forget the answer; the device and what was given stay for the next one. */
 void       gkv__decode_end(struct gkv__decode *d);
 void       gkv__decode_close(struct gkv__decode *d);
 
-/* The device is not used after all, because of why: a line, or NULL. */
+/* Give up the device.  why: one line, or NULL. */
 void       gkv__decode_on_cpu(struct gkv__decode *d, const char *why);
 
 #endif

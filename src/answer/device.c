@@ -15,7 +15,7 @@
 #include "src/base/mem.h"
 #include "src/base/thread.h"
 
-/* Tried in this order by "auto". */
+/* "auto" tries them in this order. */
 static const char *const known[] = { "cuda" };
 
 enum { N_KNOWN = sizeof known / sizeof *known, PATH_BYTES = 4096 };
@@ -30,13 +30,13 @@ struct gkv__device {
     char                      name[48], model[GKV_PLUGIN_NAME];
     unsigned                  number;
     uint64_t                  budget;
-    bool                      automatic;        /* nobody asked for this one                 */
+    bool                      automatic;        /* chosen by "auto"                          */
     uint32_t                  n_tokens, n_positions;
     struct gkv_plugin_tensor *tensor;
     size_t                    n_tensors;
 
     struct gkv__task         *task;
-    pthread_mutex_t           lock;             /* of what follows                           */
+    pthread_mutex_t           lock;             /* for the members below                     */
     pthread_cond_t            changed;
     enum phase                phase;
     char                      why[GKV_PLUGIN_ERROR];
@@ -46,7 +46,7 @@ struct gkv__device {
 
 /* ---- the plugin ------------------------------------------------------------------------- */
 
-/* "cuda:1" to "cuda" and 1. */
+/* Splits "cuda:1" into "cuda" and 1. */
 static bool split(const char *name, char stem[32], unsigned *number)
 {
     const size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
@@ -107,7 +107,7 @@ gkv_status gkv__device_check(const char *name, gkv_error *err)
     return gkv__fail(err, GKV_INVALID, "no device \"%s\"; there are: auto cpu cuda cuda:N", name);
 }
 
-/* By absolute path, so that nothing else of that name is found. */
+/* Loads by absolute path, so that no other file of that name is found. */
 static gkv_status load(const char *stem, void **library, const struct gkv_plugin **api, gkv_error *err)
 {
     char path[PATH_BYTES];
@@ -131,7 +131,7 @@ static gkv_status load(const char *stem, void **library, const struct gkv_plugin
     return GKV_DEVICE;
 }
 
-/* ---- which there are -------------------------------------------------------------------- */
+/* ---- list of devices -------------------------------------------------------------------- */
 
 enum { MAX_LINES = 16, LINE = 320 };
 
@@ -149,7 +149,7 @@ static void __attribute__((format(printf, 1, 2))) add_line(const char *fmt, ...)
     va_end(ap);
 }
 
-/* The library stays open: some drivers do not like to go. */
+/* Libraries stay open: some drivers cannot be unloaded safely. */
 static void list_devices(void)
 {
     for (size_t i = 0; i < N_KNOWN; i++) {
@@ -185,7 +185,7 @@ const char *gkv_device_describe(size_t i)
     return i < n_lines ? lines[i] : NULL;
 }
 
-/* ---- what goes to it -------------------------------------------------------------------- */
+/* ---- tensors for the device ------------------------------------------------------------- */
 
 static void add(struct gkv__device *d, uint32_t role, uint32_t layer, uint32_t type, uint32_t n_out,
                 uint32_t n_in, const void *data, uint64_t bytes)
@@ -206,7 +206,7 @@ static void add_vec(struct gkv__device *d, uint32_t role, uint32_t layer, const 
     add(d, role, layer, gkv__quant_of(GKV__TYPE_F32)->ggml, 1, n, v, n * sizeof *v);
 }
 
-/* In the order in which a pass meets them. */
+/* In the order in which a pass uses them. */
 static gkv_status list_tensors(struct gkv__device *d, gkv_error *err)
 {
     const gkv_model *m = d->m;
@@ -234,7 +234,7 @@ static gkv_status list_tensors(struct gkv__device *d, gkv_error *err)
     return GKV_OK;
 }
 
-/* What a plugin's layer does not have, or NULL. */
+/* What the model has that plugins cannot compute, or NULL. */
 static const char *beyond(const gkv_model *m)
 {
     const struct gkv__shape *s = &m->shape;
@@ -316,8 +316,8 @@ static int open_and_plan(struct gkv__device *d)
     return 1;
 }
 
-/* The pages of a tensor that is over there leave memory again: the first pass's own come back
- * from the system's cache. */
+/* After its upload, a tensor's pages leave memory; if the first pass needs them, they come back from
+ * the system's cache. */
 static void work(void *arg)
 {
     struct gkv__device *d = arg;
@@ -335,7 +335,7 @@ static void work(void *arg)
         enter(d, bad ? BROKEN : READY);
 }
 
-/* Until it is beyond the phase, which it then returns. */
+/* Waits until d is beyond the phase, then returns its phase. */
 static enum phase wait_beyond(struct gkv__device *d, enum phase phase)
 {
     pthread_mutex_lock(&d->lock);

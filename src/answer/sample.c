@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include "src/answer/sample.h"
 
-/* splitmix64 (Steele, Lea, Flood 2014): 53 bits of it as a number in [0, 1). */
+/* splitmix64 (Steele, Lea, Flood 2014): 53 of its bits as a number in [0, 1). */
 static double uniform(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;
@@ -45,13 +45,13 @@ uint32_t gkv__sample(struct gkv__sampler *s, const float *logits, struct gkv__ca
     if (!(s->temperature > 0))
         return best;
     for (i = 0; i < n; i++) {
-        float p = expf((logits[i] - max) / s->temperature);     /* of the best: 1 */
+        float p = expf((logits[i] - max) / s->temperature);     /* 1 for the best token */
         if (p >= s->min_p) {
             scratch[count++] = (struct gkv__candidate){ p, (uint32_t)i };
             sum += (double)p;
         }
     }
-    if (!count)                 /* logits that are not numbers */
+    if (!count)                 /* NaN among the logits */
         return best;
     qsort(scratch, count, sizeof *scratch, descending);
     for (i = 0; i < count && kept < (double)s->top_p * sum; i++)
