@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * api.c - the public functions that belong to no stage. */
+ * api.c - public functions that belong to no other file. */
 #include "config.h"
 #include <stdio.h>
 #include "simd/simd.h"

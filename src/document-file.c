@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * document-file.c - a document as a file: text, tokens and where its parts lie, so that the next process
- * neither reads nor tokenizes it again.
+ * document-file.c - a document as a file: its text, its tokens and where its files lie in the text, so
+ * that another process need not feed and tokenize it again.
  *
  *     head   file[n_files]   id[n_tokens]   len[n_tokens]   text[len]   and perhaps an index (first/index.h)
  *
- * in the byte order of the machine, which is little-endian wherever models can be read.  What a file
- * claims is checked before it is believed: sizes against the file's own, tokens against the
- * vocabulary and the text, text for UTF-8, and all of it against a sum. */
+ * in the byte order of the machine, which is little-endian wherever models can be opened.  Everything in
+ * a file is checked before it is used: sizes against the size of the file, tokens against the
+ * vocabulary and the text, text for UTF-8, and all of it against a checksum. */
 #include "config.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -25,8 +25,8 @@ static const char magic[8] = "gkvdoc2";
 
 struct head {
     char     magic[8];
-    uint64_t sum;               /* of all that follows                                       */
-    uint64_t model, tmpl;       /* fingerprints: the tokens are theirs                       */
+    uint64_t sum;               /* checksum of all that follows                              */
+    uint64_t model, tmpl;       /* fingerprints; tokens depend on both                       */
     uint64_t n_files, n_tokens, len, tokenized;
     uint64_t index;             /* where in the file; 0: there is none                       */
 };
@@ -53,7 +53,7 @@ struct part { const void *p; uint64_t n; };
 
 enum { N_PARTS = 4 };
 
-/* What follows the head. */
+/* The parts of the file after the head. */
 static void parts_of(const gkv_document *d, struct part part[N_PARTS])
 {
     part[0] = (struct part){ d->file, d->n_files * sizeof *d->file };
@@ -62,7 +62,7 @@ static void parts_of(const gkv_document *d, struct part part[N_PARTS])
     part[3] = (struct part){ d->text, d->len };
 }
 
-/* From the models on, and the parts. */
+/* Checksum of the head from its member `model` on, and of all parts. */
 static uint64_t sum_all(const struct head *h, const struct part part[N_PARTS])
 {
     uint64_t sum = sum_of(UINT64_C(0xcbf29ce484222325), &h->model, sizeof *h - offsetof(struct head, model));
@@ -187,7 +187,7 @@ static gkv_status check_head(const gkv_document *d, const struct head *h, uint64
     return GKV_OK;
 }
 
-/* What a head without a lie in it could still be wrong about. */
+/* Errors that remain possible when all sizes in the head are right; NULL: none. */
 static const char *what_is_wrong(const gkv_document *d)
 {
     const char *nul = memchr(d->text, 0, d->len);

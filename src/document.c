@@ -101,9 +101,9 @@ static gkv_status choose_template(gkv_document *d, const gkv_options *o, const s
     return GKV_OK;
 }
 
-/* Tokens are made while the text arrives, in pieces of this many bytes: a document that can
+/* Text is tokenized while it arrives, in pieces of this many bytes, so that a document that can
  * never fit is refused long before its end. */
-enum { PIECE = 16 << 20, MIN_PIECE = 64 << 10, TOKEN = 16 };    /* TOKEN: bytes, most are shorter */
+enum { PIECE = 16 << 20, MIN_PIECE = 64 << 10, TOKEN = 16 };    /* TOKEN: bytes; most tokens are shorter */
 
 static size_t piece_of(uint64_t max_context)
 {
@@ -176,7 +176,8 @@ static gkv_status check_text(gkv_document *d, bool last, gkv_error *err)
     return GKV_OK;
 }
 
-/* text[tokenized .. tokenized + n) becomes tokens: plain ones, but for the template's in its opening. */
+/* Tokenizes the next n bytes.  All is plain text, except the template's opening, where special tokens are
+ * parsed (but not in a system prompt). */
 static gkv_status tokenize(gkv_document *d, size_t n, gkv_error *err)
 {
     const double start = gkv__seconds();
@@ -192,15 +193,15 @@ static gkv_status tokenize(gkv_document *d, size_t n, gkv_error *err)
     return GKV_OK;
 }
 
-/* What has arrived, up to a place where text and tokens can be cut, if there is one. */
+/* Tokenizes what has arrived, up to the last place where tokens can be cut safely, if there is one. */
 static gkv_status tokenize_piece(gkv_document *d, gkv_error *err)
 {
     const size_t n = d->checked - d->tokenized;
     size_t cut = gkv__token_safe_cut(d->vocab, d->text + d->tokenized, n);
 
-    if (d->tokenized + cut < strlen(d->tmpl->open))     /* no piece ends inside the template */
+    if (d->tokenized + cut < strlen(d->tmpl->open))     /* the opening is never cut */
         cut = 0;
-    /* One word so far: look again when it is twice as long, or the search is quadratic. */
+    /* No cut found in one long word: try again at twice its length, so that the search stays linear. */
     d->next = cut ? d->piece : 2 * n;
     return cut ? tokenize(d, cut, err) : GKV_OK;
 }
@@ -220,10 +221,10 @@ static gkv_status begin_file(gkv_document *d, gkv_error *err)
     return GKV_OK;
 }
 
-/* With so little text, what is refused is what comes after it, by what all of it needs. */
+/* Up to this much text is never refused for itself; the plan of all memory then decides. */
 enum { LITTLE = 1 << 20 };
 
-/* Room for len more bytes of text: what is left of the limit is for their tokens. */
+/* Checks that len more bytes of text fit; what is left of the limit is for tokens. */
 static gkv_status reserve_text(gkv_document *d, size_t len, gkv_error *err)
 {
     const uint64_t text = (uint64_t)d->len + len, held = d->resident + text;
@@ -256,13 +257,13 @@ static gkv_status feed(gkv_document *d, const char *text, size_t len, gkv_error 
     GKV__TRY(gkv__document_append(d, text, len, err));
     d->file[d->n_files - 1].end = d->len;
     GKV__TRY(check_text(d, false, err));
-    /* Where special tokens are parsed there is no safe cut. */
+    /* Raw documents have no safe cut, because special tokens are parsed in them. */
     if (d->checked - d->tokenized >= d->next && !gkv__document_is_raw(d))
         GKV__TRY(tokenize_piece(d, err));
     return d->tokenized > before ? check_tokens(d, err) : GKV_OK;
 }
 
-/* What is not text, or too much of it, is missing from then on. */
+/* If text was refused, the document lacks it from then on. */
 static gkv_status fed(gkv_document *d, gkv_status status)
 {
     d->broken = d->broken || status != GKV_OK;
@@ -315,7 +316,7 @@ gkv_status gkv__document_finish(gkv_document *d, gkv_error *err)
     return GKV_OK;
 }
 
-/* ---- what there is ---------------------------------------------------------------------- */
+/* ---- results ---------------------------------------------------------------------------- */
 
 const char *gkv_document_text(const gkv_document *d, size_t i, size_t *len)
 {

@@ -3,9 +3,9 @@
  *
  *     open | file \n\n file ... | ask question close        (src/template/template.h)
  *
- * The text is held once.  Long ones become tokens while they arrive, in pieces that are cut where that
- * changes nothing; so only what follows the last such cut, mostly a word, becomes tokens with each
- * question (prompt.h). */
+ * The text is held once.  A long one is tokenized while it arrives, in pieces that are cut where this
+ * does not change the tokens.  So each question tokenizes only the text after the last cut, mostly one
+ * word, together with the question (prompt.h). */
 #ifndef GKV__DOCUMENT_H
 #define GKV__DOCUMENT_H
 
@@ -21,22 +21,22 @@ struct gkv_document {
     const struct gkv__template *tmpl;
     struct gkv__template        own_template;   /* with a system prompt in it                */
     char                        warning[256];   /* about the template, or ""                 */
-    size_t                      piece;          /* bytes worth tokenizing before the end     */
-    uint64_t                    resident;       /* bytes of the process, before there was text */
-    uint64_t                    limit;          /* bytes of memory for all of it; 0: none    */
+    size_t                      piece;          /* bytes that are tokenized at a time        */
+    uint64_t                    resident;       /* bytes of the process before any text      */
+    uint64_t                    limit;          /* bytes of memory for the process; 0: none  */
     uint64_t                    max_context;    /* tokens; 0: no limit                       */
-    /* Asked after more of the text became tokens, unless NULL. */
+    /* Called after more text became tokens, unless NULL.       */
     gkv_status                (*check)(void *arg, uint64_t n_tokens, gkv_error *err);
     void                       *check_arg;
 
     char                       *text;
     size_t                      len, cap;
     size_t                      checked;        /* known to be whole UTF-8 characters        */
-    size_t                      tokenized, next;/* next: untokenized bytes to try again at   */
+    size_t                      tokenized, next;/* next: try to cut at so many new bytes     */
     struct gkv__file           *file;
     size_t                      n_files;
     bool                        file_open, finished;
-    bool                        broken;         /* a part of it is missing                   */
+    bool                        broken;         /* a part of the text is missing             */
     struct gkv__tokens          tokens;         /* of text[0 .. tokenized); BOS first        */
     double                      seconds;        /* spent making them                         */
     struct gkv__index           index;          /* fd -1: none                               */
@@ -46,11 +46,11 @@ struct gkv_document {
     size_t                      n_joined;
 };
 
-/* *d is zero.  tmpl may be gkv__template_raw: then special tokens are parsed everywhere. */
+/* *d is zero.  tmpl may be gkv__template_raw: then special tokens are parsed in the whole text. */
 gkv_status gkv__document_init(gkv_document *d, const struct gkv__vocab *v,
                               const struct gkv__template *tmpl, size_t piece, gkv_error *err);
 void       gkv__document_free(gkv_document *d);
-/* No more text: all of it that no question can change becomes tokens.  GKV_DOCUMENT: there is none. */
+/* Ends the text, and tokenizes all of it that does not depend on the question.  GKV_DOCUMENT: no text. */
 gkv_status gkv__document_finish(gkv_document *d, gkv_error *err);
 
 /* Append text, as it is, to the document's. */

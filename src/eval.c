@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * eval.c - the model itself over token ids, for measuring: no documents, no selection. */
+ * eval.c - runs the model over token ids, for measuring: no documents, no selection. */
 #include "config.h"
 #include <inttypes.h>
 #include <math.h>
@@ -16,9 +16,9 @@
 #include "src/answer/sample.h"
 #include "src/base/thread.h"
 
-/* Rows of logits at a time: enough that the output matrix is not unpacked for each; but they
- * are reserved whether log-probabilities are asked for or not, so they must be little beside
- * the weights. */
+/* Rows of logits at a time: enough that the output matrix is not unpacked for each row.  They are
+ * allocated even if log-probabilities are never asked for, so they must be small compared with the
+ * weights. */
 enum { MIN_ROWS = 8, MAX_ROWS = 64, PART = 32 };
 
 struct gkv_eval {
@@ -123,7 +123,7 @@ static float log_probability(const float *logits, size_t n, uint32_t id)
 
 struct scoring {
     const float    *logits;
-    const uint32_t *id;                 /* what came after each row                          */
+    const uint32_t *id;                 /* token after each row */
     float          *logprob;
     size_t          n_vocab;
 };
@@ -136,7 +136,7 @@ static void score_item(void *arg, size_t i, unsigned thread)
     s->logprob[i] = log_probability(s->logits + i * s->n_vocab, s->n_vocab, s->id[i]);
 }
 
-/* The n rows of x, each but the last of all followed by id[row + 1]. */
+/* Scores n rows of x, each followed by id[row + 1]; if to_the_end, the last row has no next token. */
 static gkv_status score(gkv_eval *e, const float *x, const uint32_t *id, float *logprob, size_t n,
                         bool to_the_end, gkv_error *err)
 {
@@ -250,7 +250,7 @@ static void describe(const gkv_eval *e, gkv_eval_info *out)
         .kv_type = e->cache.type->name,
         .gemm = gkv__gemm_at(gemm),
     };
-    /* Of an embedding that is not the output matrix too, a step reads one row. */
+    /* A step reads one row of the embedding, unless the output matrix is the same. */
     if (embed->data != e->model->output.data)
         out->bytes_weights -= gkv__mat_bytes(embed) - gkv__mat_row_bytes(embed);
 }

@@ -17,10 +17,10 @@
 
 enum {
     MIN_CHUNK = 64,
-    LONG = 32768,       /* tokens: from here on, exact attention takes most of the time */
+    LONG = 32768,       /* tokens; for longer prompts exact attention takes most of the time */
 };
 
-/* The run-time library and the stack of each thread: seen, not computed. */
+/* Memory of the run-time library and of each thread's stack: measured, not computed. */
 enum { SLACK = 128 << 10, STACK = 16 << 10 };
 
 /* ---- options ---------------------------------------------------------------------------- */
@@ -152,7 +152,7 @@ void gkv__plan_prompt(struct gkv__plan *p, const gkv_options *o, uint64_t n, siz
 
 /* ---- memory ----------------------------------------------------------------------------- */
 
-/* All layers over n positions of a cache, `rows` at a time. */
+/* Memory of a pass through all layers: n positions of cache, weights, `rows` rows. */
 static uint64_t whole_model(const struct gkv__task *t, uint64_t n, uint64_t rows)
 {
     const struct gkv__shape *s = &t->m->shape;
@@ -162,7 +162,7 @@ static uint64_t whole_model(const struct gkv__task *t, uint64_t n, uint64_t rows
     return gkv__plus(sum, rows * s->n_embd * sizeof(float));
 }
 
-/* spare: bytes of the embeddings that no token of the prompt touches. */
+/* spare: bytes of the embeddings that no token of the prompt or the answer needs. */
 static uint64_t first_pass(const struct gkv__plan *p, uint64_t spare)
 {
     const struct gkv__task *t = &p->task;
@@ -181,7 +181,7 @@ static uint64_t second_pass(const struct gkv__plan *p, uint64_t spare)
     return gkv__plus(sum, gkv__times(t->k, sizeof(uint32_t)));      /* ids */
 }
 
-/* The two passes do not overlap, so the peak is the larger of theirs. */
+/* The two passes do not overlap, so the peak is the larger of their two peaks. */
 static uint64_t run_peak(const struct gkv__plan *p)
 {
     const struct gkv__task *t = &p->task;
@@ -201,7 +201,7 @@ static uint64_t run_peak(const struct gkv__plan *p)
         first = gkv__select_bytes(t, p->chunk);
     if (p->kind == GKV__SCORES)
         first = first_pass(p, spare);
-    if (gkv__plan_reuses(p))            /* with room for a longer question */
+    if (gkv__plan_reuses(p))            /* has room for a longer question */
         first = gkv__plus(first, gkv__early_bytes(t, p->chunk));
     if (!p->select_only && one_pass && !t->method->restarts)
         first = gkv__plus(first, logits);
@@ -222,14 +222,14 @@ static uint64_t eval_peak(const struct gkv__plan *p, uint64_t n, uint64_t n_logi
     return gkv__plus(sum, n_logits * s->n_vocab * sizeof(float));
 }
 
-/* base, and what threads and libraries bring with them. */
+/* base, plus what threads and libraries need. */
 static uint64_t with_run_time(const struct gkv__plan *p, uint64_t base)
 {
     base = gkv__plus(base, SLACK + (uint64_t)p->n_threads * STACK);
     return gkv__plus(base, gkv__gemm_resident(p->gemm));
 }
 
-/* Whether a smaller chunk is worth a try: then it is half as large. */
+/* Halves the chunk if that may bring the prediction below the limit; returns whether it did. */
 static bool smaller(struct gkv__plan *p)
 {
     if (!p->limit || p->predicted <= p->limit || p->chunk / 2 < MIN_CHUNK)
@@ -238,7 +238,7 @@ static bool smaller(struct gkv__plan *p)
     return true;
 }
 
-/* Halve the chunk until the peak is below the limit.  False: it never is. */
+/* Halves the chunk until the peak is below the limit.  False: no chunk is small enough. */
 static bool fit(struct gkv__plan *p, uint64_t base)
 {
     do
@@ -252,7 +252,7 @@ static uint64_t mib(uint64_t bytes)
     return (bytes + (1 << 19)) >> 20;
 }
 
-/* least: what any schedule asked about before this one would need. */
+/* least: the smallest need of the schedules that were tried before this one. */
 static void explain(struct gkv__plan *p, uint64_t least)
 {
     const struct gkv__task *t = &p->task;
@@ -314,7 +314,7 @@ static bool choose_schedule(struct gkv__plan *p, uint64_t base)
     for (size_t i = 0; candidate(p, i); i++) {
         if (p->asked)
             memcpy(t->schedule_param, p->asked_param, sizeof t->schedule_param);
-        else                    /* the defaults, which are right */
+        else                    /* defaults: cannot fail */
             (void)gkv__schedule_parse(t->schedule->name, &t->schedule, t->schedule_param, NULL);
         t->kv_first = gkv__quant_named(p->kv_type ? p->kv_type : t->schedule->kv_type);
         p->chunk = (uint32_t)gkv__max(1, gkv__min(p->max_chunk, t->n));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * plan.h - what a run will do and how much memory that takes, before any of it is touched.
+ * plan.h - what a run will do and how much memory it takes, decided before any of it is touched.
  *
  *     options -> gkv__plan_options, gkv__plan_task -> gkv__plan_prompt -> gkv__plan_make
  *
- * What is predicted is a function of plan.task, which is also what gkv__run (run.h) is given. */
+ * Predictions are functions of plan.task, which gkv__run (run.h) is given too. */
 #ifndef GKV__PLAN_H
 #define GKV__PLAN_H
 
@@ -16,38 +16,38 @@ struct gkv__plan {
     const struct gkv__simd     *simd;
     const struct gkv__gemm     *gemm;
     unsigned                    n_threads;
-    const struct gkv__schedule *asked;          /* NULL: plan_make chooses                   */
+    const struct gkv__schedule *asked;          /* by the user; NULL: plan_make chooses      */
     double                      asked_param[GKV__MAX_PARAMS];
-    const char                 *kv_type;        /* as asked, or NULL                         */
+    const char                 *kv_type;        /* from the user, or NULL                    */
     uint32_t                    max_chunk;
     uint64_t                    limit;          /* bytes                                     */
     bool                        select_only;    /* no second pass                            */
-    bool                        often;          /* more questions will come: what does not depend
-                                                   on them stays in memory                   */
-    /* Filled in, with task.schedule, .spill and .kv_first: */
+    bool                        often;          /* more questions will come: keep in memory what
+                                                   does not depend on them                   */
+    /* Set by plan_make, and task.schedule, .spill and .kv_first too: */
     enum gkv__kind              kind;
-    char                        why[160];       /* this schedule, for people                 */
-    uint32_t                    chunk;          /* rows at a time, no more than there are    */
+    char                        why[160];       /* reason for the schedule, for the user     */
+    uint32_t                    chunk;          /* rows at a time, at most all there are     */
     uint64_t                    predicted;      /* peak resident bytes of the process        */
 };
 
-/* The options that concern any computation (kernels, threads, KV types, chunk, memory limit)
- * into *p, or GKV_INVALID. */
+/* Options of any computation (kernels, threads, KV types, chunk, memory limit) into *p, or
+ * GKV_INVALID. */
 gkv_status gkv__plan_options(struct gkv__plan *p, const gkv_model *m, const gkv_options *o,
                              gkv_error *err);
-/* Those that say what is asked of a prompt, whichever it is. */
+/* Options about the task that do not depend on the prompt, into *p. */
 gkv_status gkv__plan_task(struct gkv__plan *p, const gkv_model *m, const gkv_options *o, gkv_error *err);
-/* A prompt of n tokens, the last n_tail of them the question; 0: not known yet. */
+/* Sizes of a prompt of n tokens, the last n_tail of them the question; n_tail 0: not known yet. */
 void       gkv__plan_prompt(struct gkv__plan *p, const gkv_options *o, uint64_t n, size_t n_tail);
-/* GKV_INVALID with the list, which NULL ends, unless given is NULL or in it. */
+/* GKV_OK if given is NULL or in the list `known`, which NULL ends; else GKV_INVALID with that list. */
 gkv_status gkv__plan_name(const char *what, const char *given, const char *const *known,
                           gkv_error *err);
 
-/* base: resident bytes now, text and tokens included.  Takes the largest chunk that fits; when even
- * the smallest does not, GKV_LIMIT with the number of bytes that it would need (also in
- * plan->predicted). */
+/* base: resident bytes now, with text and tokens.  Takes the largest chunk that fits.  If even the
+ * smallest does not, GKV_LIMIT with the number of bytes that it would need (also in
+ * p->predicted). */
 gkv_status gkv__plan_make(struct gkv__plan *p, uint64_t base, gkv_error *err);
-/* The same for the whole model over n positions, with n_logits rows of logits (eval.c). */
+/* The same for eval.c: the whole model over n positions, with n_logits rows of logits.  */
 gkv_status gkv__plan_eval(struct gkv__plan *p, uint64_t base, uint64_t n, uint64_t n_logits,
                           gkv_error *err);
 

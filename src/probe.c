@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * probe.c - a question asked of every layer, to find the ones that select best (gkv_probe). */
+ * probe.c - tries every layer on one question, to find the layers that select best (gkv_probe). */
 #include "config.h"
 #include <inttypes.h>
 #include "src/base/mem.h"

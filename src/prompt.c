@@ -9,7 +9,7 @@
 
 /* ---- the question ----------------------------------------------------------------------- */
 
-/* What of the text is no token yet, and all that follows it: *text is malloc'ed. */
+/* Concatenates the text that is not tokenized yet and all that follows it into *text, malloc'ed. */
 static gkv_status rest_of(const gkv_document *d, const char *question, size_t len, const char *begin,
                           char **text, size_t *n, gkv_error *err)
 {
@@ -31,8 +31,8 @@ static gkv_status rest_of(const gkv_document *d, const char *question, size_t le
     return GKV_OK;
 }
 
-/* The document's tokens, and those of the rest, in one array.  A raw prompt may begin with its own
- * BOS: not twice. */
+/* Joins the document's tokens and those of the rest in one array.  If a raw prompt begins with its own
+ * BOS, the added one is dropped. */
 static gkv_status join(struct gkv__prompt *p, gkv_error *err)
 {
     const struct gkv__tokens *fixed = &p->d->tokens;
@@ -51,8 +51,8 @@ static gkv_status join(struct gkv__prompt *p, gkv_error *err)
     return GKV_OK;
 }
 
-/* Opening and closing parts are parsed for special tokens, the rest is plain; and in the opening, which
- * is in the first piece as a whole, a system prompt. */
+/* Special tokens are parsed in the template's opening and closing parts only; all else is plain text, also a
+ * system prompt in the opening. */
 static gkv_status tokenize(struct gkv__prompt *p, const char *text, size_t n, size_t close_bytes,
                            gkv_error *err)
 {
@@ -66,11 +66,11 @@ static gkv_status tokenize(struct gkv__prompt *p, const char *text, size_t n, si
     const struct gkv__tokens *fixed = &d->tokens;
     struct gkv__tokens *rest = &p->rest;
 
-    if (fixed->limit)           /* what is left of it for these, beside a copy of their text */
+    if (fixed->limit)           /* what earlier tokens and this text leave */
         rest->limit = fixed->limit - gkv__min(fixed->limit - 1, fixed->n * (uint64_t)GKV__TOKEN_BYTES + n);
     if (!fixed->n)
         return gkv__tokenize(d->vocab, text, n, plain + 2 - n_plain, n_plain, rest, err);
-    /* The text goes on behind a token, which counts where spaces are put in front. */
+    /* The text continues after a token, which decides whether a space is added in front. */
     GKV__TRY(gkv__tokens_reserve(rest, 1, err));
     gkv__tokens_push(rest, fixed->id[fixed->n - 1], 0);
     GKV__TRY(gkv__tokenize(d->vocab, text, n, plain + 2 - n_plain, n_plain, rest, err));
@@ -229,7 +229,7 @@ static bool inside_character(char c)
     return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* The kept bytes text[from .. to) of document d. */
+/* Adds bytes text[from .. to) of file d to the passages. */
 static gkv_status add(struct passages *out, const struct gkv__prompt *p, size_t d, uint64_t from,
                       uint64_t to, float score, gkv_error *err)
 {
@@ -284,7 +284,7 @@ gkv_status gkv__prompt_passages(const struct gkv__prompt *p, const uint32_t *kep
         at += is_kept;
         while (doc < p->d->n_files && p->d->file[doc].end <= start)
             doc++;
-        /* A token can reach from one document into the next. */
+        /* A token can reach from one file into the next.     */
         for (size_t d = doc; d < p->d->n_files && p->d->file[d].start < end && status == GKV_OK; d++) {
             uint64_t from = start > p->d->file[d].start ? start : p->d->file[d].start;
             uint64_t to = end < p->d->file[d].end ? end : p->d->file[d].end;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * prompt.h - a document and a question, as the tokens that the model will see; and the way back, from
- * tokens to passages of the document. */
+ * prompt.h - a document and a question as the tokens of one prompt; and from kept tokens back to
+ * passages of the document. */
 #ifndef GKV__PROMPT_H
 #define GKV__PROMPT_H
 
@@ -12,17 +12,17 @@ struct gkv__prompt {
     uint64_t            len;            /* bytes of the whole text                           */
     uint32_t           *id;             /* [n] */
     size_t              n;
-    size_t              n_fixed;        /* the first of them are the document's, whatever is asked */
-    struct gkv__tokens  rest;           /* the others, with their lengths in bytes           */
-    double              seconds;        /* spent making these                                */
+    size_t              n_fixed;        /* the first are the document's, for any question */
+    struct gkv__tokens  rest;           /* the others, with lengths in bytes                 */
+    double              seconds;        /* spent on making `rest`                            */
 };
 
-/* *p is zero, d finished.  begin: what the answer begins with, or NULL. */
+/* *p is zero, d finished.  begin: text that the answer begins with, or NULL. */
 gkv_status gkv__prompt_make(struct gkv__prompt *p, const gkv_document *d, const char *question,
                             size_t len, const char *begin, gkv_error *err);
 void       gkv__prompt_close(struct gkv__prompt *p);
 
-/* Bytes of text that token i stands for. */
+/* Bytes of text of token i.              */
 static inline uint32_t gkv__prompt_len(const struct gkv__prompt *p, size_t i)
 {
     return i < p->n_fixed ? p->d->tokens.len[i] : p->rest.len[i - p->n_fixed];
@@ -37,13 +37,13 @@ void       gkv__prompt_words_close(struct gkv__words *w);
  * boundary belongs to them. */
 size_t gkv__prompt_tail(const struct gkv__prompt *p);
 
-/* Tokens *from .. *to - 1 have a part in bytes start .. end of a file. */
+/* Tokens *from .. *to - 1 overlap bytes start .. end of a file. */
 void gkv__prompt_find(const struct gkv__prompt *p, size_t file, uint64_t start, uint64_t end, size_t *from,
                       size_t *to);
 
-/* Runs of neighbouring tokens among kept[n_kept] (ascending), cut to the files they lie in,
- * widened to whole characters: *out is malloc'ed.  score[n tokens] or NULL.  *n_doc_tokens: how
- * many tokens have a part in a file, kept or not. */
+/* Passages: runs of adjacent tokens among kept[n_kept] (ascending), limited to the file they lie in,
+ * widened to whole characters; *out is malloc'ed.  score[n tokens] or NULL.  *n_doc_tokens: how
+ * many tokens overlap a file, kept or not. */
 gkv_status gkv__prompt_passages(const struct gkv__prompt *p, const uint32_t *kept, size_t n_kept,
                                 const float *score, gkv_kept **out, size_t *n,
                                 uint64_t *n_doc_tokens, gkv_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * run.h - token ids and a task in; what was kept of them, and perhaps a cache, out.
+ * run.h - from token ids and a task to the tokens kept, and a cache if the method leaves one.
  *
  *     c.t, c.e, c.id given -> gkv__run -> kept, score; and cache, x, next unless `restart`
  *                          -> gkv__decode_begin (src/answer/decode.h) -> the answer */
@@ -8,8 +8,8 @@
 
 #include "src/select/select.h"
 
-/* By the method, whichever kind it is.  Allocates c->kept, c->x and, unless nothing has scores, c->score;
- * gkv__run_close frees them, also after a failure. */
+/* Runs a method of any kind.  Allocates c->kept, c->x and, unless all tokens are kept or the method needs no
+ * scores, c->score; gkv__run_close frees them, also after a failure. */
 gkv_status gkv__run(struct gkv__context *c, gkv_error *err);
 void       gkv__run_close(struct gkv__context *c);
 

@@ -21,7 +21,7 @@
 gkv_status gkv_memory_needed(gkv_model *m, const gkv_options *options, uint64_t n, uint64_t *bytes,
                              gkv_error *err)
 {
-    /* Token ids with their lengths, the prompt's ids again, and about four bytes of text each. */
+    /* Per token: id and length, the id again in the prompt, and about four bytes of text.      */
     const uint64_t text = gkv__times(n, 3 * sizeof(uint32_t) + 4);
     struct gkv__plan p = { 0 };
     gkv_options opt;
@@ -38,8 +38,8 @@ gkv_status gkv_memory_needed(gkv_model *m, const gkv_options *options, uint64_t 
 
 /* ---- opening, closing ------------------------------------------------------------------- */
 
-/* The model goes there while the text comes in and goes through the first pass.  How many
- * tokens there will be is not known then, unless the budget is a number. */
+/* The model is uploaded while text arrives and the first pass runs.  The number of tokens is not known
+ * then, unless the budget is a number; this is the guess. */
 enum { DEVICE_TOKENS = 4096 };
 
 static bool is_named(const char *device)
@@ -131,7 +131,7 @@ void gkv_cancel(gkv_session *s)
     atomic_store(&s->cancel, true);
 }
 
-/* What the last question left: the next one begins without it. */
+/* Frees what the last question left. */
 static void forget(gkv_session *s)
 {
     gkv__decode_end(&s->decode);
@@ -161,7 +161,7 @@ void gkv_session_close(gkv_session *s)
 
 /* ---- text in ---------------------------------------------------------------------------- */
 
-/* Whether so much of a document can be asked about: longer ones cannot either. */
+/* Whether a question about the first n_tokens fits into memory: if not, no longer document can. */
 static gkv_status fits(void *arg, uint64_t n_tokens, gkv_error *err)
 {
     gkv_session *s = arg;
@@ -187,7 +187,7 @@ gkv_status gkv_feed(gkv_session *s, const char *text, size_t len, gkv_error *err
     GKV__TRY(gkv_document_feed(s->own, text, len, err));
     if (!atomic_exchange(&s->cancel, false))
         return GKV_OK;
-    s->own->broken = true;      /* what should follow will not */
+    s->own->broken = true;      /* the rest of the text will be missing */
     return gkv__fail(err, GKV_CANCELLED, "cancelled after %zu bytes of text", s->own->len);
 }
 
@@ -203,10 +203,10 @@ static gkv_status plan(gkv_session *s, gkv_error *err)
 {
     const uint64_t n = s->prompt.n, limit = s->opt.max_context;
     const struct gkv__tokens *rest = &s->prompt.rest;
-    /* What was kept for this question is resident already, and planned for as if it were not. */
+    /* What earlier questions left for this one is resident, but the plan counts it as new.    */
     const uint64_t there = gkv__early_size(&s->early);
     const uint64_t resident = gkv__mem_resident();
-    /* To make tokens of a word of megabytes can take more than what is to come. */
+    /* Tokenizing a word of megabytes can take more memory than the run.         */
     const uint64_t made = s->document->resident + s->document->len +
                           gkv__max(s->document->tokens.most,
                                    s->document->tokens.n * GKV__TOKEN_BYTES + rest->most);
@@ -222,7 +222,7 @@ static gkv_status plan(gkv_session *s, gkv_error *err)
     return GKV_OK;
 }
 
-/* One line each: what the user should know, and the schedule. */
+/* Sets the warning, and sends the user one line about the schedule. */
 static void remark(gkv_session *s)
 {
     const struct gkv__task *t = &s->plan.task;
@@ -232,7 +232,7 @@ static void remark(gkv_session *s)
 
     if (*s->document->warning)
         snprintf(s->warning, sizeof s->warning, "%s", s->document->warning);
-    else if (trained && t->n > trained && !(scores && !t->schedule->exact))     /* those do not mind length */
+    else if (trained && t->n > trained && !(scores && !t->schedule->exact))     /* those have no limit */
         snprintf(s->warning, sizeof s->warning, "the prompt has %" PRIu64 " tokens, the model was trained for "
                  "%u: answers may suffer", t->n, trained);
     if (scores && s->opt.note) {
@@ -244,8 +244,8 @@ static void remark(gkv_session *s)
 static gkv_status make_prompt(gkv_session *s, const char *question, size_t len, gkv_error *err)
 {
     forget(s);
-    /* Each question begins as the first did: weights that are still resident from the one before would
-     * be in the plan twice, and beside what its first pass needs. */
+    /* Each question begins without resident weights, as the first did: those of the last question would be
+     * counted twice by the plan, and would come on top of what the first pass needs. */
     gkv__model_drop(s->model);
     if (s->own)
         GKV__TRY(gkv__document_finish(s->own, err));
@@ -282,7 +282,7 @@ static gkv_status prepare(gkv_session *s, const char *question, size_t len, gkv_
                                 &s->n_spans, &s->stats.tokens_document, err);
 }
 
-/* To the first question belongs what came before it: opening, feeding. */
+/* The time of the first question includes opening and feeding. */
 static gkv_status begin(gkv_session *s, bool select_only, const char *question, size_t len, gkv_error *err)
 {
     const bool first = s->own && !s->own->finished;
@@ -336,7 +336,7 @@ gkv_status gkv_ask(gkv_session *s, const char *question, size_t len, gkv_error *
 
 /* ---- the answer ------------------------------------------------------------------------- */
 
-/* One more token: its text is appended to piece, or the answer ends. */
+/* Decodes one more token: appends its text to s->piece, or ends the answer. */
 static gkv_status step(gkv_session *s, gkv_error *err)
 {
     const struct gkv__vocab *v = s->model->vocab;
@@ -356,7 +356,7 @@ static gkv_status step(gkv_session *s, gkv_error *err)
     s->piece_len += gkv__token_text_after(v, before, id, false, s->piece + s->piece_len,
                                           sizeof s->piece - s->piece_len);
     gkv__decode_append(d, id);
-    /* a token longer than any known vocabulary's */
+    /* only longer than sizeof s->piece if longer than any known vocabulary's tokens */
     s->piece_len = gkv__min(s->piece_len, sizeof s->piece);
     return GKV_OK;
 }
@@ -372,7 +372,7 @@ gkv_status gkv_next(gkv_session *s, const char **text, size_t *len, gkv_error *e
     if (!s->answering)
         return s->stats.finish ? GKV_END
              : gkv__fail(err, GKV_INVALID, "gkv_next without an answered gkv_ask");
-    /* Drop what was given, go on until there is a whole character. */
+    /* Drop the text given last time, then decode until there is a whole character. */
     s->piece_len -= s->piece_given;
     memmove(s->piece, s->piece + s->piece_given, s->piece_len);
     s->piece_given = 0;
@@ -381,13 +381,13 @@ gkv_status gkv_next(gkv_session *s, const char **text, size_t *len, gkv_error *e
 
         status = step(s, err);
         whole = gkv__utf8_check(s->piece, s->piece_len, &cut);
-        if (whole < s->piece_len && !cut)       /* not UTF-8 at all: the caller's to mask */
+        if (whole < s->piece_len && !cut)       /* not UTF-8: the caller has to mask it */
             whole = s->piece_len;
     }
     s->stats.decode += gkv__seconds() - start;
     s->answering = status == GKV_OK;
     if (status == GKV_END) {
-        whole = s->piece_len;                   /* an unfinished character, as it is */
+        whole = s->piece_len;                   /* may end with an unfinished character */
         if (whole)
             status = GKV_OK;
     } else if (status != GKV_OK) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * session.h - what session.c and probe.c know of a session. */
+ * session.h - the session, shared by session.c and probe.c. */
 #ifndef GKV__SESSION_H
 #define GKV__SESSION_H
 
@@ -12,11 +12,11 @@ struct gkv_session {
     gkv_model             *model;
     gkv_options            opt;
     const gkv_document    *document;
-    gkv_document          *own;         /* the same, or NULL: it is shared                   */
+    gkv_document          *own;         /* the same, or NULL: document is shared             */
     char                   parameters[256];
-    struct gkv__early      early;       /* of a shared document's first pass, for the next question */
+    struct gkv__early      early;       /* kept of a first pass, for the next question */
     atomic_bool            cancel;
-    /* Of the last question: */
+    /* State of the last question: */
     struct gkv__prompt     prompt;
     struct gkv__plan       plan;
     struct gkv__exec       exec;
@@ -33,7 +33,7 @@ struct gkv_session {
     gkv_stats              stats;
 };
 
-/* probe.c - gkv_probe, when s->prompt is made. */
+/* probe.c: gkv_probe after s->prompt is made.  */
 gkv_status gkv__probe(gkv_session *s, uint64_t start, uint64_t end, uint32_t tsp, gkv_layer_probe *layer,
                       gkv_error *err);
 
