@@ -104,7 +104,7 @@ static void item(void *arg, size_t h, unsigned thread)
 
     for (size_t at = 0; at < l->n && !gkv__cancelled(j->e); at += TILE) {
         const size_t nt = l->n - at < TILE ? l->n - at : TILE;
-        const uint64_t end = l->slot + at + nt;         /* slots that the last row sees        */
+        const uint64_t end = l->slot + at + nt;         /* slots that the last row sees */
         const uint64_t begin = first_slot(l, at) / BLOCK * BLOCK;
 
         for (size_t r = 0; r < nt; r++) {

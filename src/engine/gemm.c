@@ -333,7 +333,7 @@ void gkv__gemm(struct gkv__exec *e, float *y, struct gkv__rows *x, const struct 
     if (j.few) {
         gkv__for_parts(e->n_threads, items(gkv__band_most(w->n_out), PAIRS), MOST, few_items, &j);
     } else {
-        if (j.step < w->n_in)           /* make the steps nearly equal  */
+        if (j.step < w->n_in)           /* make the steps nearly equal */
             j.step = items(items(w->n_in, items(w->n_in, j.step)), BLOCK) * BLOCK;
         gkv__for_parts(e->n_threads, items(w->n_out, j.nc) * items(x->n, j.mc), 1,
                        block_items, &j);

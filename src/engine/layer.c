@@ -164,7 +164,7 @@ void gkv__rotate(const struct gkv__shape *s, float *p, const float *turn, bool b
     for (size_t x = 0; x < half; x++, turn += 2, p += step) {
         float a = p[0], b = p[apart], c = turn[0], sine = turn[1];
 
-        if (back) {             /* cos, sin may be scaled: invert, not transpose      */
+        if (back) {             /* cos, sin may be scaled: invert, not transpose */
             const float inv = 1 / (c * c + sine * sine);
             c *= inv;
             sine *= -inv;

@@ -24,7 +24,7 @@ struct job {
     const gkv_model  *m;
     float            *x;
     const float      *h;
-    size_t            n;                /* rows of the block, or of one expert               */
+    size_t            n;                /* rows of the block, or of one expert */
     float            *in, *out, *rating, *share, *weight;
     uint32_t         *id, *row;
 };

@@ -186,7 +186,7 @@ static void remember(struct gkv__bounded *b, size_t at, size_t n_keep)
         uint32_t *origin = b->origin + (b->il * sets(b) + i) * b->budget;
         const uint32_t *keep = keep_of(b, i);
 
-        for (size_t j = 0; j < n_keep; j++)     /* ascending: reads stay ahead of writes      */
+        for (size_t j = 0; j < n_keep; j++)     /* ascending: reads stay ahead of writes */
             origin[j] = keep[j] < b->held ? origin[keep[j]]
                                           : (uint32_t)(at + keep[j] - b->held - b->n_warm);
     }

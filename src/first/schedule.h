@@ -12,7 +12,7 @@
 #include "src/engine/pass.h"
 #include "src/first/task.h"
 
-enum { GKV__SINKS = 4 };        /* first tokens, the attention sinks (StreamingLLM)     */
+enum { GKV__SINKS = 4 };        /* first tokens, the attention sinks (StreamingLLM) */
 
 /* What a schedule keeps for the next question about the same document: for the first n tokens, keys and
  * values of the early layers, and keys of the filter layer.  All zero: nothing yet. */
@@ -25,7 +25,7 @@ struct gkv__early {
     const struct gkv__rope *rope;       /* long prompts may use another table                */
 };
 uint64_t gkv__early_bytes(const struct gkv__task *t, uint64_t slots);
-uint64_t gkv__early_size(const struct gkv__early *e);    /* resident bytes                    */
+uint64_t gkv__early_size(const struct gkv__early *e);    /* resident bytes */
 void     gkv__early_close(struct gkv__early *e);
 
 /* One run of a schedule.  It uses the prompt's sizes, the filter layer, the row, and the fields about the
@@ -68,7 +68,7 @@ void gkv__fold_query(const struct gkv__exec *e, size_t row, float *q);
 /* score[t] = k[t] . q  for k[n][n_head_kv * head_dim]. */
 void gkv__score(struct gkv__exec *e, const float *k, size_t n, const float *q, float *score);
 
-uint64_t gkv__weights_largest(const gkv_model *m, uint32_t il); /* embeddings, largest of layers 0 .. il         */
-uint64_t gkv__weights_early(const gkv_model *m, uint32_t il);   /* all that filter layer il needs               */
+uint64_t gkv__weights_largest(const gkv_model *m, uint32_t il); /* embeddings + largest of 0 .. il */
+uint64_t gkv__weights_early(const gkv_model *m, uint32_t il);   /* all that filter layer il needs */
 
 #endif

@@ -32,7 +32,7 @@ struct gkv__tensor {
     struct gkv__str name;
     uint32_t        n_dims;
     uint64_t        dim[GKV__MAX_DIMS];     /* innermost first; unused ones are 1            */
-    uint32_t        type;                   /* as in the file; table: src/quant/quant.h            */
+    uint32_t        type;                   /* as in the file; table: src/quant/quant.h      */
     const uint8_t  *data;
     uint64_t        bytes;
 };

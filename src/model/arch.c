@@ -305,7 +305,7 @@ static gkv_status ends(struct gkv_model *m, gkv_error *err)
 
     GKV__TRY(gkv__arch_mat(m, "token_embd.weight", s->n_vocab, s->n_embd, &m->embed, err));
     GKV__TRY(gkv__arch_vec(m, "output_norm.weight", s->n_embd, &m->output_norm, err));
-    m->output = m->embed;       /* tied, unless the file has its own    */
+    m->output = m->embed;       /* tied, unless the file has its own */
     if (gkv__arch_has(m, "output.weight"))
         GKV__TRY(gkv__arch_mat(m, "output.weight", s->n_vocab, s->n_embd, &m->output, err));
     return GKV_OK;

@@ -85,7 +85,7 @@ static gkv_status vocabulary(struct gkv_model *m, gkv_error *err)
         m->shape.n_vocab = (uint32_t)tokens->n;
     if (gkv__vocab_open(&m->vocab, m->file, &m->vocab_error) != GKV_OK) {
         if (m->vocab_error.status == GKV_UNSUPPORTED)
-            return GKV_OK;      /* reported when text is needed; ids work without              */
+            return GKV_OK;      /* reported when text is needed; ids work without */
         if (err)
             *err = m->vocab_error;
         return m->vocab_error.status;
@@ -292,7 +292,7 @@ gkv_status gkv_detokenize(const gkv_model *m, const uint32_t *ids, size_t n, cha
         at += gkv__token_text_after(m->vocab, i ? ids[i - 1] : GKV__NO_TOKEN, ids[i], true,
                                     NULL, 0);
     }
-    cap = at + 1;               /* a space that is removed again, later the NUL     */
+    cap = at + 1;               /* a space that is removed again, later the NUL */
     *text = malloc(cap);
     if (!*text)
         return gkv__fail(err, GKV_NOMEM, "out of memory");

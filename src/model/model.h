@@ -96,7 +96,7 @@ struct gkv__arch;
 
 struct gkv_model {
     struct gkv__gguf           *file;
-    struct gkv__vocab          *vocab;              /* NULL: unsupported tokenizer            */
+    struct gkv__vocab          *vocab;              /* NULL: unsupported tokenizer           */
     gkv_error                   vocab_error;        /* then: why                             */
     const struct gkv__arch     *arch;               /* NULL: opened for its vocabulary only  */
     struct gkv__shape           shape;

@@ -63,7 +63,7 @@ static uint32_t lmin(const struct gkv__task *t)
 
     if (t->param[LMIN] >= 0)
         return (uint32_t)t->param[LMIN];
-    return third + 1 > lobs(t) ? third : lobs(t) - 1;   /* ranks of lobs layers are compared    */
+    return third + 1 > lobs(t) ? third : lobs(t) - 1;   /* ranks of lobs layers are compared */
 }
 
 static uint64_t state_bytes(const struct gkv__task *t)

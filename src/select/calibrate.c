@@ -23,7 +23,7 @@ struct work {
     struct gkv__exec            *e;
     const struct gkv__calibrate *c;
     struct gkv__cache            cache, tsp_cache;      /* one layer: all tokens, those that go on */
-    struct gkv__pass             p, tsp_p;              /* over these caches             */
+    struct gkv__pass             p, tsp_p;              /* over these caches */
     float    *x, *y;                    /* [n][n_embd]; [tsp][n_embd]                        */
     float    *score, *pooled;           /* [n]                                               */
     float    *received;                 /* [n_head][n]                                       */

@@ -23,7 +23,7 @@ struct gkv__context {
     uint64_t                 next;      /* position of the first token of the answer         */
     uint64_t                 span;      /* of the pass that decoding continues (pass.h)      */
     bool                     restart;   /* no cache: `kept` has to go through a second pass  */
-    uint32_t                *kept;      /* [n] ascending: tokens kept, or kept by most heads    */
+    uint32_t                *kept;      /* [n] ascending: tokens kept, or kept by most heads */
     size_t                   n_kept;
     float                   *score;     /* [n] scores that decided                           */
     int32_t                  chosen;    /* layer that selected; -1: none                     */

@@ -23,7 +23,7 @@
 extern const struct gkv__select gkv__select_streamingllm_online;
 
 enum { SINKS };
-enum { ROWS = 16 };                     /* rows of a work item                               */
+enum { ROWS = 16 };                     /* rows of a work item */
 
 static const struct gkv__param params[] = {
     [SINKS] = { "sinks", "4", "first tokens, always kept", 0, 4096 },

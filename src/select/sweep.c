@@ -238,7 +238,7 @@ gkv_status gkv__sweep_cut(struct gkv__sweep *s, uint32_t il, const uint32_t *kee
     s->c->cache.layer[il] = (struct gkv__cache_layer){ 0 };
     status = store(s, il, &old, 0, keep, 0, n, err);
     gkv__cache_drop(&old, 0);
-    for (size_t i = 0; i < s->n; i++)           /* all heads kept all tokens   */
+    for (size_t i = 0; i < s->n; i++)           /* all heads kept all tokens */
         s->votes[s->at[i]] -= s->c->cache.n_head_kv;
     for (size_t i = 0; i < n; i++)
         s->votes[s->at[keep[i]]] += s->c->cache.n_head_kv;
