@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * bpe.c - byte-level byte-pair encoding, as GPT-2 began it
+ * bpe.c - byte-level byte-pair encoding, introduced by GPT-2
  *
- * Words are what the pre-tokenizer makes of the text (pre.c); merge.c merges their
- * bytes in the order of the file's list. */
+ * The pre-tokenizer splits the text into words (pre.c); merge.c merges the bytes of each word
+ * in the order of the file's list. */
 #include "config.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -21,8 +21,8 @@ struct bpe {
 
 /* ---- spelling ------------------------------------------------------------------------ */
 
-/* GPT-2 spells bytes that are printable in Latin-1 as that character, and the other 68 as
- * U+0100 and on.  Byte of a code point, or -1. */
+/* GPT-2 spells each byte that is printable in Latin-1 as that character, and the other 68 as
+ * U+0100 and up.  Returns the byte that a code point spells, or -1. */
 static int spelled_byte(uint32_t cp)
 {
     if ((cp >= 0x21 && cp <= 0x7e) || (cp >= 0xa1 && cp <= 0xff && cp != 0xad))
@@ -59,7 +59,7 @@ static gkv_status no_memory(gkv_error *err)
     return gkv__fail(err, GKV_NOMEM, "no memory for the tokenizer");
 }
 
-/* One merge "left right".  Parts that spell no bytes are never met: no error, no effect. */
+/* Adds one merge "left right".  If a part spells no bytes, the merge can never apply and is ignored. */
 static gkv_status add_merge(struct bpe *b, const struct gkv__vocab *v, uint32_t rank,
                             struct gkv__str s, uint8_t *scratch, gkv_error *err)
 {
@@ -121,7 +121,7 @@ static gkv_status read_merges(struct bpe *b, const struct gkv__vocab *v,
     return status;
 }
 
-/* Of tokens with the same text, the lowest number is what that text becomes. */
+/* Names all tokens.  If several have the same text, the text becomes the one with the lowest number. */
 static gkv_status name_tokens(struct bpe *b, const struct gkv__vocab *v, gkv_error *err)
 {
     struct gkv__merges *m = &b->merges;
@@ -205,14 +205,14 @@ static gkv_status encode_words(const struct gkv__vocab *v, const uint8_t *text, 
     return gkv__merges_encode(&b->merges, v, text, len, word, b->pre, out, err);
 }
 
-/* The tokens from first on were made of text with U+FFFD, which has three bytes, for each
- * bad byte: turn their lengths into those of the text itself.  A bad byte counts for the
- * token that has the first of the three. */
+/* The tokens from first on were made of text in which U+FFFD, which has three bytes, replaced each
+ * bad byte: change their lengths to those in the original text.  A bad byte counts for the token
+ * that has the first of the three. */
 static void count_original(struct gkv__tokens *t, size_t first, const uint8_t *text,
                            size_t len)
 {
     const uint8_t *end = text + len;
-    size_t         original = 0, clean = 0;     /* left of the character under way */
+    size_t         original = 0, clean = 0;     /* left of the current character */
 
     for (size_t i = first; i < t->n; i++) {
         size_t take = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * merge.c - see merge.h
  *
- * Words are mostly short and mostly seen before: a small cache answers for those, plain
- * search for the smallest rank does for other short ones, and a heap keeps long ones in
- * O(n log n).  A long word takes 16 to 24 bytes of memory per byte while it is merged, counted
- * against the limit of the tokens that it becomes. */
+ * Most words are short and were seen before: a small cache holds their tokens.  Other short
+ * words are merged by linear search for the smallest rank, long ones with a heap in
+ * O(n log n).  A long word takes 16 to 24 bytes of memory per byte while it is merged; that
+ * counts towards the limit of the tokens that it becomes. */
 #include "config.h"
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 #include "src/token/merge.h"
 
 #define NONE        GKV__NO_SYMBOL
-#define UNKNOWN     (NONE - 1)  /* a character that no merge and no token has */
-#define SHORT_WORD  48          /* bytes; beyond, the heap is faster */
+#define UNKNOWN     (NONE - 1)  /* a character that is in no merge and no token */
+#define SHORT_WORD  48          /* bytes; for longer words the heap is faster */
 
 struct gkv__pair {              /* left and right make result; rank NONE: empty slot */
     uint32_t left, right, rank, result;
@@ -53,7 +53,7 @@ static const uint8_t *string_of(const struct gkv__vocab *v, const struct gkv__na
     return t->text + t->start[symbol];
 }
 
-/* Slot of a string, or the empty one where it belongs. */
+/* Slot of a string, or the empty slot where it belongs. */
 static size_t slot_of(const struct gkv__vocab *v, const struct gkv__names *t, const uint8_t *p,
                       size_t n, uint32_t hash)
 {
@@ -97,7 +97,7 @@ static bool grow_names(struct gkv__names *t)
     return true;
 }
 
-/* A new symbol for a string that is no token; NONE if there is no memory. */
+/* Adds a symbol for a string that is no token; NONE if there is no memory. */
 static uint32_t add_extra(const struct gkv__vocab *v, struct gkv__names *t, const uint8_t *p,
                           size_t n)
 {
@@ -173,7 +173,7 @@ void gkv__merges_forget_names(struct gkv__merges *m)
 
 void gkv__merges_open(struct gkv__merges *m)
 {
-    m->seed = mix((uintptr_t)m, 0);             /* the system randomizes that */
+    m->seed = mix((uintptr_t)m, 0);             /* the system randomizes addresses */
 }
 
 void gkv__merges_close(struct gkv__merges *m)
@@ -207,7 +207,7 @@ bool gkv__merges_reserve(struct gkv__merges *m, uint64_t n)
     return true;
 }
 
-/* The merge of two symbols, or the empty slot where it would be. */
+/* The merge of two symbols, or the empty slot where it belongs. */
 static inline struct gkv__pair *merge_of(const struct gkv__merges *m, uint32_t left,
                                          uint32_t right)
 {
@@ -253,7 +253,7 @@ struct cached {                                 /* a cache line; n_bytes 0: empt
     uint32_t id[CACHE_TOKENS];
 };
 
-struct piece {                  /* rank and result: of a merge with the next */
+struct piece {                  /* rank, result: of its merge with the next piece */
     uint32_t id, len, rank, result;
 };
 
@@ -262,15 +262,15 @@ struct run {                                    /* one call of encode */
     const struct gkv__merges *m;
     struct gkv__tokens       *out;
     gkv_error                *err;
-    struct cached            *cache;            /* one word per slot, the last one stays */
+    struct cached            *cache;            /* one word per slot; a new word replaces it */
     size_t                    mask;
     /* Of long words: */
     uint32_t                 *id, *len;         /* [cap] */
-    uint64_t                 *heap;             /* [2 * cap]: a merge takes one off, puts two on */
+    uint64_t                 *heap;             /* [2 * cap]: a merge removes one entry, adds two */
     size_t                    cap, heap_n, heap_most;
 };
 
-/* The caller has reserved as many tokens as the word has bytes. */
+/* Appends a symbol.  The caller has reserved as many tokens as the word has bytes. */
 static inline void put(struct run *r, const uint8_t *p, uint32_t symbol, uint32_t len)
 {
     if (symbol < r->v->n) {
@@ -281,7 +281,7 @@ static inline void put(struct run *r, const uint8_t *p, uint32_t symbol, uint32_
         gkv__tokens_push(r->out, r->m->byte[p[i]], 1);
 }
 
-/* The symbol that p < end begins with, of *n bytes. */
+/* The symbol that the text at p < end begins with, and its length *n in bytes. */
 static inline uint32_t first_symbol(const struct run *r, const uint8_t *p, const uint8_t *end,
                                     size_t *n)
 {
@@ -339,8 +339,8 @@ static void merge_short(struct run *r, const uint8_t *p, size_t n_bytes)
         put(r, p, piece[i].id, piece[i].len);
 }
 
-/* The heap holds rank << 32 | position of the left symbol, so that the smallest is the best
- * rank, and the leftmost of those.  Four children per node miss the cache half as often. */
+/* The heap holds rank << 32 | position of the left symbol: the smallest entry has the best rank, and
+ * is the leftmost of those.  With four children per node there are half as many cache misses. */
 static void sift_down(uint64_t *heap, size_t n, size_t i)
 {
     uint64_t x = heap[i];
@@ -362,11 +362,11 @@ static void sift_down(uint64_t *heap, size_t n, size_t i)
 }
 
 enum {
-    COUNT_STEP = 8192,          /* entries of the heap that are counted at a time */
+    COUNT_STEP = 8192,          /* entries of the heap counted against the limit at a time */
     KEEP = 4096,                /* bytes of a long word whose buffers stay for the next one */
 };
 
-/* Count what the buffers of long words take, beside more tokens. */
+/* Counts the memory of long words' buffers, and of `more` tokens, against the limit. */
 static gkv_status count(struct run *r, size_t more)
 {
     return gkv__tokens_count(r->out, r->out->n + more, r->cap * 2 * sizeof *r->id +
@@ -393,8 +393,8 @@ static inline gkv_status queue(struct run *r, size_t left, size_t right, bool si
     return GKV_OK;
 }
 
-/* id[i] is the symbol that begins at byte i, or NONE; its length stands at its first and
- * last byte, so that both neighbours can be found. */
+/* id[i] is the symbol that begins at byte i, or NONE; len has its length at the index of its first and of
+ * its last byte, so that both neighbours can be found. */
 static gkv_status merge_all(struct run *r, const uint8_t *p, size_t n)
 {
     for (size_t i = 0, len; i < n; i += len) {
@@ -419,7 +419,7 @@ static gkv_status merge_all(struct run *r, const uint8_t *p, size_t n)
         if (r->heap_n > 0)
             sift_down(r->heap, r->heap_n, 0);
         if (r->id[at] == NONE || (next = at + r->len[at]) == n)
-            continue;                           /* it, or its neighbour, went elsewhere */
+            continue;                           /* it was merged already, or has no neighbour */
         pair = merge_of(r->m, r->id[at], r->id[next]);
         if (pair->rank != rank)
             continue;
@@ -435,7 +435,7 @@ static gkv_status merge_all(struct run *r, const uint8_t *p, size_t n)
     return GKV_OK;
 }
 
-/* The symbols of a merged word become tokens; one that is none becomes those of its bytes. */
+/* Appends the symbols of a merged word; a symbol that is no token becomes the tokens of its bytes. */
 static gkv_status put_all(struct run *r, const uint8_t *p, size_t n)
 {
     size_t more = 0;
@@ -547,7 +547,7 @@ gkv_status gkv__merges_encode(const struct gkv__merges *m, const struct gkv__voc
     gkv_status     status = GKV_OK;
     size_t         n, slots = 64;
 
-    if (len >= 1024) {                          /* less text repeats too little to gain */
+    if (len >= 1024) {                          /* shorter text repeats too few words */
         while (slots < MAX_CACHE && slots < len / 16)
             slots *= 2;
         r.cache = calloc(slots, sizeof *r.cache);

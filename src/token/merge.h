@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * merge.h - merging neighbours by rank: what byte-level BPE and SentencePiece share
+ * merge.h - merging neighbours by rank, as byte-level BPE and SentencePiece both do
  *
- * A word begins as its bytes, or as its characters; the two neighbours with the best-ranked
- * merge become one symbol, the leftmost such pair first, until no merge applies.  A symbol is
- * a string of bytes.  Those that are tokens have the token's number; the others, which merges
- * may well use on the way, have numbers from vocab->n on, and fall back to the tokens of
- * their bytes if they are left over. */
+ * A word begins as its bytes, or as its characters.  The two neighbours with the best-ranked
+ * merge become one symbol (of equal ranks the leftmost pair first), until no merge applies.  A
+ * symbol is a string of bytes.  If it is a token, it has the token's number.  Other symbols, which
+ * only occur between merges, are numbered from vocab->n on; if one is left at the end, it becomes
+ * the tokens of its bytes. */
 #ifndef GKV__TOKEN_MERGE_H
 #define GKV__TOKEN_MERGE_H
 
@@ -15,7 +15,7 @@
 
 struct gkv__pair;
 
-/* Strings by content: tokens that text can become, and strings that are on the way only. */
+/* Symbols by their string: tokens that text can become, and strings that only occur between merges. */
 struct gkv__names {
     struct { uint32_t hash, symbol; } *slot;
     size_t    mask, used;
@@ -25,14 +25,14 @@ struct gkv__names {
 };
 
 struct gkv__merges {            /* the kind of tokenizer fills in the first five         */
-    uint32_t first[256];        /* symbol of each byte; if chars, of ASCII               */
-    uint32_t byte[256];         /* what each byte of a string that is no token becomes   */
+    uint32_t first[256];        /* symbol of each byte; if chars, ASCII only             */
+    uint32_t byte[256];         /* token of each byte of a string that is no token       */
     bool     chars;             /* words begin as characters, and U+2581 is a space      */
     bool     whole_words;       /* a word that is a token is not merged                  */
-    uint32_t longest;           /* bytes of the longest such token                       */
+    uint32_t longest;           /* bytes of the longest token that is a word             */
     struct gkv__pair *pair;
     size_t            pair_mask;
-    uint64_t          seed;     /* of hashes: no file can be made to have all collide    */
+    uint64_t          seed;     /* of hashes, so that no file can make all collide       */
     struct gkv__names names;
 };
 
@@ -41,26 +41,27 @@ void   gkv__merges_open(struct gkv__merges *m);
 void   gkv__merges_close(struct gkv__merges *m);
 size_t gkv__merges_bytes(const struct gkv__merges *m);
 
-/* Symbol of a string.  If it had none, it gets fresh, or a new one if that is NO_SYMBOL; then
- * NO_SYMBOL says that there is no memory. */
+/* Symbol of a string.  If it has none, it gets `fresh`, or, if that is NO_SYMBOL, a new one; NO_SYMBOL
+ * is returned if there is no memory. */
 uint32_t gkv__merges_name(struct gkv__merges *m, const struct gkv__vocab *v, const uint8_t *p,
                           size_t n, uint32_t fresh);
 /* The same, or NO_SYMBOL if it has none. */
 uint32_t gkv__merges_find(const struct gkv__merges *m, const struct gkv__vocab *v,
                           const uint8_t *p, size_t n);
-/* Strings are not looked up any more: for words that begin as bytes, without whole_words. */
+/* Frees the names, if strings are not looked up any more: words begin as bytes, without whole_words. */
 void     gkv__merges_forget_names(struct gkv__merges *m);
 
-/* Room for n merges, and one more; given twice, the first counts.  rank < UINT32_MAX. */
+/* gkv__merges_reserve: room for n merges and one more.  gkv__merges_add: if a merge is added twice, the
+ * first counts.  rank < UINT32_MAX. */
 bool gkv__merges_reserve(struct gkv__merges *m, uint64_t n);
 void gkv__merges_add(struct gkv__merges *m, uint32_t left, uint32_t right, uint32_t rank,
                      uint32_t result);
 
-/* Bytes of the character that begins at p < end.  Its first byte decides, whatever follows, as
- * far as there is something. */
+/* Bytes of the character that begins at p < end, by its first byte alone, even if it is malformed, but at
+ * most end - p. */
 size_t gkv__merges_char(const uint8_t *p, const uint8_t *end);
 
-/* Append the tokens of a text.  word says how many bytes of p[0..end) are one word, >= 1. */
+/* Append the tokens of a text.  word returns how many bytes of p[0..end) the first word has, >= 1. */
 typedef size_t gkv__word_fn(const void *arg, const uint8_t *p, const uint8_t *end);
 gkv_status gkv__merges_encode(const struct gkv__merges *m, const struct gkv__vocab *v,
                               const uint8_t *text, size_t len, gkv__word_fn *word,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * pre.c - see pre.h
  *
- * The models publish regular expressions; these functions are those, written out:
+ * Models publish regular expressions; these functions match the same words without them:
  *
  *   gpt-2      's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
  *   llama-bpe  (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}
@@ -12,13 +12,13 @@
  *              where U is [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}], W is [\p{Ll}\p{Lm}\p{Lo}\p{M}] and
  *              C is (?i:'s|'t|'re|'ve|'m|'ll|'d)
  *   tekken     the same without C, and \p{N} for \p{N}{1,3}
- *   smollm     \p{N} apart, then gpt-2 on what is between
- *   default    [\p{P}$+<=>^~|]+ apart, then gpt-2 on what is between; of its words, the numbers
- *              apart, of these, three ASCII digits at a time (what llama.cpp does with files
- *              that do not say what they want)
+ *   smollm     each \p{N} is a word, gpt-2 on the text between
+ *   default    each [\p{P}$+<=>^~|]+ is a word, gpt-2 on the text between; numbers in its words
+ *              become words too, and their ASCII digits are split in threes (llama.cpp does this
+ *              with files that name no pre-tokenizer)
  *
- * The first alternative that matches wins.  (?i:) folds ASCII only, as llama.cpp does: a
- * long s (U+017F) is no s.  No run is looked at more than a few times: all are linear. */
+ * The first alternative that matches wins.  (?i:) folds ASCII only, as in llama.cpp: a long s
+ * (U+017F) is no s.  Every run of characters is read a few times at most, so time is linear. */
 #include "config.h"
 #include <string.h>
 #include "src/token/pre.h"
@@ -55,7 +55,7 @@ static inline uint32_t decode(const uint8_t *p, size_t *n)
     return cp;
 }
 
-/* Class and length of the character at p. */
+/* Class of the character at p, and its length *n. */
 static inline unsigned look(const uint8_t *p, size_t *n)
 {
     if (*p < 0x80) {
@@ -105,12 +105,12 @@ static size_t spaces(const uint8_t *p, const uint8_t *end, bool to_newline)
     }
     if (to_newline && newline)
         return (size_t)(newline - p);
-    /* The last one is left to the next word, unless there is no other or no next word. */
+    /* The last space belongs to the next word, unless it is the only one or there is no next word. */
     return (size_t)((q == end || last == p ? q : last) - p);
 }
 
-/* A character that was taken out before gpt-2's expression gets to see the text, which ends
- * there for it. */
+/* Whether the character at p is split off before gpt-2's expression is applied, which then sees the end of
+ * the text there. */
 typedef bool apart_fn(const uint8_t *p);
 
 static size_t word_between(const uint8_t *p, const uint8_t *end, apart_fn *apart)
@@ -228,7 +228,7 @@ static size_t word_default(const uint8_t *p, const uint8_t *end)
         return 1;
     if (!is_number(p))
         return word_between(p, end, is_mark_of_default);
-    /* Up to three ASCII digits, of which a run has more; the rest goes with what follows. */
+    /* Three ASCII digits are a word, and so are the digits before the first such group. */
     for (; q < end && is_number(q); q += n) {
         decode(q, &n);
         digits = n == 1 ? digits + 1 : 0;
@@ -238,7 +238,7 @@ static size_t word_default(const uint8_t *p, const uint8_t *end)
     return (size_t)(q - p);
 }
 
-/* U and W of gpt-4o. */
+/* The character classes U and W of gpt-4o. */
 static bool in_upper(enum gkv__uc_kind k)
 {
     return k == GKV__UC_UPPER || k == GKV__UC_CASELESS || k == GKV__UC_MARK;
@@ -249,8 +249,8 @@ static bool in_lower(enum gkv__uc_kind k)
     return k == GKV__UC_LOWER || k == GKV__UC_CASELESS || k == GKV__UC_MARK;
 }
 
-/* End of U*W+, with what it takes to make W+ match given back by U*; else of U+, in *upper.
- * NULL where there is none. */
+/* End of U*W+, where U* gives back characters that W+ needs to match; *upper: end of U+ alone.  Both are
+ * NULL if there is no match. */
 static const uint8_t *cased(const uint8_t *p, const uint8_t *end, const uint8_t **upper)
 {
     const uint8_t     *q = p, *shared = NULL;
@@ -315,7 +315,7 @@ static size_t word_tekken(const uint8_t *p, const uint8_t *end)
     return word_cased(p, end, 1, false);
 }
 
-/* The names that llama.cpp maps to the same behaviour. */
+/* Names that share a row's function are the same in llama.cpp. */
 static const struct gkv__pre pres[] = {
     { "gpt-2",            false, false, word_gpt2    },
     { "phi-2",            false, false, word_gpt2    },
@@ -357,8 +357,8 @@ const struct gkv__pre *gkv__pre_find(struct gkv__str name)
 
 bool gkv__pre_parts(uint32_t before, uint32_t after)
 {
-    /* Letters and numbers end a match of every alternative that they are in, unless their
-     * own kind follows, a mark or an apostrophe; and the only look-ahead, (?!\S), begins at
+    /* Letters and numbers end a match of every alternative that they are in, unless a character of
+     * their own class, a mark or an apostrophe follows.  The only look-ahead, (?!\S), begins at
      * white space. */
     unsigned class = gkv__uc_class(before);
 

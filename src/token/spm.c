@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * spm.c - SentencePiece's byte-pair encoding with scores, as Llama 2, Mistral 7B, Phi-3
- * and Gemma have it
+ * spm.c - SentencePiece's byte-pair encoding with scores, as in Llama 2, Mistral 7B, Phi-3
+ * and Gemma
  *
- * There is no list of merges: two neighbours merge if together they are a token, the highest
- * score first.  So the list can be made: of each token, every cut into two strings that are
- * tokens or characters, ranked by the token's score.  A text has no words either, but between
- * two bytes that are neighbours in no token nothing ever merges, and there it can be cut.
+ * The file has no list of merges: two neighbours merge if together they are a token, the highest
+ * score first.  The list is made here: for each token, every split into two strings that are
+ * tokens or characters, ranked by the token's score.  A text is not split into words either; but
+ * between two bytes that are neighbours in no token nothing ever merges, so it can be split there.
  *
- * A space is spelled U+2581, and one is put in front of a text and after every special token.
+ * A space is spelled U+2581, and one is added in front of a text and after every special token.
  * Characters that are no token become the tokens of their bytes. */
 #include "config.h"
 #include <ctype.h>
@@ -18,14 +18,14 @@
 #include "src/token/merge.h"
 
 #define NONE        GKV__NO_SYMBOL
-#define MAX_PIECE   512         /* bytes of a token: its cuts cost the square of that         */
+#define MAX_PIECE   512         /* bytes of a token: its splits cost the square of that */
 #define MAX_MERGES  (1u << 28)
 
 static const uint8_t lower_block[3] = { 0xe2, 0x96, 0x81 };     /* U+2581, the spelling of ' ' */
 
 struct spm {
     struct gkv__merges merges;
-    uint8_t joined[8192];       /* bit for each pair of neighbour bytes in a token            */
+    uint8_t joined[8192];       /* bit for each pair of adjacent bytes in a token */
 };
 
 static size_t spell(struct gkv__str s, uint8_t *out)
@@ -53,7 +53,7 @@ static bool is_word(const struct gkv__vocab *v, uint32_t id)
     return v->attr[id] & GKV__TOK_WORD && v->start[id + 1] > v->start[id];
 }
 
-/* Of tokens with the same text, the lowest number is what that text becomes. */
+/* Names all tokens.  If several have the same text, the text becomes the one with the lowest number. */
 static gkv_status name_tokens(struct spm *s, const struct gkv__vocab *v, gkv_error *err)
 {
     for (uint32_t id = 0; id < v->n; id++) {
@@ -73,7 +73,7 @@ static gkv_status name_tokens(struct spm *s, const struct gkv__vocab *v, gkv_err
             s->joined[pair / 8] |= 1u << pair % 8;
         }
     }
-    for (uint32_t id = 0; id < v->n; id++) {    /* characters that are part of tokens only */
+    for (uint32_t id = 0; id < v->n; id++) {    /* characters that only occur inside tokens */
         const uint8_t *p = v->text + v->start[id], *end = v->text + v->start[id + 1];
 
         for (size_t n; is_word(v, id) && p < end; p += n) {
@@ -112,7 +112,7 @@ static int by_score(const void *a, const void *b)       /* highest first */
     return (x < y) - (x > y);
 }
 
-/* How many different scores are higher, by binary search: equal scores are equal ranks. */
+/* Number of different scores that are higher, by binary search: equal scores have equal ranks. */
 static uint32_t rank_of(const float *sorted, size_t n, float score)
 {
     size_t a = 0, b = n;
@@ -128,7 +128,8 @@ static uint32_t rank_of(const float *sorted, size_t n, float score)
     return (uint32_t)a;
 }
 
-/* Every cut of every token into two symbols: counts them, and adds them if there are ranks. */
+/* Splits every token in two symbols in every possible way: counts the splits, and adds them as merges if
+ * `sorted` is given. */
 static uint64_t cut_tokens(struct spm *s, const struct gkv__vocab *v, const float *score,
                            const float *sorted)
 {
@@ -142,7 +143,7 @@ static uint64_t cut_tokens(struct spm *s, const struct gkv__vocab *v, const floa
         if (!is_word(v, id))
             continue;
         result = gkv__merges_find(m, v, p, (size_t)(end - p));
-        if (result != id)                       /* the same text again */
+        if (result != id)                       /* another token has the same text */
             continue;
         for (const uint8_t *q = p + gkv__merges_char(p, end); q < end;
              q += gkv__merges_char(q, end)) {
@@ -199,8 +200,8 @@ out:
     return status;
 }
 
-/* Phi-3's control tokens swallow the white space behind them.  Files do not say so; llama.cpp
- * goes by the name of the model, which converters do not always write like that. */
+/* Phi-3's control tokens include the white space after them.  Files do not say so.  llama.cpp decides by
+ * the name of the model, which converters write in several ways. */
 static gkv_status read_habits(struct gkv__vocab *v, const struct gkv__gguf *g, gkv_error *err)
 {
     struct gkv__str arch = { "", 0 }, name = { "", 0 };
@@ -265,7 +266,7 @@ static bool is_space(const uint8_t *p, const uint8_t *end)
     return end - p >= 3 && memcmp(p, lower_block, 3) == 0;
 }
 
-/* Characters up to a place where nothing merges. */
+/* Bytes up to a place where nothing merges. */
 static size_t word(const void *arg, const uint8_t *p, const uint8_t *end)
 {
     const uint8_t *q = p;
@@ -280,7 +281,7 @@ static size_t word(const void *arg, const uint8_t *p, const uint8_t *end)
     }
 }
 
-/* The first word with a space in front. */
+/* Encodes a text with a space added in front of its first word. */
 static gkv_status encode_first(const struct gkv__vocab *v, const uint8_t *text, size_t len,
                                struct gkv__tokens *out, gkv_error *err)
 {
@@ -296,7 +297,7 @@ static gkv_status encode_first(const struct gkv__vocab *v, const uint8_t *text, 
         return no_memory(err);
     copy[0] = ' ';
     memcpy(copy + 1, text, len);
-    out->limit -= limit ? len : 0;              /* what is left beside the copy */
+    out->limit -= limit ? len : 0;              /* what the copy leaves */
     out->most = 0;
     status = gkv__merges_encode(&s->merges, v, copy, len + 1, word, s, out, err);
     out->limit = limit;

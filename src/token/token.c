@@ -2,9 +2,9 @@
  * token.c - see token.h: the table of tokens, and the special ones among them.
  *
  * Special tokens split a text before anything else does, as in llama.cpp: the longest name
- * first, each from left to right in what the longer ones left over.  The kinds of tokenizer
- * see only the text in between.  They never produce control tokens, even from a word that
- * is spelled like one: what a document says must not end a turn. */
+ * first, then shorter ones in the text that is left, each from left to right.  The kinds of
+ * tokenizer only see the text in between.  They never produce control tokens, even from a word
+ * that is spelled like one: text in a document must not end a turn. */
 #include "config.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -20,12 +20,12 @@ static const struct gkv__tokenizer *const tokenizers[] = {
 
 #define N_TOKENIZERS (sizeof tokenizers / sizeof *tokenizers)
 
-/* Of tokenizer.ggml.token_type. */
+/* Values of tokenizer.ggml.token_type. */
 enum { NORMAL = 1, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE };
 
-/* What llama.cpp knows by name, because files do not say it.  A token with one of these
- * names is a control token whatever its type.  Of a FIM role, one token at most, and only
- * if the file does not name another by the role's key. */
+/* Tokens that llama.cpp knows by name, because files do not mark them.  A token with one of these
+ * names is a control token whatever its type.  Each FIM role goes to at most one token, and only
+ * if the file does not name a token for it by the role's key. */
 enum role { END, FIM_PRE, FIM_SUF, FIM_MID, FIM_PAD, FIM_REP, FIM_SEP, N_ROLES };
 
 static const struct {
@@ -63,7 +63,7 @@ static const struct {
     { "<|file_sep|>",   FIM_SEP },
 };
 
-/* Keys that name one token; ends: the model stops there. */
+/* Keys that name one token; ends: the model stops at it. */
 static const struct {
     const char *key;
     enum role   role;
@@ -83,16 +83,16 @@ static const struct {
     { "tokenizer.ggml.fim_sep_token_id", FIM_SEP, true  },
 };
 
-/* Texts with a special token in them are few, and the names that do not occur are found in
- * one pass: from every byte, names that agree are narrowed down by binary search. */
-#define PEEK 16                 /* bytes; names that agree so far are searched in full */
+/* Few texts contain a special token, so one pass over the text first finds the names that do not occur:
+ * from every byte, binary search narrows down the names that agree with the text. */
+#define PEEK 16                 /* bytes; names that agree so far are searched for in full */
 
 struct gkv__specials {
     uint32_t  n, n_user;
     uint32_t *id;               /* longest first, then by number            */
     uint32_t *by_text;          /* their indices in id, in order of text    */
-    uint32_t  first[257];       /* of by_text, by first byte                */
-    uint8_t   inside[8192];     /* bit for each pair of neighbour bytes in a user token */
+    uint32_t  first[257];       /* index in by_text, by first byte          */
+    uint8_t   inside[8192];     /* bit for each pair of adjacent bytes in a user token */
 };
 
 struct fragment {
@@ -118,7 +118,7 @@ static gkv_status no_memory(gkv_error *err)
     return gkv__fail(err, GKV_NOMEM, "no memory for the tokenizer");
 }
 
-/* "<0x0A>" is a byte, if the file says that it is one. */
+/* "<0x0A>" spells a byte, if its type in the file is BYTE. */
 static bool spells_byte(struct gkv__str s, uint8_t *out)
 {
     static const char digits[] = "0123456789ABCDEF";
@@ -152,7 +152,7 @@ static gkv_status read_tokens(struct gkv__vocab *v, const struct gkv__gguf *g,
         return gkv__fail(err, GKV_FORMAT, "tokenizer has %" PRIu64 " tokens, but %" PRIu64
                          " token types", list->n, types->n);
     cursor = list->data;
-    for (uint64_t i = 0; i < list->n; i++)      /* no overflow: they lie in one mapping */
+    for (uint64_t i = 0; i < list->n; i++)      /* no overflow: all lie in one mapping */
         total += gkv__gguf_next_str(&cursor).n;
     if (list->n > MAX_TOKENS || total > UINT32_MAX)
         return gkv__fail(err, GKV_UNSUPPORTED, "tokenizer has %" PRIu64 " tokens of %"
@@ -185,7 +185,7 @@ static gkv_status read_tokens(struct gkv__vocab *v, const struct gkv__gguf *g,
             if (n != SIZE_MAX)
                 v->attr[id] = GKV__TOK_WORD;
         }
-        if (n == SIZE_MAX) {                    /* a name, or no text at all: as it is */
+        if (n == SIZE_MAX) {                    /* its name is kept as its text */
             n = s.n;
             memcpy(v->text + at, s.p, n);
         }
@@ -227,7 +227,7 @@ static gkv_status read_roles(struct gkv__vocab *v, const struct gkv__gguf *g,
         const uint8_t *p = bytes_of(v, id, &n);
 
         if (n < 4 || (*p != '<' && *p != '[' && *p != '_'))
-            continue;                           /* most need no closer look */
+            continue;                           /* no known name begins so */
         for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
             enum role role = known[i].role;
 
@@ -365,7 +365,7 @@ void gkv__vocab_close(struct gkv__vocab *v)
     free(v);
 }
 
-/* ---- asking -------------------------------------------------------------------------- */
+/* ---- look-ups ------------------------------------------------------------------------ */
 
 uint32_t gkv__vocab_size(const struct gkv__vocab *v)
 {
@@ -409,7 +409,7 @@ bool gkv__vocab_is_end(const struct gkv__vocab *v, uint32_t id)
     return id < v->n && v->attr[id] & GKV__TOK_END;
 }
 
-/* Asked for a few names per session, so a table would cost more than it saves. */
+/* A session looks up a few names only, so a table would cost more than it saves. */
 uint32_t gkv__vocab_find(const struct gkv__vocab *v, const char *s, size_t len)
 {
     for (uint32_t id = 0; len > 0 && id < v->n; id++)
@@ -428,7 +428,7 @@ size_t gkv__token_text(const struct gkv__vocab *v, uint32_t id, bool special, ch
     if (id >= v->n || (v->attr[id] & GKV__TOK_CONTROL && !special))
         return 0;
     p = bytes_of(v, id, &n);
-    if (cap)                                    /* without room, text may be NULL */
+    if (cap)                                    /* if cap is 0, text may be NULL */
         memcpy(text, p, n < cap ? n : cap);
     return n;
 }
@@ -449,8 +449,8 @@ size_t gkv__token_text_after(const struct gkv__vocab *v, uint32_t before, uint32
 
 /* ---- splitting at special tokens ----------------------------------------------------- */
 
-/* Names in by_text[*lo .. *hi) agree in their first depth bytes and are longer; keep those
- * that have c next. */
+/* Names in by_text[*lo .. *hi) agree in their first depth bytes and are longer than that; keep those
+ * whose next byte is c. */
 static void narrow(const struct gkv__vocab *v, size_t depth, uint8_t c, uint32_t *lo,
                    uint32_t *hi)
 {
@@ -474,7 +474,7 @@ static void narrow(const struct gkv__vocab *v, size_t depth, uint8_t c, uint32_t
     *hi = bound[1];
 }
 
-/* Set seen[i] for each special i with one of these attributes that may be in the window. */
+/* Set seen[i] for each special token i with one of these attributes that may occur in the window. */
 static void look_for(const struct gkv__vocab *v, const uint8_t *text, struct gkv__range w,
                      uint8_t attr, uint8_t *seen)
 {
@@ -484,7 +484,7 @@ static void look_for(const struct gkv__vocab *v, const uint8_t *text, struct gkv
         uint32_t lo = s->first[text[i]], hi = s->first[text[i] + 1];
 
         for (size_t depth = 1; lo < hi; depth++) {
-            for (; lo < hi; lo++) {             /* these end here, or are worth a search */
+            for (; lo < hi; lo++) {             /* names that end here or reach PEEK */
                 uint32_t id = s->id[s->by_text[lo]];
 
                 if (v->start[id + 1] - v->start[id] > depth && depth < PEEK)
@@ -515,8 +515,8 @@ static bool add_fragment(struct fragments *f, size_t start, size_t end, uint32_t
     return true;
 }
 
-/* A control token with the white space behind it, as far as names are parsed there: Phi-3's,
- * but for the three that it has from Llama 2. */
+/* End of a control token with the white space after it, inside the window: Phi-3's tokens, except the three
+ * that it has from Llama 2. */
 static size_t swallow(const struct gkv__vocab *v, uint32_t id, const uint8_t *text, size_t at,
                       size_t end)
 {
@@ -534,7 +534,7 @@ static size_t swallow(const struct gkv__vocab *v, uint32_t id, const uint8_t *te
     return at;
 }
 
-/* Take the matches of one special token, inside the windows, out of the text of in. */
+/* Splits the text fragments of `in` at the matches of one special token inside the windows. */
 static bool split(const struct gkv__vocab *v, uint32_t id, const uint8_t *text,
                   const struct gkv__range *window, size_t n_windows,
                   const struct fragments *in, struct fragments *out)
@@ -574,14 +574,14 @@ static bool split(const struct gkv__vocab *v, uint32_t id, const uint8_t *text,
     return true;
 }
 
-/* The fragments of text: special tokens and what is between them. */
+/* The fragments of text: special tokens and the text between them. */
 static bool partition(const struct gkv__vocab *v, const uint8_t *text, size_t len,
                       const struct gkv__range *plain, size_t n_plain, struct fragments *f)
 {
     const struct gkv__specials *s = v->special;
     const struct gkv__range     whole = { 0, len };
     struct gkv__range          *gap = NULL;             /* between the plain ranges */
-    uint8_t                    *seen = NULL;            /* attribute by which it matches */
+    uint8_t                    *seen = NULL;            /* attribute by which each special matches */
     struct fragments            next = { NULL, 0, 0 };
     size_t                      n_gaps = 0, at = 0;
     bool                        good = false;
@@ -705,7 +705,7 @@ gkv_status gkv__tokenize(const struct gkv__vocab *v, const char *text, size_t le
     return status;
 }
 
-/* Where the character before p begins, or NULL if there is no well-formed one. */
+/* Where the character before p begins, or NULL if it is not well-formed. */
 static const uint8_t *previous(const uint8_t *text, const uint8_t *p, uint32_t *cp)
 {
     for (const uint8_t *q = p; q > text && p - q < 4;) {
@@ -717,8 +717,8 @@ static const uint8_t *previous(const uint8_t *text, const uint8_t *p, uint32_t *
     return NULL;
 }
 
-/* Whether a byte before p[cut] begins a character that would reach over it: one that is not
- * well-formed, but which some kinds take at its word. */
+/* Whether a byte before p[cut] says that its character reaches over the cut: such a character is malformed,
+ * but some kinds go by its first byte alone. */
 static bool is_claimed(const uint8_t *p, size_t cut)
 {
     for (size_t back = 1; back < 4 && back <= cut; back++) {
@@ -735,9 +735,9 @@ size_t gkv__token_safe_cut(const struct gkv__vocab *v, const char *text, size_t 
     const uint8_t *p = (const uint8_t *)text, *end = p + len;
     const uint8_t *inside = v->special->inside;
 
-    /* No user-defined token may lie across the cut, not even one that a longer one would
-     * take the text from: none has these two bytes side by side.  Both characters must be
-     * whole, since what is not yet there could change a bad one. */
+    /* No user-defined token may lie across the cut, even if a longer one takes precedence: so the two
+     * bytes at the cut must not be adjacent in any.  Both characters must be complete, since bytes that
+     * are still missing could change a malformed one. */
     for (size_t cut = len; cut-- > 1;) {
         unsigned pair = p[cut - 1] << 8 | p[cut];
         uint32_t before, after;

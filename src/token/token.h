@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * token.h - text to tokens and back.  One row of tokenizers[] in token.c per kind;
- * byte-level BPE is bpe.c, SentencePiece's spm.c.  Immutable after opening, so any thread may use it. */
+ * token.h - text to tokens and back.  Each kind of tokenizer is one row in token.c: byte-level BPE is
+ * bpe.c, SentencePiece spm.c.  Immutable after opening, so any thread may use it. */
 #ifndef GKV__TOKEN_H
 #define GKV__TOKEN_H
 
@@ -25,12 +25,12 @@ bool     gkv__vocab_is_end(const struct gkv__vocab *v, uint32_t id);    /* EOS, 
 /* Id of the token whose text is exactly s; GKV__NO_TOKEN if none. */
 uint32_t gkv__vocab_find(const struct gkv__vocab *v, const char *s, size_t len);
 
-/* Bytes of token id in *text (at most cap are written), their number returned.  Control
+/* Writes the bytes of token id to *text (at most cap) and returns how many it has.  Control
  * tokens have no text unless special is set.  Unknown ids have none. */
 size_t gkv__token_text(const struct gkv__vocab *v, uint32_t id, bool special, char *text, size_t cap);
 
-/* The same for a token that follows another (GKV__NO_TOKEN: it is the first), without the space
- * that tokenizing puts there.  Needs room for that space all the same. */
+/* The same for a token that follows another (GKV__NO_TOKEN: it is the first), without the space that
+ * tokenizing adds there.  The buffer needs room for that space all the same. */
 size_t gkv__token_text_after(const struct gkv__vocab *v, uint32_t before, uint32_t id,
                              bool special, char *text, size_t cap);
 
@@ -38,19 +38,19 @@ struct gkv__range { size_t start, end; };
 
 struct gkv__tokens {            /* grows; gkv__tokens_free when done */
     uint32_t *id;
-    uint32_t *len;              /* bytes of the source text that each token stands for       */
+    uint32_t *len;              /* bytes of the source text of each token                    */
     size_t    n, cap;
-    uint64_t  limit;            /* bytes that the tokens, and what it takes to make them, may
-                                   have together; 0: no limit                                */
-    uint64_t  most;             /* the most that they had so far                             */
+    uint64_t  limit;            /* most bytes for the tokens and for the memory needed to make
+                                   them; 0: no limit                                         */
+    uint64_t  most;             /* the largest number of these bytes so far                  */
 };
-enum { GKV__TOKEN_BYTES = 2 * sizeof(uint32_t) };       /* of each token in these arrays     */
+enum { GKV__TOKEN_BYTES = 2 * sizeof(uint32_t) };       /* per token in these arrays         */
 
 void gkv__tokens_free(struct gkv__tokens *t);
 
 /* Make room for more tokens after the n of t.  GKV_LIMIT above t->limit. */
 gkv_status gkv__tokens_reserve(struct gkv__tokens *t, size_t more, gkv_error *err);
-/* Count n tokens and `work` bytes that are needed beside them: GKV_LIMIT above t->limit, before
+/* Counts n tokens and `work` bytes that are needed besides: GKV_LIMIT above t->limit, before
  * anything is allocated. */
 gkv_status gkv__tokens_count(struct gkv__tokens *t, size_t n, uint64_t work, gkv_error *err);
 
@@ -63,18 +63,18 @@ static inline void gkv__tokens_push(struct gkv__tokens *t, uint32_t id, uint32_t
 /* Append the tokens of text[0..len).  Inside the n_plain ranges (ascending, disjoint) the
  * names of control tokens are ordinary text; elsewhere they become those tokens.  A range
  * boundary alone does not split a word: the ids are those of the whole text.  User-defined
- * tokens are matched everywhere (as llama.cpp and Hugging Face do).  Bytes that are not UTF-8
- * count as U+FFFD each, or where the vocabulary has tokens for bytes (spm), as themselves.
- * The len of all appended tokens sum up to len.  No BOS is added.  The text goes on where out
- * ends, which matters to vocabularies that put a space in front of a text and after each
- * special token: that space has length 0, and a first token may have no other.
- * Fails with GKV_NOMEM, or GKV_LIMIT when out->limit does not suffice; then out is as before. */
+ * tokens are matched everywhere (as in llama.cpp and Hugging Face).  Each byte that is not UTF-8
+ * counts as U+FFFD or, where the vocabulary has tokens for bytes (spm), as itself.
+ * The len of all appended tokens sum up to len.  No BOS is added.  The text continues that of out,
+ * which matters to vocabularies that add a space in front of a text and after each special
+ * token: that space has length 0, and so has a first token that is nothing else.
+ * Fails with GKV_NOMEM, or with GKV_LIMIT above out->limit; then out is unchanged. */
 gkv_status gkv__tokenize(const struct gkv__vocab *v, const char *text, size_t len,
                          const struct gkv__range *plain, size_t n_plain,
                          struct gkv__tokens *out, gkv_error *err);
 
-/* The largest cut <= len such that tokenizing text[0..cut) and text[cut..) apart gives the
- * tokens of the whole, whatever follows; 0 if there is none.  For feeding long texts piece by
+/* The largest cut <= len such that tokenizing text[0..cut) and text[cut..) separately gives the
+ * tokens of the whole text, whatever follows; 0 if there is none.  For tokenizing long texts piece by
  * piece; all of text is plain. */
 size_t gkv__token_safe_cut(const struct gkv__vocab *v, const char *text, size_t len);
 
