@@ -35,7 +35,7 @@ static size_t find(struct gkv__jstr s, size_t from, struct gkv__jstr what)
     return p ? (size_t)(p - s.p) : SIZE_MAX;
 }
 
-/* Whether one of the characters of set begins, or with at_end ends, s: its bytes. */
+/* Bytes of the character of set that s begins with (at_end: ends with), or 0. */
 static size_t one_of(struct gkv__jstr s, struct gkv__jstr set, bool at_end)
 {
     for (size_t i = 0, n; i < set.n; i += n) {
@@ -68,7 +68,7 @@ static struct gkv__jvalue stripped(struct gkv__jrun *r, struct gkv__jstr s, stru
     return gkv__j_str(s);
 }
 
-/* Split at white space, or at each sep, but at most `most` times; from the right if back. */
+/* Split at white space, or at each sep, at most `most` times; back: from the right. */
 static struct gkv__jvalue split(struct gkv__jrun *r, struct gkv__jstr s, struct gkv__jvalue sep,
                                 struct gkv__jvalue most)
 {
@@ -133,7 +133,7 @@ static struct gkv__jvalue replace(struct gkv__jrun *r, struct gkv__jstr s, struc
 
 enum letters { UPPER, LOWER, TITLE, CAPITAL };
 
-/* ASCII only: nothing else is met in a template's own words. */
+/* ASCII only: the words of templates contain nothing else. */
 static struct gkv__jvalue in_case(struct gkv__jrun *r, struct gkv__jstr s, enum letters how)
 {
     struct gkv__jtext t = { 0 };
@@ -159,7 +159,7 @@ static bool starts(struct gkv__jstr s, struct gkv__jstr with, bool at_end)
     return with.n <= s.n && memcmp(at_end ? s.p + s.n - with.n : s.p, with.p, with.n) == 0;
 }
 
-/* A string, or one out of a list of them. */
+/* Whether s starts (at_end: ends) with a string, or with one of a list of strings. */
 static struct gkv__jvalue starts_with(struct gkv__jrun *r, struct gkv__jstr s,
                                       struct gkv__jvalue with, bool at_end)
 {
@@ -192,7 +192,7 @@ static struct gkv__jvalue join(struct gkv__jrun *r, struct gkv__jvalue v, struct
     return gkv__j_finish(&t);
 }
 
-/* Each line but the first (and the empty ones, unless blank) further to the right. */
+/* Indents all lines except the first (unless `first`) and empty ones (unless `blank`). */
 static struct gkv__jvalue indent(struct gkv__jrun *r, struct gkv__jvalue v,
                                  struct gkv__jvalue width, bool first, bool blank)
 {
@@ -237,8 +237,8 @@ static struct gkv__jvalue attribute(struct gkv__jrun *r, struct gkv__jvalue v,
     return v;
 }
 
-/* Those of the list that a test, or their own truth, says yes to; of the items themselves, or of
- * an attribute of them. */
+/* The items of a list for which a test, or without one their truth value, is `wanted`; by_attribute: tests
+ * an attribute of the items. */
 static struct gkv__jvalue choose(struct gkv__jrun *r, struct gkv__jvalue v,
                                  const struct gkv__jargs *args, bool by_attribute, bool wanted)
 {
@@ -295,8 +295,7 @@ static struct gkv__jvalue copy(struct gkv__jrun *r, struct gkv__jvalue v, bool b
     return list;
 }
 
-/* Insertion keeps equal ones in their order; the lists of templates are short, and the steps are
- * counted. */
+/* Insertion sort is stable; the lists in templates are short, and steps are limited. */
 static struct gkv__jvalue sort(struct gkv__jrun *r, struct gkv__jvalue v, struct gkv__jvalue by,
                                bool back)
 {
@@ -334,7 +333,7 @@ static struct gkv__jvalue unique(struct gkv__jrun *r, struct gkv__jvalue v)
     return list;
 }
 
-/* Keys, values, or pairs of both. */
+/* A list of the keys of v, of its values, or of pairs of both. */
 static struct gkv__jvalue parts(struct gkv__jrun *r, struct gkv__jvalue v, bool keys, bool values)
 {
     struct gkv__jvalue list = gkv__j_list(r);
@@ -474,7 +473,7 @@ struct gkv__jvalue gkv__j_filter(struct gkv__jrun *r, struct gkv__jstr name, str
     case UNIQUE:     return unique(r, v);
     default:         break;
     }
-    v = gkv__j_string(r, v);                    /* the others are of text */
+    v = gkv__j_string(r, v);                    /* the other filters take text */
     if (r->status != GKV_OK)
         return undefined;
     switch (filters[i].id) {
@@ -585,7 +584,7 @@ static struct gkv__jvalue string_method(struct gkv__jrun *r, struct gkv__jvalue 
     at = find(s, 0, a.u.s);
     if (methods[i].id == FIND && at == SIZE_MAX)
         return gkv__j_int(-1);
-    if (methods[i].id == FIND)                  /* in characters */
+    if (methods[i].id == FIND)                  /* counts characters, not bytes */
         return gkv__j_int((int64_t)gkv__j_length(r, gkv__j_str(gkv__j_sub(s, 0, at))));
     for (; at != SIZE_MAX; at = find(s, at + a.u.s.n, a.u.s))
         n++;
@@ -650,7 +649,7 @@ static void civil(int64_t days, int64_t *year, int *month, int *day)
     *year = y + era * 400 + (*month <= 2);
 }
 
-/* strftime in the C locale, whatever the program's is. */
+/* strftime in the C locale, whatever the locale of the program. */
 static struct gkv__jvalue strftime_now(struct gkv__jrun *r, struct gkv__jvalue how)
 {
     static const char *const days[] = { "Thursday", "Friday", "Saturday", "Sunday", "Monday",

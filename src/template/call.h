@@ -10,13 +10,13 @@ enum { GKV__J_MAX_ARGS = 16 };
 struct gkv__jargs {
     size_t             n;
     struct gkv__jvalue v[GKV__J_MAX_ARGS];
-    struct gkv__jstr   name[GKV__J_MAX_ARGS];   /* n == 0: none                              */
+    struct gkv__jstr   name[GKV__J_MAX_ARGS];   /* length 0: none */
 };
 
-/* Argument i, or the one of this name (NULL: it has none); undefined when it is not there. */
+/* Argument i, or the one with this name (NULL: no name); undefined when it is missing. */
 struct gkv__jvalue gkv__j_arg(const struct gkv__jargs *args, size_t i, const char *name);
 
-/* Each fails when there is none of this name. */
+/* Each of these fails when there is nothing of this name. */
 struct gkv__jvalue gkv__j_filter(struct gkv__jrun *r, struct gkv__jstr name, struct gkv__jvalue v,
                                  const struct gkv__jargs *args);
 bool               gkv__j_test(struct gkv__jrun *r, struct gkv__jstr name, struct gkv__jvalue v,

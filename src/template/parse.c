@@ -11,15 +11,15 @@ enum kind { END, NAME, STRING, INTEGER, FLOAT, SIGN, CLOSE };   /* CLOSE: of the
 struct parser {
     struct gkv__jrun *r;
     const char       *begin, *p, *end;
-    const char       *close;            /* what ends the tag that we are in: "%}" or "}}"    */
-    unsigned          brackets;         /* open ones: there is no end of a tag inside them   */
-    /* the token ahead */
+    const char       *close;            /* end of the present tag: "%}" or "}}"              */
+    unsigned          brackets;         /* open ones; inside them a tag cannot end           */
+    /* the next token */
     enum kind         kind;
     struct gkv__jstr  text;             /* a name, a number, a string without escapes, a sign */
     unsigned          line;
-    /* text outside of tags */
-    bool              strip;            /* the tag before ended with a dash                  */
-    bool              at_line_start;    /* it took a newline with it                         */
+    /* white space of the text outside of tags */
+    bool              strip;            /* the last tag ended with a dash                    */
+    bool              at_line_start;    /* the last tag included a newline                   */
 };
 
 static struct gkv__jnode *expression(struct parser *s);
@@ -43,7 +43,7 @@ static bool is_name(char c, bool first)
            (!first && c >= '0' && c <= '9');
 }
 
-/* What stands behind a backslash at p, as Python reads it.  Never longer than it is spelled. */
+/* Decodes what follows a backslash at p, as Python does.  The result is never longer than the source. */
 static const char *unescape(struct parser *s, const char *p, const char *end, char *o, size_t *n)
 {
     static const char from[] = "nrtbfav\\'\"", to[] = "\n\r\t\b\f\a\v\\'\"";
@@ -51,7 +51,7 @@ static const char *unescape(struct parser *s, const char *p, const char *end, ch
     const size_t      digits = *p == 'x' ? 2 : *p == 'u' ? 4 : *p == 'U' ? 8 : 0;
     uint32_t          cp = 0;
 
-    if (*p == '\n')                             /* the line goes on */
+    if (*p == '\n')                             /* continues the line */
         return p + 1;
     if (at) {
         o[(*n)++] = to[at - from];
@@ -63,7 +63,7 @@ static const char *unescape(struct parser *s, const char *p, const char *end, ch
         *n += gkv__utf8_put(o + *n, cp);
         return p;
     }
-    if (!digits) {                              /* no escape: both characters */
+    if (!digits) {                              /* no escape: keeps both characters */
         o[(*n)++] = '\\';
         return p;
     }
@@ -122,7 +122,7 @@ static bool at_close(const struct parser *s, size_t *n)
     return s->end - s->p >= (ptrdiff_t)*n && memcmp(s->p + dash, s->close, 2) == 0;
 }
 
-/* Behind the end of a tag: what it takes with it. */
+/* Goes behind the end of a tag and the white space that the tag includes. */
 static void leave_tag(struct parser *s, size_t n, bool is_block)
 {
     const char sign = n == 3 ? *s->p : 0;
@@ -136,7 +136,7 @@ static void leave_tag(struct parser *s, size_t n, bool is_block)
     }
 }
 
-/* The token ahead. */
+/* Reads the next token. */
 static void advance(struct parser *s)
 {
     static const char *const signs[] = { "==", "!=", "<=", ">=", "//", "**" };
@@ -185,8 +185,8 @@ static void advance(struct parser *s)
     s->text.n = (size_t)(s->p - begin);
 }
 
-/* Fails, and comes back: who called goes on until it asks for the status.  The token ahead, where
- * s->p is in front of a CLOSE and behind all others, is then END, as after every other failure. */
+/* Fails and returns; callers continue until they check the status.  The next token becomes END, as after
+ * every other failure, with s->p in front of a CLOSE token or behind any other one. */
 static void wrong(struct parser *s, const char *expected)
 {
     const int n = (int)(s->text.n < 32 ? s->text.n : 32);
@@ -277,7 +277,7 @@ static struct gkv__jnode *arguments(struct parser *s, const char *close)
         struct parser      ahead = *s;
         struct gkv__jnode *node = new_node(s, GKV__J_CONST), *value;
 
-        if (s->kind == NAME) {                  /* name = ?, but not name == ? */
+        if (s->kind == NAME) {                  /* "name =", but not "name ==" */
             advance(&ahead);
             if (is(&ahead, SIGN, "=") && node) {
                 node->name = name(s);
@@ -316,7 +316,7 @@ static struct gkv__jnode *number(struct parser *s)
             buf[n++] = s->text.p[i];
     buf[n] = 0;
     if (v.kind == GKV__J_FLOAT) {
-        /* strtod would look at the locale's point */
+        /* strtod depends on the locale's decimal point */
         const char *point = strchr(buf, '.');
         double      scale = 1;
 
@@ -357,7 +357,7 @@ static struct gkv__jnode *dictionary(struct parser *s)
     return dict;
 }
 
-/* Behind "(": a tuple, which is a list to us, or what is in brackets. */
+/* After "(": a tuple, which becomes a list, or an expression in brackets. */
 static struct gkv__jnode *tuple(struct parser *s)
 {
     struct gkv__jnode *list = new_node(s, GKV__J_MAKE_LIST), *first;
@@ -385,7 +385,7 @@ static struct gkv__jnode *primary(struct parser *s)
 
     if (s->kind == INTEGER || s->kind == FLOAT)
         return number(s);
-    if (s->kind == STRING) {                    /* those side by side are one */
+    if (s->kind == STRING) {                    /* adjacent strings are joined */
         struct gkv__jstr first = s->text;
 
         advance(s);
@@ -424,7 +424,7 @@ static bool at_bound(const struct parser *s)
     return !is(s, SIGN, ":") && !is(s, SIGN, "]");
 }
 
-/* Behind a[ */
+/* After "a[". */
 static struct gkv__jnode *subscript(struct parser *s, struct gkv__jnode *a)
 {
     struct gkv__jnode *b = at_bound(s) ? expression(s) : NULL, *node;
@@ -495,7 +495,7 @@ static struct gkv__jnode *test(struct parser *s, struct gkv__jnode *a)
     return node;
 }
 
-/* | name(args), is name */
+/* "| name(args)" and "is name" after a. */
 static struct gkv__jnode *filters(struct parser *s, struct gkv__jnode *a)
 {
     while (s->r->status == GKV_OK && gkv__j_charge(s->r, 0)) {
@@ -536,7 +536,7 @@ static struct gkv__jnode *unary(struct parser *s, bool with_filters)
     return leave(s, with_filters ? filters(s, node) : node);
 }
 
-/* The ladder of operators that bind to the left: * / // % before ~ before + - */
+/* Binary operators, left-associative, by precedence: * / // % before ~ before + - */
 static struct gkv__jnode *binary(struct parser *s, unsigned level)
 {
     static const struct { unsigned level; const char *sign; char op; } ops[] = {
@@ -548,7 +548,7 @@ static struct gkv__jnode *binary(struct parser *s, unsigned level)
     for (size_t i = 0; level < 3 && i < sizeof ops / sizeof *ops && s->r->status == GKV_OK; i++)
         if (ops[i].level == level && sign(s, ops[i].sign)) {
             a = join(s, GKV__J_BINARY, ops[i].op, a, binary(s, level + 1));
-            i = (size_t)-1;                     /* from the first again */
+            i = (size_t)-1;                     /* try all operators again */
         }
     return a;
 }
@@ -635,7 +635,7 @@ static struct gkv__jnode *expression(struct parser *s)
 
 /* ---- text and tags ---------------------------------------------------------------------- */
 
-/* a, b: one expression, or a list of several */
+/* One expression, or several with commas, which become a list. */
 static struct gkv__jnode *expressions(struct parser *s)
 {
     struct gkv__jnode *first = expression(s), *list, **last;

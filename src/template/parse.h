@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * parse.h - the text of a chat template as a tree: the part of Jinja2 that such
- * templates use, with trim_blocks, lstrip_blocks and loop controls, as Hugging Face has it. */
+ * parse.h - parses a chat template into a tree.  Supports the part of Jinja2 that such templates
+ * use, with trim_blocks, lstrip_blocks and loop controls, as in Hugging Face. */
 #ifndef GKV__TEMPLATE_PARSE_H
 #define GKV__TEMPLATE_PARSE_H
 
@@ -12,10 +12,10 @@ enum gkv__jtype {
     GKV__J_PRINT,               /* a                                                         */
     GKV__J_IF,                  /* a, body, other                                            */
     GKV__J_FOR,                 /* args: target names, a: list, b: condition, body, other    */
-    GKV__J_SET,                 /* args: targets, a: value; no a: body is                    */
+    GKV__J_SET,                 /* args: targets, a: value, or else body                     */
     GKV__J_DEFINE,              /* a macro: name, args: parameters (a: default), body        */
     GKV__J_BREAK, GKV__J_CONTINUE,
-    GKV__J_BLOCK,               /* body: nothing but a frame of words, like {% generation %} */
+    GKV__J_BLOCK,               /* body, in tags without effect like {% generation %}        */
     GKV__J_FILTERED,            /* a: chain of filters on the text of body                   */
     /* expressions */
     GKV__J_CONST,               /* value                                                     */
@@ -25,11 +25,11 @@ enum gkv__jtype {
     GKV__J_ATTR,                /* a.name                                                    */
     GKV__J_ITEM,                /* a[b]                                                      */
     GKV__J_SLICE,               /* a[b:c:d], each may be missing                             */
-    GKV__J_CALL,                /* a(args); name of an argument, if it has one               */
+    GKV__J_CALL,                /* a(args); arguments may have a name                        */
     GKV__J_FILTER,              /* a | name(args)                                            */
     GKV__J_TEST,                /* a is name(args); negated                                  */
     GKV__J_BINARY,              /* a op b                                                    */
-    GKV__J_COMPARE,             /* a, then args: op, a                                       */
+    GKV__J_COMPARE,             /* a, then args, each with op and a                          */
     GKV__J_AND, GKV__J_OR, GKV__J_NOT, GKV__J_NEGATE,
     GKV__J_CHOICE               /* a if b else c                                             */
 };
@@ -44,8 +44,8 @@ struct gkv__jnode {
     struct gkv__jnode *a, *b, *c, *d, *args, *body, *other, *next;
 };
 
-/* The statements of the template, which must outlive them; NULL if there are none, or the run
- * has failed. */
+/* The statements of the template; text must live longer than they do.  NULL if there are none, or if the
+ * run has failed. */
 struct gkv__jnode *gkv__j_parse(struct gkv__jrun *r, const char *text, size_t len);
 
 #endif

@@ -18,14 +18,14 @@ static struct gkv__jvalue evaluate(struct gkv__jrun *r, const struct gkv__jnode 
 static enum flow          execute(struct gkv__jrun *r, const struct gkv__jnode *list);
 
 /* ---- variables -------------------------------------------------------------------------- */
-/* var[0 .. n_global) are the template's, never none; var[floor ..) those of the macro or loops
- * that we are in.  Of these the innermost begin at frame. */
+/* var[0 .. n_global) are the template's variables, never empty; var[floor ..) those of the present macro
+ * and its loops, of which the innermost begin at frame. */
 
 static struct gkv__jvar *lookup(struct gkv__jrun *r, struct gkv__jstr name)
 {
     for (size_t i = r->n_var; i-- > 0 && gkv__j_charge(r, 0); ) {
         if (i < r->floor && i >= r->n_global)
-            i = r->n_global;                    /* of those that called the macro */
+            i = r->n_global;                    /* skip variables of the macro's callers */
         else if (r->var[i].name.n == name.n && memcmp(r->var[i].name.p, name.p, name.n) == 0)
             return &r->var[i];
     }
@@ -55,7 +55,7 @@ static void assign(struct gkv__jrun *r, struct gkv__jstr name, struct gkv__jvalu
         r->n_global = r->n_var;
 }
 
-/* Names a, b, ... = one value, or the items of it; name.attribute = of a namespace. */
+/* Assigns one value, or its items, to names a, b, ...; or to an attribute of a namespace. */
 static void assign_to(struct gkv__jrun *r, const struct gkv__jnode *target, struct gkv__jvalue v)
 {
     size_t n = 0;
@@ -119,7 +119,7 @@ static struct gkv__jvalue in_integers(struct gkv__jrun *r, char op, int64_t a, i
     case '/': return in_floats(r, op, (double)a, (double)b);
     default:
         wrong = b == 0 || (a == INT64_MIN && b == -1);
-        if (!wrong)                             /* rounded down, as Python does */
+        if (!wrong)                             /* rounds down, as in Python */
             i = op == 'f' ? a / b - (a % b != 0 && (a % b < 0) != (b < 0))
                           : a % b + (a % b != 0 && (a % b < 0) != (b < 0) ? b : 0);
     }
@@ -198,7 +198,7 @@ static struct gkv__jvalue compare(struct gkv__jrun *r, const struct gkv__jnode *
     return gkv__j_bool(r->status == GKV_OK);
 }
 
-/* The arguments of a call, evaluated. */
+/* Evaluates the arguments of a call. */
 static void arguments(struct gkv__jrun *r, const struct gkv__jnode *arg, struct gkv__jargs *out)
 {
     out->n = 0;
@@ -212,7 +212,7 @@ static void arguments(struct gkv__jrun *r, const struct gkv__jnode *arg, struct 
     }
 }
 
-/* Run a list of statements with its own output. */
+/* Runs a list of statements; their output becomes a value. */
 static struct gkv__jvalue captured(struct gkv__jrun *r, const struct gkv__jnode *body)
 {
     struct gkv__jtext t = { 0 }, *out = r->out;
@@ -265,7 +265,7 @@ static struct gkv__jvalue call(struct gkv__jrun *r, const struct gkv__jnode *e)
 
         of = var ? var->value : undefined;
     }
-    args = gkv__j_alloc(r, 1, sizeof *args);    /* too much for a frame of each nested call */
+    args = gkv__j_alloc(r, 1, sizeof *args);    /* too large for the stack of nested calls */
     if (!args)
         return undefined;
     arguments(r, e->args, args);
@@ -318,7 +318,7 @@ static struct gkv__jvalue named(struct gkv__jrun *r, struct gkv__jstr name)
 
     if (var)
         return var->value;
-    /* "strftime_now is defined" */
+    /* for "strftime_now is defined" */
     return gkv__j_is_function(name) ? (struct gkv__jvalue){ .kind = GKV__J_MACRO } : undefined;
 }
 
@@ -371,7 +371,7 @@ static struct gkv__jvalue inner(struct gkv__jrun *r, const struct gkv__jnode *e)
     }
 }
 
-/* A part that is not there is undefined. */
+/* An expression that is missing evaluates to undefined. */
 static struct gkv__jvalue evaluate(struct gkv__jrun *r, const struct gkv__jnode *e)
 {
     struct gkv__jvalue v = undefined;
@@ -389,7 +389,7 @@ static struct gkv__jvalue evaluate(struct gkv__jrun *r, const struct gkv__jnode 
 
 /* ---- statements ------------------------------------------------------------------------- */
 
-/* Those items of the list that the loop's own condition lets through. */
+/* The items of the list for which the loop's own condition is true. */
 static struct gkv__jvalue let_through(struct gkv__jrun *r, const struct gkv__jnode *s,
                                       struct gkv__jvalue items)
 {
@@ -494,7 +494,7 @@ static enum flow execute(struct gkv__jrun *r, const struct gkv__jnode *list)
     return flow;
 }
 
-/* ---- the whole -------------------------------------------------------------------------- */
+/* ---- rendering -------------------------------------------------------------------------- */
 
 static struct gkv__jvalue messages(struct gkv__jrun *r, const struct gkv__chat *chat)
 {
@@ -523,7 +523,7 @@ static void set_global(struct gkv__jrun *r, const char *name, struct gkv__jvalue
     assign(r, gkv__j_text(name).u.s, v);
 }
 
-/* Text and ranges out of the run's memory. */
+/* Copies text and ranges out of the run's memory. */
 static gkv_status hand_over(const struct gkv__jtext *t, struct gkv__rendered *out, gkv_error *err)
 {
     size_t n = 0;
@@ -565,7 +565,7 @@ gkv_status gkv__chat_render(const char *jinja, size_t len, const struct gkv__cha
     for (size_t i = 0; i < chat->n; i++)
         if (!gkv__add(content, chat->message[i].content_len, &content) || content > MAX_CONTENT)
             return gkv__fail(err, GKV_LIMIT, "the messages are too long for a chat template");
-    r.steps += content * 4;                     /* it may look at all of it some times */
+    r.steps += content * 4;                     /* enough to go over all of it a few times */
     r.memory += (size_t)content * 32;
     list = gkv__j_parse(&r, jinja, len);
     set_global(&r, "messages", messages(&r, chat));

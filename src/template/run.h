@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * run.h - a conversation as the text that a model was trained to see: the file's own
- * chat template, run.  What it may take in time, memory and output is bounded. */
+ * run.h - runs a model's chat template, which turns a conversation into the text that the model
+ * was trained on.  Its time, memory and output are limited. */
 #ifndef GKV__TEMPLATE_RUN_H
 #define GKV__TEMPLATE_RUN_H
 
@@ -11,20 +11,20 @@ struct gkv__message { const char *role, *content; size_t content_len; };
 struct gkv__chat {
     const struct gkv__message *message;
     size_t                     n;
-    const char                *bos, *eos;       /* the text of these tokens, or ""            */
+    const char                *bos, *eos;       /* text of these tokens, or ""                */
     bool                       answer_next;     /* add_generation_prompt                      */
     int64_t                    now;             /* seconds since 1970 in local time           */
 };
 
 struct gkv__rendered {          /* gkv__rendered_free when done */
-    char              *text;    /* and a NUL                                                  */
+    char              *text;    /* NUL-terminated                                             */
     size_t             len;
-    struct gkv__range *plain;   /* what came out of messages: no control token may be made    */
-    size_t             n_plain; /* of it (gkv__tokenize)                                      */
+    struct gkv__range *plain;   /* text that came from messages: must not become control */
+    size_t             n_plain; /* tokens (gkv__tokenize)                                     */
 };
 
-/* GKV_UNSUPPORTED: it uses what we do not know; GKV_INVALID: it refuses this conversation, or is
- * wrong; GKV_LIMIT: it takes too much.  The error names the line of the template. */
+/* GKV_UNSUPPORTED: the template uses something unknown; GKV_INVALID: it refuses this conversation, or
+ * has an error; GKV_LIMIT: it needs too much.  The error names the line of the template. */
 gkv_status gkv__chat_render(const char *jinja, size_t len, const struct gkv__chat *chat,
                             struct gkv__rendered *out, gkv_error *err);
 void       gkv__rendered_free(struct gkv__rendered *out);

@@ -8,7 +8,7 @@
 
 #define ASK "\n\nQuestion: "
 
-/* The first whose mark occurs is taken, so what is more special stands above. */
+/* The first row whose mark occurs is used, so more specific rows come first.  */
 static const struct gkv__template templates[] = {
     { .name = "llama3",
       .summary = "llama3: <|start_header_id|>user<|end_header_id|> ... <|eot_id|>",
@@ -99,7 +99,7 @@ gkv_status gkv__template_own(struct gkv__template *out, const char *jinja, size_
         return gkv__fail(err, GKV_UNSUPPORTED,
                          "chat template: it does not say once, and as it is, what the user says");
     }
-    /* What stands before and behind it.  The tokenizer adds BOS: not twice. */
+    /* Splits the text around the user's turn.  Drops BOS if the tokenizer adds it. */
     skip = bos_len <= user.start && !memcmp(r.text, bos, bos_len) ? bos_len : 0;
     r.text[user.start] = 0;
     *out = (struct gkv__template){

@@ -1,36 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * template.h - chat templates, as far as a question about documents needs them.  The prompt is
+ * template.h - chat templates, reduced to what a question about documents needs.  The prompt is
  *     open, documents, ask, question, close
- * where open and close are parsed for special tokens and the rest never is, so that a document
- * cannot speak as the system.
+ * where special tokens are parsed in open and close only, so that a document cannot pretend to be
+ * the system.
  *
- * A file brings a template of its own, a program that run.c runs.  Where that fails
- * there is a row per family, recognised by what occurs in the program. */
+ * A model file has a template of its own, a program that run.c runs.  If that fails, a row
+ * for its family is used, recognised by a string that occurs in the program. */
 #ifndef GKV__TEMPLATE_H
 #define GKV__TEMPLATE_H
 
 #include "src/base/status.h"
 
 struct gkv__template {
-    const char *name, *summary; /* "name: what it looks like"                                */
+    const char *name, *summary; /* "name: how it looks"                                      */
     const char *mark;           /* occurs in tokenizer.chat_template of this family; NULL: none */
     const char *open, *ask, *close;
-    char       *text;           /* of a file's own: malloc'ed, open and close lie in it      */
-    size_t      system, system_end; /* bytes of open that are a system prompt, so plain      */
+    char       *text;           /* NULL, or malloc'ed: open and close point into it          */
+    size_t      system, system_end; /* bytes of open that are the system prompt: plain       */
 };
 
 const struct gkv__template *gkv__template_named(const char *name);          /* or NULL */
 const struct gkv__template *gkv__template_recognise(const char *jinja, size_t len);
 const struct gkv__template *gkv__template_at(size_t i);                     /* or NULL */
 
-/* The file's own, with a system prompt or NULL, named like the family or "own"; free(out->text) when done.  bos_is_added: not
- * by open then.  now: seconds since 1970 in local time, for templates that say the date.  Fails
- * like gkv__chat_render, or when documents could not be put in the user's place. */
+/* The model's own template with a system prompt or NULL, named like its family or "own"; free(out->text)
+ * when done.  bos_is_added: the tokenizer adds BOS, so open does not begin with it.  now: seconds since 1970
+ * in local time, for templates that print the date.  Fails as gkv__chat_render does, and with
+ * GKV_UNSUPPORTED when documents cannot replace the user's message or the system prompt is left out. */
 gkv_status gkv__template_own(struct gkv__template *out, const char *jinja, size_t len,
                              const char *system, const char *bos, const char *eos,
                              bool bos_is_added, int64_t now, gkv_error *err);
 
-extern const struct gkv__template *const gkv__template_plain;   /* when nothing is known      */
-extern const struct gkv__template gkv__template_raw;            /* nothing but the text       */
+extern const struct gkv__template *const gkv__template_plain;   /* for unknown families       */
+extern const struct gkv__template gkv__template_raw;            /* for text without template  */
 
 #endif

@@ -78,7 +78,7 @@ bool gkv__j_charge(struct gkv__jrun *r, size_t n)
     return r->status == GKV_OK;
 }
 
-/* Room for one more of n items of this size. */
+/* Makes room for one more item in an array of n items of this size. */
 static void *grow(struct gkv__jrun *r, void *at, size_t n, size_t *cap, size_t size)
 {
     size_t more = *cap ? 2 * *cap : 8;
@@ -265,7 +265,7 @@ static size_t count_characters(struct gkv__jstr s)
     return n;
 }
 
-/* ---- asking ----------------------------------------------------------------------------- */
+/* ---- comparing and looking up ----------------------------------------------------------- */
 
 const char *gkv__j_kind(struct gkv__jvalue v)
 {
@@ -307,7 +307,7 @@ static double number(struct gkv__jvalue v)
     return v.kind == GKV__J_INT ? (double)v.u.i : v.kind == GKV__J_BOOL ? v.u.b : v.u.f;
 }
 
-/* Lists in lists are as deep as the template made them, step by step. */
+/* Lists may be nested as deeply as a template's loops make them, so depth is limited here too. */
 static bool same_items(struct gkv__jrun *r, struct gkv__jvalue a, struct gkv__jvalue b)
 {
     bool good = true;
@@ -449,7 +449,7 @@ struct gkv__jvalue gkv__j_get(struct gkv__jrun *r, struct gkv__jvalue of, struct
     }
 }
 
-/* A bound of a slice as Python takes it: from the end if negative, then cut to lo .. hi. */
+/* A bound of a slice, as in Python: counted from the end if negative, then limited to lo .. hi. */
 static int64_t bound(struct gkv__jvalue v, int64_t n, int64_t lo, int64_t hi, int64_t unless)
 {
     int64_t i = v.kind == GKV__J_INT ? v.u.i : unless;
@@ -550,7 +550,7 @@ static void write_float(struct gkv__jrun *r, struct gkv__jtext *t, double f)
     put(r, t, buf);
 }
 
-/* A string in quotes: Python's way with ' or JSON's with ". */
+/* A string in quotes: as Python writes it, preferably with ', or as JSON does. */
 static void write_quoted(struct gkv__jrun *r, struct gkv__jtext *t, struct gkv__jstr s, bool json)
 {
     const char quote = json || (memchr(s.p, '\'', s.n) && !memchr(s.p, '"', s.n)) ? '"' : '\'';

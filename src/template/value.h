@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * value.h - what a chat template computes with, and in: values as Jinja knows them,
- * and a run, which bounds the memory and the steps that they may take.
+ * value.h - values of a chat template, as Jinja has them, and the run that computes with them, which
+ * limits their memory and steps.
  *
- * A failure sticks to the run: the first one sets its status, and everything after it does
- * nothing and returns undefined values, so that only loops have to look. */
+ * A failure stays with the run: the first one sets its status, and everything after it does
+ * nothing and returns undefined values, so that only loops have to check. */
 #ifndef GKV__TEMPLATE_VALUE_H
 #define GKV__TEMPLATE_VALUE_H
 
@@ -11,8 +11,8 @@
 
 struct gkv__jnode;
 
-/* Bytes, and which of them came out of a message: user[i], or NULL where none did.  That is
- * kept through all operations, because those bytes must never become control tokens. */
+/* A string, and which of its bytes came from a message: user[i], or NULL for none.  All operations
+ * keep track of that, because those bytes must never become control tokens. */
 struct gkv__jstr { const char *p; const uint8_t *user; size_t n; };
 
 enum gkv__jkind {
@@ -39,7 +39,7 @@ struct gkv__jpair { struct gkv__jvalue key, value; };
 struct gkv__jdict { struct gkv__jpair *at; size_t n, cap; bool is_namespace; };
 struct gkv__jloop { size_t i, n; const struct gkv__jvalue *item; };     /* item[n] */
 
-struct gkv__jtext { char *p; uint8_t *user; size_t n, cap; };   /* a string that grows */
+struct gkv__jtext { char *p; uint8_t *user; size_t n, cap; };   /* a string under construction */
 
 struct gkv__jvar { struct gkv__jstr name; struct gkv__jvalue value; };
 
@@ -53,7 +53,7 @@ struct gkv__jrun {
     void       *blocks;
     int64_t     now;            /* seconds since 1970, local time                            */
     struct gkv__jtext *out;
-    struct gkv__jvar  *var;     /* globals first, then those of open loops and macros        */
+    struct gkv__jvar  *var;     /* globals first, then those of loops and macros             */
     size_t             n_var, var_cap, n_global, floor, frame;
 };
 
@@ -61,17 +61,17 @@ enum { GKV__J_MAX_DEPTH = 200 };
 
 void gkv__j_fail(struct gkv__jrun *r, gkv_status status, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Zeroed memory that lives as long as the run; NULL, with the run failed, when it has no more. */
+/* Zeroed memory that lives as long as the run; NULL, and the run fails, when its memory is used up. */
 void *gkv__j_alloc(struct gkv__jrun *r, size_t n, size_t size);
 void  gkv__j_free(struct gkv__jrun *r);         /* all of it                                 */
-/* Work in proportion to n bytes or items is about to be done; false when the run has failed. */
+/* Announces work in proportion to n bytes or items; false when the run has failed. */
 bool  gkv__j_charge(struct gkv__jrun *r, size_t n);
 
 /* ---- making ----------------------------------------------------------------------------- */
 struct gkv__jvalue gkv__j_bool(bool b);
 struct gkv__jvalue gkv__j_int(int64_t i);
 struct gkv__jvalue gkv__j_str(struct gkv__jstr s);
-struct gkv__jvalue gkv__j_text(const char *s);          /* NUL-terminated, lives on          */
+struct gkv__jvalue gkv__j_text(const char *s);          /* NUL-terminated, not copied        */
 struct gkv__jvalue gkv__j_list(struct gkv__jrun *r);    /* empty                             */
 struct gkv__jvalue gkv__j_dict(struct gkv__jrun *r);
 void gkv__j_append(struct gkv__jrun *r, struct gkv__jvalue list, struct gkv__jvalue v);
@@ -80,14 +80,14 @@ void gkv__j_set(struct gkv__jrun *r, struct gkv__jvalue dict, struct gkv__jvalue
 void gkv__j_put(struct gkv__jrun *r, struct gkv__jtext *t, struct gkv__jstr s);
 struct gkv__jvalue gkv__j_finish(const struct gkv__jtext *t);
 
-/* ---- asking ----------------------------------------------------------------------------- */
+/* ---- comparing and looking up ----------------------------------------------------------- */
 bool gkv__j_true(struct gkv__jvalue v);
 bool gkv__j_same(struct gkv__jrun *r, struct gkv__jvalue a, struct gkv__jvalue b);
-/* < 0, 0, > 0; fails for values that have no order. */
+/* < 0, 0 or > 0; fails for values that have no order. */
 int  gkv__j_order(struct gkv__jrun *r, struct gkv__jvalue a, struct gkv__jvalue b);
 bool gkv__j_contains(struct gkv__jrun *r, struct gkv__jvalue in, struct gkv__jvalue v);
 const char *gkv__j_kind(struct gkv__jvalue v);          /* for messages                      */
-bool gkv__j_is(struct gkv__jvalue v, const char *s);    /* a string, and this one            */
+bool gkv__j_is(struct gkv__jvalue v, const char *s);    /* whether it is this string         */
 static inline bool gkv__j_named(struct gkv__jstr name, const char *s)
 {
     return gkv__j_is((struct gkv__jvalue){ .kind = GKV__J_STR, .u.s = name }, s);
@@ -97,18 +97,18 @@ struct gkv__jvalue gkv__j_get(struct gkv__jrun *r, struct gkv__jvalue of, struct
 struct gkv__jvalue gkv__j_slice(struct gkv__jrun *r, struct gkv__jvalue of,
                                 struct gkv__jvalue from, struct gkv__jvalue to,
                                 struct gkv__jvalue step);
-/* The items that a loop over v would see, as a list; fails where Python would. */
+/* The items that a loop over v goes through, as a list; fails where Python would. */
 struct gkv__jvalue gkv__j_items(struct gkv__jrun *r, struct gkv__jvalue v);
 size_t gkv__j_length(struct gkv__jrun *r, struct gkv__jvalue v);
 
-/* As Python's str() writes it, or with quotes its repr(). */
+/* Writes v as Python's str() does, or, if quoted, as repr() does. */
 void gkv__j_write(struct gkv__jrun *r, struct gkv__jtext *t, struct gkv__jvalue v, bool quoted);
 struct gkv__jvalue gkv__j_string(struct gkv__jrun *r, struct gkv__jvalue v);
-/* As json.dumps(ensure_ascii=False) writes it; indent < 0: on one line. */
+/* Writes v as json.dumps(ensure_ascii=False) does; indent < 0: on one line. */
 void gkv__j_json(struct gkv__jrun *r, struct gkv__jtext *t, struct gkv__jvalue v, int indent,
                  int level);
 
-/* Bytes of the white space that s begins or ends with, as Python's strip() sees it. */
+/* Bytes of white space at the beginning or end of s, as in Python's strip(). */
 size_t gkv__j_space(struct gkv__jstr s, bool at_end);
 struct gkv__jstr gkv__j_sub(struct gkv__jstr s, size_t from, size_t to);
 
