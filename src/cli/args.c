@@ -27,7 +27,7 @@ size_t args_rows(const struct cmd *cmd, const struct opt **row)
     return n;
 }
 
-/* getopt says little about what it refused: the last word, and optopt. */
+/* getopt only tells the last word and optopt about an option that it refused. */
 static _Noreturn void refuse(const struct args *a, int why, const struct opt *o)
 {
     const char *word = a->argv[optind - 1];
@@ -41,7 +41,7 @@ static _Noreturn void refuse(const struct args *a, int why, const struct opt *o)
     usage(a->cmd, "unknown or ambiguous option '%s'", word);
 }
 
-/* getopt's own state is the process's, as is the command line. */
+/* getopt's state is global, and so is the command line. */
 const struct opt *args_next(struct args *a)
 {
     const struct opt *row[MAX_OPTS];
@@ -103,7 +103,7 @@ const char *parse_real(const char *s, double lo, double hi, double *out)
     char   number[64], *end;
     size_t n = strspn(s, "0123456789.");
 
-    /* strtod alone would also take spaces, signs, hexadecimal and "nan". */
+    /* strtod alone would also accept spaces, signs, hexadecimal and "nan". */
     if (n == 0 || n >= sizeof number)
         return NULL;
     memcpy(number, s, n);
@@ -271,7 +271,7 @@ static char *spelling(const struct opt *o)
                   o->arg ? o->arg : "");
 }
 
-/* What the option is when it is not given: as the command has it, or else the table. */
+/* The option's default: the command's own, or else the table's. */
 static const char *default_of(const struct cmd *cmd, const struct opt *o)
 {
     for (const struct opt_default *d = cmd->defaults; d && d->name; d++)

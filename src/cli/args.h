@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * args.h - options: rows that getopt, --help and the manual's check are made from */
+ * args.h - options as rows of a table, from which getopt, --help and the manual's check are made */
 #ifndef GEMKV_CLI_ARGS_H
 #define GEMKV_CLI_ARGS_H
 
@@ -15,17 +15,17 @@ struct args {
     const char        *value;   /* ... and its argument                                   */
 };
 
-/* Puts the current option's argument where its row says, or dies with what is wrong. */
+/* Stores the current option's argument where its row says, or dies with an error message. */
 typedef void opt_set(const struct args *a, void *at);
 
 struct opt {
-    unsigned    takers;         /* who has it: see options.h                              */
+    unsigned    takers;         /* commands that have it: see options.h                   */
     char        letter;         /* 0: none                                                */
     const char *name, *arg;     /* arg NULL: a flag                                       */
-    const char *def, *help;     /* def NULL: nothing to say; help NULL: a hidden option   */
+    const char *def, *help;     /* NULL def: none to show; NULL help: hidden option       */
     opt_set    *set;
-    size_t      at;             /* of what set is given, in the command's struct          */
-    uint64_t    lo, hi;         /* of its numbers                                         */
+    size_t      at;             /* offset in the command's struct of what set fills       */
+    uint64_t    lo, hi;         /* range of its numbers                                   */
 };
 
 /* Kinds of options. */
@@ -37,7 +37,7 @@ opt_set opt_flag,               /* bool                                         
         opt_u32, opt_u64, opt_f32,
         opt_size,               /* uint64_t: "512M", "1.5G"                               */
         opt_numbers,            /* struct numbers: N[,N]...                               */
-        opt_words,              /* struct words: one more each time                       */
+        opt_words,              /* struct words: adds one each time                       */
         opt_help, opt_list;     /* print the options, and exit                            */
 
 enum { MAX_NUMBERS = 64 };
@@ -52,17 +52,17 @@ struct words {
     size_t       n;
 };
 
-/* The command's options in the order of its help: row[MAX_OPTS].  Returns how many. */
+/* The command's options in the order of its --help, into row[MAX_OPTS].  Returns how many. */
 enum { MAX_OPTS = 60 };
 size_t args_rows(const struct cmd *cmd, const struct opt **row);
 
-/* The next option, NULL after the last: then argv[optind] on are the operands. */
+/* The next option; NULL after the last: then the operands begin at argv[optind]. */
 const struct opt *args_next(struct args *a);
 
 _Noreturn void args_bad(const struct args *a, const char *expected);
 
-/* Text that is only part of an argument: from s to the next character that belongs to no
- * number.  NULL when there is no number from lo to hi. */
+/* Parse a number that is only part of an argument.  Return the first character after it, or NULL when
+ * there is no number from lo to hi. */
 const char *parse_uint(const char *s, uint64_t lo, uint64_t hi, uint64_t *out);
 const char *parse_real(const char *s, double lo, double hi, double *out);
 

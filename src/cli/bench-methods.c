@@ -16,7 +16,7 @@
 enum quantity { TTFT, TOKEN, PEAK, KV, N_QUANTITIES };
 
 struct cost {
-    double   *v[N_QUANTITIES];          /* [n]: seconds, seconds per token, bytes, bytes  */
+    double   *v[N_QUANTITIES];          /* [n]: in seconds, seconds per token, bytes, bytes */
     uint64_t  n, n_prompt, n_kept, n_answer, predicted;
     int32_t   layer;
     char      parameters[256], schedule[64];
@@ -55,7 +55,7 @@ static gkv_status answer(struct bench *b, gkv_session *s, gkv_error *err)
     return status == GKV_END ? GKV_OK : status;
 }
 
-/* The first token of an answer takes no step of its own: it is the second pass's. */
+/* The first token of an answer takes no decoding step: its logits come from the second pass. */
 static void take(struct bench *b, gkv_session *s, struct cost *c)
 {
     gkv_stats st;
@@ -114,7 +114,7 @@ static double median(const struct cost *c, enum quantity q)
     return (c->v[q][c->n / 2] + c->v[q][(c->n - 1) / 2]) / 2;
 }
 
-/* To the first method; 0 when there is nothing to compare with. */
+/* The ratio to the first method; 0 when there is nothing to compare with. */
 static double ratio(const struct bench *b, const struct cost *c, enum quantity q)
 {
     const double of = b->cost[0].n ? median(&b->cost[0], q) : 0;
@@ -252,8 +252,8 @@ static bool any_done(const struct bench *b)
     return false;
 }
 
-/* A method that cannot be run, for memory say, is left out after saying why.  Who stops it sees
- * what there is; nobody takes that for the whole. */
+/* A method that cannot be run, for lack of memory for instance, is left out after saying why.  When
+ * cancelled, the results so far are printed for people, but not as JSON. */
 static int run_all(struct bench *b)
 {
     const struct bench_document *d = b->d;

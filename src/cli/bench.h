@@ -9,11 +9,11 @@
 struct bench_document {
     const struct options *o;
     const char    *question, *path;     /* path: of the model                             */
-    uint64_t       repetitions, n_gen;  /* tokens written                                 */
+    uint64_t       repetitions, n_gen;  /* n_gen: tokens to decode                        */
 };
 
-/* Runs the methods in turn, as often as it says, and prints medians and their ratios to the first
- * method, which is full unless the list begins otherwise.  An exit status. */
+/* Runs all methods, each as often as `repetitions` says, and prints medians and their ratios to the first
+ * method, which is full unless the user's list begins otherwise.  Returns an exit status. */
 int bench_document(const struct bench_document *d);
 
 #endif

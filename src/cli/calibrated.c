@@ -12,21 +12,21 @@
 #include "src/cli/parse.h"
 #include "src/cli/say.h"
 
-enum { LARGEST = 1 << 20 };             /* of a file that is believed                     */
+enum { LARGEST = 1 << 20 };             /* bytes of a file that is read */
 
 char *calibrated_path(const gkv_model *model)
 {
     const char    *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
     const uint64_t f = gkv_model_fingerprint(model);
 
-    if (data && *data == '/')                   /* others are to be ignored, says XDG     */
+    if (data && *data == '/')                   /* XDG: ignore relative paths */
         return format("%s/gemkv/%016" PRIx64 ".json", data, f);
     if (home && *home == '/')
         return format("%s/.local/share/gemkv/%016" PRIx64 ".json", home, f);
     return NULL;
 }
 
-/* The file's text, or NULL when there is none or it is not ours. */
+/* The file's text, at most LARGEST bytes of it; NULL when it cannot be opened. */
 static char *slurp(const char *path, size_t *n)
 {
     FILE *f = fopen(path, "re");
@@ -41,7 +41,7 @@ static char *slurp(const char *path, size_t *n)
     return text;
 }
 
-/* A file that makes no sense is as good as none, but not silently. */
+/* An invalid file is ignored, but with a warning. */
 static void use(gkv_model *model)
 {
     char         *path = calibrated_path(model), *text;
@@ -73,7 +73,7 @@ gkv_status calibrated_open(gkv_model **out, const char *path, gkv_error *err)
     return status;
 }
 
-/* All folders above path. */
+/* Makes all folders above path. */
 static int make_folders(const char *path)
 {
     char *copy = format("%s", path);

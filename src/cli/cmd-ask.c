@@ -27,7 +27,7 @@ static void append(struct answer *a, const char *text, size_t len)
     a->len += len;
 }
 
-/* Take the answer to its end: collect it, and pass it on as it is made unless for JSON. */
+/* Decodes the whole answer: collects it, and prints it as it is made unless for JSON. */
 static int take(const struct run *r, struct answer *a)
 {
     gkv_error   err = { 0 };

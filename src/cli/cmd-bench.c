@@ -18,13 +18,13 @@ enum { MAX_TESTS = 2 * MAX_NUMBERS, WARM = 512 };
 
 struct test {
     char     name[48];
-    uint64_t n_prompt, n_gen, depth;            /* n_gen 0: reading, n_prompt 0: writing  */
+    uint64_t n_prompt, n_gen, depth;            /* n_gen 0: prefill; n_prompt 0: decode   */
     double   median, min, max;                  /* tokens per second                      */
-    double   bytes;                             /* read for each token written            */
+    double   bytes;                             /* read per decoded token                 */
 };
 
 struct bench {
-    struct options o;                           /* first                                  */
+    struct options o;                           /* must be first                          */
     struct numbers prompt, depth;
     uint64_t      n_gen, repetitions;           /* 0: default                             */
     char         *path;
@@ -33,8 +33,8 @@ struct bench {
     gkv_eval_info info;
     struct test   test[MAX_TESTS];
     size_t        n_test;
-    uint32_t     *id;                           /* as many as the longest test takes      */
-    double       *rate;                         /* of each repetition                     */
+    uint32_t     *id;                           /* as many as the longest test needs      */
+    double       *rate;                         /* one per repetition                     */
     struct progress progress;
     const char   *stage;                        /* for the progress                       */
     uint64_t      stage_tokens, part, n_parts;
@@ -121,7 +121,7 @@ static void begin(struct bench *b, const char *stage, uint64_t tokens, uint64_t 
     b->n_parts = n_parts;
 }
 
-/* Greedy steps from token id on: what ends an answer does not end them. */
+/* n greedy decoding steps from token id on; they do not stop at tokens that end an answer. */
 static gkv_status generate(struct bench *b, uint32_t id, uint64_t n, gkv_error *err)
 {
     gkv_status status = GKV_OK;
@@ -155,8 +155,8 @@ static int ascending(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* The context before, once; at most WARM tokens, so that weights and code are there; the
- * repetitions. */
+/* Fills the context once; warms up with at most WARM tokens, so that weights and code are in memory; then
+ * measures the repetitions. */
 static gkv_status measure(struct bench *b, struct test *t, gkv_error *err)
 {
     const size_t n = b->repetitions;
@@ -252,7 +252,7 @@ static void report(struct bench *b)
     struct json j = { .depth = 0 };
     char       *peak, *predicted;
 
-    gkv_eval_describe(b->eval, &b->info);       /* the peak, now that it is over          */
+    gkv_eval_describe(b->eval, &b->info);       /* for the final peak */
     if (b->o.json) {
         json_open(&j, '[');
         for (size_t i = 0; i < b->n_test; i++)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * cmd-calibrate.c - find the layers of a model that select best, and remember them
  *
- * Prompts with a needle are read through all layers.  The filter layer is the first one at which
+ * Prompts with a needle go through all layers.  The filter layer is the first one at which
  * GemFilter keeps all of the needle in most prompts (Shi et al. 2024, Algorithm 2; their figure 5
- * counts touching it, which is shown too).  Nothing is forced to be kept.  The layer after which
- * FastKV lets go of tokens is the earliest whose error is close to the least (Jo et al. 2025,
+ * counts prompts of which it keeps some of the needle, which is shown too).  No token is forced to be
+ * kept.  FastKV's TSP layer is the earliest whose error is close to the least (Jo et al. 2025,
  * equation 3), in the first half of the model: at the last layer the error is 0 by definition. */
 #include "config.h"
 #include <inttypes.h>
@@ -21,14 +21,14 @@
 #include "src/cli/say.h"
 #include "src/cli/text.h"
 
-enum { TSP_EVERY = 4 };         /* FastKV multiplies the work: some of the prompts are enough */
+enum { TSP_EVERY = 4 };         /* FastKV takes much longer, so it is tried on every fourth prompt only */
 
 struct sums {                           /* of one layer, over the prompts                 */
     double whole, touched, part, error;
 };
 
 struct calibrate {
-    struct eval      e;                 /* first: model, options and counting of tokens   */
+    struct eval      e;                 /* must be first: model, options, token counts */
     double           fraction;
     bool             dry_run, forget;
     struct haystack  hay;
@@ -37,15 +37,15 @@ struct calibrate {
     uint32_t         n_tsp;
     struct sums     *layer;             /* [n_layer]                                      */
     gkv_layer_probe *probe;             /* [n_layer]                                      */
-    size_t           n, n_tried, n_all; /* prompts read, with FastKV too; all             */
+    size_t           n, n_tried, n_all; /* prompts done; with FastKV too; all             */
     uint32_t         filter, touch, tsp;
-    bool             reached;           /* the layer keeps the needle often enough        */
-    /* of the prompt that is made */
+    bool             reached;           /* whether a layer keeps the needle often enough  */
+    /* of the prompt being built  */
     double           percent;
     const char      *needle;
 };
 
-/* double: "90%" as 0.9 */
+/* A double: "90%" is 0.9 */
 static void opt_percent(const struct args *a, void *at)
 {
     double      v;
@@ -155,9 +155,9 @@ static int one(struct calibrate *c, size_t i)
     return code;
 }
 
-/* ---- what it comes to ---------------------------------------------------------------- */
-/* The first layer at which enough prompts are well; else the one with the most, and of several
- * with as many the one that keeps the largest part. */
+/* ---- evaluation ---------------------------------------------------------------------- */
+/* The first layer at which enough prompts keep the needle; else the one with most such prompts, and among
+ * several the one that keeps the largest part. */
 static uint32_t first_good(const struct calibrate *c, bool touching, bool *reached)
 {
     uint32_t best = 0;
@@ -177,7 +177,7 @@ static uint32_t first_good(const struct calibrate *c, bool touching, bool *reach
     return best;
 }
 
-/* Relative to the least of those that were tried. */
+/* The layer's error, relative to the least of all layers that were tried. */
 static double relative(const struct calibrate *c, uint32_t il)
 {
     double least = INFINITY;
@@ -235,7 +235,7 @@ static void write_json(struct json *j, const struct calibrate *c)
     json_close(j);
 }
 
-/* Columns of the curves: shares of prompts and of needles, and the least error by each one's. */
+/* Curves by layer: shares of prompts, shares of the needle, and the least error divided by the layer's. */
 struct columns { double *whole, *touched, *part, *near; };
 
 static struct columns columns_of(const struct calibrate *c)

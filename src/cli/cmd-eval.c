@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * cmd-eval.c - how good a model, or a method on it, is */
+ * cmd-eval.c - measures how good a model, or a method on it, is */
 #include "config.h"
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static int run(const struct cmd *self, int argc, char **argv)
             }
         usage(self, "unknown task '%s'; the tasks are %s", argv[1], all);
     }
-    options_parse(&(struct options){ .n_operand = 0 }, self, argc, argv);   /* --help, or one that is refused */
+    options_parse(&(struct options){ .n_operand = 0 }, self, argc, argv);   /* --help, or an invalid option */
     usage(self, "no task given; the tasks are %s", all);
 }
 

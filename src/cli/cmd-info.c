@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * cmd-info.c - what a model is, what it would need, what this machine can do */
+ * cmd-info.c - describes a model, the memory that prompts would need, and this machine */
 #include "config.h"
 #include <inttypes.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 #include "src/cli/view.h"
 
 struct info {
-    struct options o;                   /* first                                          */
+    struct options o;                   /* must be first */
     char        *path;
     bool         cpu, devices, memory;
     struct numbers length;
@@ -43,7 +43,7 @@ static void check(struct info *in)
         in->o.model = *in->o.operand;
 }
 
-/* ---- for people ---------------------------------------------------------------------- */
+/* ---- text output --------------------------------------------------------------------- */
 static void row(const char *name, char *value)
 {
     out_printf("%-14s", name);
@@ -142,7 +142,7 @@ static void print_devices(void)
 }
 
 /* ---- memory -------------------------------------------------------------------------- */
-/* Bytes, or die: the first refusal says why. */
+/* Bytes that gkv_memory_needed predicts; dies with its error message. */
 static uint64_t needed(const struct info *in, const char *method, const char *schedule, uint64_t n)
 {
     gkv_options opt = in->o.gkv;
@@ -158,7 +158,7 @@ static uint64_t needed(const struct info *in, const char *method, const char *sc
     return bytes;
 }
 
-/* Each method, and each schedule of those that have a first pass. */
+/* Calls line for each method, and for each schedule if the method has a first pass. */
 static void each_way(struct json *j, const struct info *in,
                      void (*line)(struct json *j, const struct info *in, const char *method,
                                   const char *schedule))
@@ -192,12 +192,12 @@ enum { N_PROMPTS = 3 };
 static const uint64_t prompts[N_PROMPTS] = { 8192, 32768, 131072 };
 
 struct fit {
-    const char *schedule;               /* that fits, else the one that takes the least   */
+    const char *schedule;               /* the first that fits, else the smallest */
     uint64_t    bytes;
     bool        fits;
 };
 
-/* What --schedule auto can come to: an exact schedule if one fits, else any. */
+/* What --schedule auto can choose: an exact schedule if one fits, else any other. */
 static struct fit fit_of(const struct info *in, uint64_t n)
 {
     const uint64_t      limit = gkv_memory_default();
@@ -317,7 +317,7 @@ static void json_memory(struct json *j, const struct info *in)
     json_close(j);
 }
 
-/* Lines "name: text" as an object. */
+/* Writes lines "name: text" as an object. */
 static void json_lines(struct json *j, const char *key, const char *(*line)(size_t i))
 {
     const char *s, *colon;
@@ -390,7 +390,7 @@ static int run(const struct cmd *self, int argc, char **argv)
         in.path = run_model_path(&in.o);
         status = calibrated_open(&in.model, in.path, &err);
     }
-    if (!status && in.model)                    /* refused before anything is printed */
+    if (!status && in.model)                    /* dies before anything is printed */
         needed(&in, NULL, NULL, in.length.v[0]);
     if (status)
         code = fail_library(status, &err, NULL);

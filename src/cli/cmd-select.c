@@ -11,7 +11,7 @@
 #include "src/cli/say.h"
 #include "src/cli/view.h"
 
-/* Passages in document order, under headers as of head(1), which -q leaves out as well. */
+/* Prints passages in document order, under headers like those of head(1), unless -q is given. */
 static void print(const struct run *r)
 {
     size_t          n;

@@ -12,7 +12,7 @@
 #include "src/cli/say.h"
 
 struct tokenize {
-    struct options o;                   /* first                                          */
+    struct options o;                   /* must be first */
     bool           decode, special;
 };
 
@@ -30,7 +30,7 @@ static const char *skip_space(const char *s)
     return s + strspn(s, " \t\r\n");
 }
 
-/* text, which a NUL ends, is a JSON array of ids.  Returns how many, or dies with code. */
+/* Parses text, a JSON array of ids, NUL-terminated.  Returns how many there are, or dies with code. */
 static size_t parse_ids(const char *text, uint32_t **ids, int code)
 {
     const char *s = skip_space(text), *next;

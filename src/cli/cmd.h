@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * cmd.h - what a command is: one file cmd-NAME.c, one const struct, one line in main.c */
+ * cmd.h - commands: one file cmd-NAME.c, one const struct, and one line in main.c each */
 #ifndef GEMKV_CLI_CMD_H
 #define GEMKV_CLI_CMD_H
 
-/* Exit status, part of the contract with scripts. */
+/* Exit statuses, which scripts rely on. */
 enum {
     EXIT_DONE = 0,
     EXIT_FAILED,                /* input, output, device, cancelled                       */
@@ -15,17 +15,17 @@ enum {
 
 struct opt;
 
-/* An option that is not given is as if it had been given with this value. */
+/* The command's default for an option of the table. */
 struct opt_default { const char *name, *value; };
 
 struct cmd {
     const char        *name, *summary, *synopsis;
-    unsigned           takes;                   /* which rows of options_table            */
-    const struct opt  *own;                     /* rows in front of these, or NULL        */
-    const struct opt_default *defaults;         /* that differ from the table's, or NULL  */
+    unsigned           takes;                   /* bits of options.h: rows of options_table */
+    const struct opt  *own;                     /* rows before those, or NULL             */
+    const struct opt_default *defaults;         /* where they differ from the table, or NULL */
     int              (*run)(const struct cmd *self, int argc, char **argv);
-    void             (*more_help)(void);        /* what follows the options, or NULL      */
-    const struct cmd *const *tasks;             /* commands of this one, NULL last; or NULL */
+    void             (*more_help)(void);        /* printed after the options; or NULL     */
+    const struct cmd *const *tasks;             /* subcommands, NULL last; or NULL */
 };
 
 extern const struct cmd cmd_ask, cmd_select, cmd_bench, cmd_calibrate, cmd_eval, cmd_info, cmd_tokenize;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * input.c - see input.h
  *
- * The first bytes decide: compressed text is decompressed here, documents go through a
- * converter of the system, other binaries are refused with advice, and the rest is text,
- * which the library checks.  Names decide on HTML and among ZIP archives. */
+ * The first bytes decide what a file is: compressed text is decompressed here, documents go through
+ * a converter of the system, other binaries are refused with advice, and the rest is text, which
+ * the library checks.  For HTML and among ZIP archives the file's name decides. */
 #include "config.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ struct in {
     const char *path, *name;
     int         fd;
     char       *buf;            /* PIECE bytes, of which ...                              */
-    size_t      len;            /* ... so many are read and not yet used; 0: end of file  */
+    size_t      len;            /* ... so many are read but not used; 0: end of file      */
     input_sink *sink;
     void       *arg;
 };
@@ -43,7 +43,7 @@ const char *input_name(const char *path)
     return strcmp(path, "-") ? path : "standard input";
 }
 
-/* Go on until there are at least want bytes, or the file ends before. */
+/* Reads until there are at least `want` bytes in the buffer, or the file ends. */
 static int more(struct in *in, size_t want)
 {
     while (in->len < want) {
@@ -63,7 +63,7 @@ static int more(struct in *in, size_t want)
     return 0;
 }
 
-/* The next bytes of the file, at least want of them unless it ends before. */
+/* Replaces the buffer with the next bytes of the file: at least `want`, unless the file ends. */
 static int fill(struct in *in, size_t want)
 {
     in->len = 0;
@@ -167,8 +167,8 @@ struct converter {
     const char *what, *suffix;          /* suffix NULL: any                               */
     const char *magic;                  /* NULL: any                                      */
     const char *argv[8];                /* FILE_ARG stands for the file                   */
-    const char *package;                /* that has the program                           */
-    bool        or_text;                /* without the program, read it as it is          */
+    const char *package;                /* package with the program                       */
+    bool        or_text;                /* without the program, read the file as text     */
 };
 
 static const char FILE_ARG[] = "FILE";
@@ -199,7 +199,7 @@ static bool starts_with(const struct in *in, const char *magic, size_t n)
     return in->len >= n && !memcmp(in->buf, magic, n);
 }
 
-/* Bring what cannot be opened a second time, a pipe, into a file without a name. */
+/* Copies an input that cannot be opened a second time, a pipe, to a file without a name. */
 static int spool(struct in *in)
 {
     FILE *f = tmpfile();
@@ -292,7 +292,7 @@ static int convert(struct in *in, const struct converter *c)
     return code;
 }
 
-/* ---- what is it? --------------------------------------------------------------------- */
+/* ---- recognising files --------------------------------------------------------------- */
 static int refuse(const struct in *in, const char *what, const char *advice)
 {
     return fail(EXIT_DOCUMENT, "%s: %s, not text; %s", in->name, what, advice);
@@ -340,14 +340,14 @@ static int dispatch(struct in *in)
     return read_text(in);
 }
 
-/* It was opened without blocking: from now on reading waits as long as it takes. */
+/* The file was opened with O_NONBLOCK; from now on reads wait for data. */
 static void block(const struct in *in)
 {
     fcntl(in->fd, F_SETFL, fcntl(in->fd, F_GETFL) & ~O_NONBLOCK);
 }
 
-/* A FIFO that nobody ever writes to must not hang the program: it was opened without blocking,
- * and its writer has some seconds to appear. */
+/* A FIFO without a writer must not hang the program: it was opened without blocking, and a writer has a few
+ * seconds to appear. */
 static int wait_for_writer(struct in *in)
 {
     enum { TRIES = 50, MILLISECONDS = 100 };
@@ -357,7 +357,7 @@ static int wait_for_writer(struct in *in)
         ssize_t       n = 0;
 
         if (poll(&p, 1, MILLISECONDS) == 0)
-            n = read(in->fd, in->buf, PIECE);   /* 0: no writer; EAGAIN: one that thinks   */
+            n = read(in->fd, in->buf, PIECE);   /* 0: no writer; EAGAIN: a writer, but no data */
         if (n > 0)
             in->len = (size_t)n;
         if (p.revents || n) {
@@ -397,10 +397,10 @@ int input_read(const char *path, input_sink *sink, void *arg)
     in.buf = grow(NULL, PIECE, 1);
     if (strcmp(path, "-") && S_ISFIFO(st.st_mode))
         code = wait_for_writer(&in);
-    else if (strcmp(path, "-"))                 /* a terminal, by its name, may be waited for */
+    else if (strcmp(path, "-"))                 /* a terminal opened by name may block */
         block(&in);
     if (!code)
-        code = more(&in, 8);    /* enough to know every kind by */
+        code = more(&in, 8);    /* enough to recognise every kind */
     if (!code)
         code = dispatch(&in);
     if (in.fd >= 0)

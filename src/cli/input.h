@@ -5,16 +5,16 @@
 
 #include <stddef.h>
 
-/* Takes the next piece; anything but 0 ends the reading and is handed on. */
+/* Takes the next piece; if it returns non-zero, reading stops and input_read returns that. */
 typedef int input_sink(void *arg, const char *text, size_t len);
 
-/* Read path ("-" is standard input) to its end.  0, or an exit status after saying why. */
+/* Reads path ("-" is standard input) to its end.  0, or an exit status after saying why. */
 int input_read(const char *path, input_sink *sink, void *arg);
 
-/* All of it at once: *text is *len bytes and a NUL, for free(), also after a failure. */
+/* Reads the whole file: *text has *len bytes and a NUL; free() it, even after a failure. */
 int input_slurp(const char *path, char **text, size_t *len);
 
-/* How a person calls the file. */
+/* The name of the file in messages. */
 const char *input_name(const char *path);
 
 #endif

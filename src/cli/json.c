@@ -65,7 +65,7 @@ void json_text(struct json *j, const char *s, size_t n)
             text_add(&j->text, "\\n", 2);
         else if (cp == '\t')
             text_add(&j->text, "\\t", 2);
-        else if (utf8_is_control(cp))           /* all of them: a terminal may show this  */
+        else if (utf8_is_control(cp))           /* also C1 and bidi, for terminals */
             text_printf(&j->text, "\\u%04" PRIx32, cp);
         else
             text_add(&j->text, s + i, k);

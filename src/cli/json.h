@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * json.h - write one JSON value as text; commas are put where they belong
+ * json.h - writes one JSON value as text; adds commas where they belong
  *
  *     struct json j = { .depth = 0 };
  *     json_open(&j, '{'); json_named_uint(&j, "n", 1); json_close(&j);      {"n": 1}     */
@@ -12,7 +12,7 @@
 #include "src/cli/text.h"
 
 struct json {                                   /* zeroed: nothing is written yet         */
-    struct text text;                           /* for text_free, unless it is printed    */
+    struct text text;                           /* text_free it, unless it is printed     */
     size_t      depth;
     bool        after_key;
     struct { char end; bool some; } nest[8];
@@ -36,6 +36,6 @@ void json_named_string(struct json *j, const char *key, const char *s);
 void json_named_open(struct json *j, const char *key, char bracket);
 void json_named_layer(struct json *j, const char *key, int32_t layer); /* -1: null */
 
-void json_print(struct json *j);                        /* to standard output, and it is empty */
+void json_print(struct json *j);                        /* to standard output; empties j */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * main.c - the commands */
+ * main.c - dispatches to the commands */
 #include "config.h"
 #include <fcntl.h>
 #include <getopt.h>
@@ -49,7 +49,7 @@ static void help(void)
     out_printf("\n'gemkv COMMAND --help' lists its options; see also gemkv(1).\n");
 }
 
-/* A file opened later must not become standard output because its caller closed that. */
+/* If the caller closed standard output, a file opened later must not take its place. */
 static void open_standard_files(void)
 {
     int fd;

@@ -125,7 +125,7 @@ char *word_pair(uint32_t i)
 }
 
 /* ---- haystack ------------------------------------------------------------------------ */
-/* After a full stop and what closes a quotation, where white space follows. */
+/* Length of a sentence's end at s: a full stop and closing quotation marks, followed by white space; or 0. */
 static size_t sentence_end(const char *s)
 {
     static const char *const closing[] = { "\"", "'", ")", "\xe2\x80\x9d", "\xe2\x80\x99" };
@@ -136,7 +136,7 @@ static size_t sentence_end(const char *s)
     for (size_t i = 0; i < sizeof closing / sizeof *closing; i++)
         if (!strncmp(s + k, closing[i], strlen(closing[i]))) {
             k += strlen(closing[i]);
-            i = (size_t)-1;                     /* perhaps another one */
+            i = (size_t)-1;                     /* there may be more */
         }
     return s[k] == ' ' || s[k] == '\n' || s[k] == '\r' || s[k] == '\t' || !s[k] ? k : 0;
 }
@@ -155,7 +155,7 @@ static void find_sentences(struct haystack *h)
         h->end[h->n++] = i + k;
         i += k - 1;
     }
-    if (!h->n || h->end[h->n - 1] < n) {        /* what does not end like a sentence      */
+    if (!h->n || h->end[h->n - 1] < n) {        /* a last one without a sentence's end */
         h->end = grow(h->end, h->n + 1, sizeof *h->end);
         h->end[h->n++] = n;
     }

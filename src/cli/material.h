@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * material.h - what the documents of eval and calibrate are made of: sentences of a haystack,
- * needles, and random things that only depend on a seed */
+ * material.h - material for the documents of eval and calibrate: sentences of a haystack, needles,
+ * and random numbers and words that depend on a seed only */
 #ifndef GEMKV_CLI_MATERIAL_H
 #define GEMKV_CLI_MATERIAL_H
 
@@ -11,7 +11,7 @@
 /* ---- random numbers: the same on every machine --------------------------------------- */
 struct rng { uint64_t state; };
 
-/* A stream of its own for each (seed, what, i). */
+/* A random stream for each (seed, what, i). */
 struct rng rng_of(uint64_t seed, const char *what, uint64_t i);
 uint64_t   rng_below(struct rng *r, uint64_t n);        /* n > 0                          */
 void       rng_shuffle(struct rng *r, uint32_t *v, size_t n);
@@ -29,26 +29,26 @@ struct haystack {
     char   *text;
     size_t *end;                /* [n] where each sentence ends; the next begins there     */
     size_t  n;
-    const char *again;          /* what comes between the last sentence and the first      */
+    const char *again;          /* text between the last sentence and the first            */
 };
 
 struct insert {
-    size_t      before;         /* this sentence                                           */
+    size_t      before;         /* goes before this sentence                               */
     const char *text;
 };
 
 extern const char stock_sentences[];    /* five short ones, the filler of some tasks       */
 
-/* The files one after the other; none: the bundled book.  0 or an exit status. */
+/* Reads the files and joins them; n = 0: the bundled book.  0 or an exit status. */
 int    haystack_read(struct haystack *h, const char *const *file, size_t n);
 /* text is copied. */
 void   haystack_of(struct haystack *h, const char *text, const char *again);
 void   haystack_free(struct haystack *h);
-/* The first n sentences, from the beginning again after the last, with in[n_in] (in the order
- * of `before`) put between them, at most one each at the end of a sentence. */
+/* Appends the first n sentences to out, starting again after the last one, with in[n_in] inserted (sorted by
+ * `before`, at most one between two sentences). */
 void   haystack_build(const struct haystack *h, size_t n, const struct insert *in, size_t n_in,
                       struct text *out);
-/* The sentence of the first n, or n, that begins nearest to `percent` of their bytes. */
+/* Of the first n sentences and the end, the index of what begins nearest to `percent` of their bytes. */
 size_t haystack_at(const struct haystack *h, size_t n, double percent);
 
 /* ---- needles ------------------------------------------------------------------------- */
@@ -63,7 +63,7 @@ struct needles {
     size_t         n;
 };
 
-/* A JSON array, or an object with one in it; NULL: the bundled ones.  0 or an exit status. */
+/* Reads a JSON array, or an object that contains one; NULL: the bundled needles.  0 or an exit status. */
 int  needles_read(struct needles *n, const char *file);
 void needles_free(struct needles *n);
 

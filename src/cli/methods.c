@@ -89,7 +89,7 @@ static void forget_peak(void)
     if (fd < 0)
         return;
     if (write(fd, "5", 1) < 0)
-        errno = 0;                              /* an old kernel: peaks are of all so far */
+        errno = 0;                              /* an old kernel cannot reset the peak */
     close(fd);
 }
 

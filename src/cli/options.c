@@ -118,7 +118,7 @@ const struct opt options_table[] = {
     { .name = NULL }
 };
 
-/* ---- kinds that are not only numbers or text ----------------------------------------- */
+/* ---- options that set more than one number or text ------------------------------------ */
 static void opt_keep(const struct args *a, void *at)
 {
     gkv_options *opt = at;
@@ -161,7 +161,7 @@ static void opt_methods(const struct args *a, void *at)
 }
 
 /* ---- the command line ---------------------------------------------------------------- */
-/* The row of that name: its place among the command's. */
+/* The row of that name; returns its index among the command's rows. */
 static size_t find(const struct cmd *cmd, const char *name, const struct opt **opt)
 {
     const struct opt *row[MAX_OPTS];

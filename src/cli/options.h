@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * options.h - the one table of options that several commands have, and what they say
+ * options.h - the one table of options that commands share, and the struct that they set
  *
- * A command's struct begins with a struct options, itself or as the beginning of its first member:
- * rows name their place in it by its distance from there. */
+ * A command's struct begins with a struct options, directly or at the beginning of its first member,
+ * because rows name a member by its offset from there. */
 #ifndef GEMKV_CLI_OPTIONS_H
 #define GEMKV_CLI_OPTIONS_H
 
@@ -11,19 +11,19 @@
 #include "src/cli/args.h"
 #include "src/cli/methods.h"
 
-/* Who has an option: commands, and makers of prompts. */
+/* Which commands have an option, and what kinds of prompts they make. */
 enum {
-    FOR_ASK = 1,                        /* and select                                     */
+    FOR_ASK = 1,                        /* ask and select */
     FOR_BENCH = 2,
     FOR_CALIBRATE = 4,
     FOR_INFO = 8,
     FOR_TOKENIZE = 16,
     FOR_PERPLEXITY = 32,
     FOR_ROWS = 64,                      /* tasks of eval that ask methods                 */
-    FOR_LENGTHS = 128,                  /* prompts of several lengths, ...                */
-    FOR_DEPTHS = 256,                   /* ... of answers at several places in them,      */
-    FOR_HAYSTACK = 512,                 /* ... of files of text,                          */
-    FOR_NEEDLES = 1024,                 /* ... and of sentences that are put there        */
+    FOR_LENGTHS = 128,                  /* that make prompts of several lengths, ...      */
+    FOR_DEPTHS = 256,                   /* ... with answers at several depths,            */
+    FOR_HAYSTACK = 512,                 /* ... from files of text,                        */
+    FOR_NEEDLES = 1024,                 /* ... with sentences put into them               */
     FOR_EVAL = 2048,                    /* eval without a task                            */
     FOR_ALL = ~0
 };
@@ -31,8 +31,8 @@ enum {
 struct options {
     gkv_options    gkv;
     const char    *model, *cpu;
-    const char    *text;                /* the one file, or NULL                          */
-    struct words   file;                /* of ask and select; "-" is standard input       */
+    const char    *text;                /* a single file, or NULL                         */
+    struct words   file;                /* for ask and select; "-" is standard input      */
     struct methods methods;
     struct numbers lengths, depths;
     uint64_t       samples;
@@ -40,7 +40,7 @@ struct options {
     const char    *needles, *metric, *grade, *out, *plot, *rows, *report;
     bool           json, csv, quiet, verbose, tty;
 
-    char         **operand;             /* what is left: n_operand words                  */
+    char         **operand;             /* n_operand words after the options              */
     int            n_operand;
     const struct cmd *cmd;
     uint64_t       given;               /* bit i: row i of the command                    */
@@ -48,7 +48,7 @@ struct options {
 
 extern const struct opt options_table[];        /* NULL name last                         */
 
-/* Sets *o, zeroed, and the struct that it begins, from the command line; dies when it is wrong. */
+/* Sets *o, which is zeroed and begins the command's struct, from the command line; dies when that is wrong. */
 void options_parse(struct options *o, const struct cmd *cmd, int argc, char **argv);
 bool options_given(const struct options *o, const char *name);
 void options_free(struct options *o);

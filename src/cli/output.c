@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * output.c - see output.h.  A new file has no name until it is complete, so that whatever ends the
- * program leaves nothing; where the file system cannot do that, it has another name meanwhile, which
- * signals remove. */
+ * output.c - see output.h.  A new file has no name until it is complete, so nothing is left however
+ * the program ends.  Where the file system cannot do that, the file has a temporary name, and
+ * signal handlers remove it. */
 #include "config.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -31,8 +31,8 @@ static int irregular(const char *path)
     return fail(EXIT_FAILED, "%s: not a regular file; give the name of a new one", path);
 }
 
-/* ---- names for a while ------------------------------------------------------------------ */
-static struct output *volatile unfinished;      /* those that have one                    */
+/* ---- temporary names -------------------------------------------------------------------- */
+static struct output *volatile unfinished;      /* list of outputs that have one */
 
 static void remove_all(void)
 {
@@ -43,7 +43,7 @@ static void remove_all(void)
 static void on_signal(int sig)
 {
     remove_all();
-    raise(sig);                                 /* whose action is the default again      */
+    raise(sig);                                 /* its action is the default again */
 }
 
 static void watch_signals(void)
@@ -99,8 +99,8 @@ static void forget(struct output *o)
     o->aside = NULL;
 }
 
-/* Two steps, as not every file system can rename without replacing: the name is taken, which fails
- * where there is something; what is replaced then is our own. */
+/* Two steps, because not every file system can rename without replacing: first a new empty file takes the
+ * name, which fails if something is there; then the rename replaces our own file. */
 static int rename_aside(struct output *o)
 {
     int fd = open(o->path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600), why;
@@ -124,7 +124,7 @@ static int open_nameless(const char *path)
     const char *slash = strrchr(path, '/');
     char       *folder = slash ? format("%.*s", (int)(slash + 1 - path), path) : format(".");
 
-    if (!access("/proc/self/fd", X_OK))         /* which is how it gets a name            */
+    if (!access("/proc/self/fd", X_OK))         /* needed later to give it a name */
         fd = open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
     free(folder);
 #else
@@ -148,7 +148,7 @@ int output_new(struct output *o, const char *path)
     int         fd;
 
     *o = (struct output){ .path = path };
-    if (!lstat(path, &st))                      /* a link to nothing exists too           */
+    if (!lstat(path, &st))                      /* a dangling link exists too */
         return !stat(path, &st) && !S_ISREG(st.st_mode) ? irregular(path) : exists(path);
     if (errno != ENOENT || !*path)
         return cannot(path);
@@ -185,7 +185,7 @@ void output_drop(struct output *o)
     forget(o);
 }
 
-/* ---- files that are gone on with -------------------------------------------------------- */
+/* ---- files that a later run continues --------------------------------------------------- */
 int output_resume(struct output *o, const char *path, const char *begins, const char *other,
                   char **text, size_t *n)
 {
@@ -197,7 +197,7 @@ int output_resume(struct output *o, const char *path, const char *begins, const 
 
     *o = (struct output){ .path = path };
     *text = NULL;
-    /* A FIFO does not block, and a terminal does not become ours. */
+    /* A FIFO must not block, and a terminal must not become our controlling terminal. */
     fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
     if (fd < 0)
         return cannot(path);
@@ -213,7 +213,7 @@ int output_resume(struct output *o, const char *path, const char *begins, const 
     text_add(&t, "", 0);
     while (!code && (k = read(fd, piece, sizeof piece)) > 0) {
         text_add(&t, piece, (size_t)k);
-        /* A large file of something else is not read to its end. */
+        /* If the file is something else, stop reading: it may be large. */
         if (strncmp(t.p, begins, t.n < strlen(begins) ? t.n : strlen(begins)))
             code = fail(EXIT_FAILED, "%s:1: %s", path, other);
     }

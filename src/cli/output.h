@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * output.h - files that the program writes: all of them are opened here, by one rule
  *
- * An output is a new regular file.  What exists is somebody's work, and is refused; only lines that
- * are gone on with are added to a file, of the caller's own making.  A zeroed struct is a closed
- * one.  Functions return 0, or an exit status after saying why. */
+ * An output is a new regular file.  An existing file is refused, because it may be somebody's work; only
+ * the caller's own files of lines can be continued.  A zeroed struct is a closed output.  Functions
+ * return 0, or an exit status after saying why. */
 #ifndef GEMKV_CLI_OUTPUT_H
 #define GEMKV_CLI_OUTPUT_H
 
@@ -13,25 +13,25 @@
 
 struct output {
     const char    *path;
-    FILE          *f;           /* to write to                                            */
-    char          *aside;       /* the file's name until it is kept; NULL: it has none    */
+    FILE          *f;           /* write to this                                          */
+    char          *aside;       /* temporary name until it is kept; NULL: none            */
     struct output *next;
 };
 
-/* Before the work, so that a place where nothing can be written is known then.  Nothing is to be
- * seen at path until output_keep, which replaces nothing that came there in between. */
+/* output_new: call it before the work, so that a path where nothing can be written is refused early.  Nothing
+ * appears at path until output_keep, which does not replace what others have put there since. */
 int  output_new(struct output *o, const char *path);
 int  output_keep(struct output *o);
-/* Without output_keep: nothing is left behind. */
+/* Gives up an output without output_keep: nothing is left behind. */
 void output_drop(struct output *o);
 
-/* A file that lines are added to, made when there is none, and locked against another gemkv: *text
- * is what it has, *n bytes and a NUL, for free().  other: what to say of a file that begins with
- * something else. */
+/* Opens a file that lines are added to; creates it if needed, and locks it against another gemkv.  *text
+ * is its content, *n bytes and a NUL, for free().  A file that does not begin with `begins` is refused
+ * with the message `other`. */
 int  output_resume(struct output *o, const char *path, const char *begins, const char *other,
                    char **text, size_t *n);
-/* All of a line or nothing. */
+/* Adds the whole line or nothing. */
 int  output_line(struct output *o, const char *line, size_t n);
-int  output_cut(struct output *o, size_t n);            /* to its first n bytes           */
+int  output_cut(struct output *o, size_t n);            /* truncates to n bytes */
 
 #endif

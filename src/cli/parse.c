@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * parse.c - see parse.h.  JSON is RFC 8259's; unescaping only shortens, so strings stay where
- * they are in the text.  A lone half of a surrogate pair becomes U+FFFD. */
+ * parse.c - see parse.h.  JSON as in RFC 8259.  Unescaping never lengthens a string, so strings stay in
+ * place in the text.  An unpaired surrogate becomes U+FFFD. */
 #include "config.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -69,7 +69,7 @@ static int hex4(const char *s)
     return v;
 }
 
-/* After "\u": 4 digits, and the other half when they are the first of a pair. */
+/* After "\u": reads 4 digits, and the second escape if they are the first half of a surrogate pair. */
 static char *unicode(struct reader *r, char *out)
 {
     int cp = hex4(r->p), low;
@@ -85,7 +85,7 @@ static char *unicode(struct reader *r, char *out)
     return utf8_put(out, cp >= 0xd800 && cp < 0xe000 ? 0xfffd : (uint32_t)cp);
 }
 
-/* After the quote: the text in its place, its length in *len. */
+/* After the quote: unescapes the string in place; its length goes to *len. */
 static char *string(struct reader *r, size_t *len)
 {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -117,7 +117,7 @@ static char *string(struct reader *r, size_t *len)
         r->p++;
     }
     r->p++;
-    *out = 0;                   /* at the latest on the quote */
+    *out = 0;                   /* over the closing quote or before it */
     *len = (size_t)(out - start);
     return start;
 }
@@ -263,7 +263,7 @@ struct value *parse_json(char *text, size_t len, const char **why, size_t *at)
     return v;
 }
 
-/* ---- looking ------------------------------------------------------------------------- */
+/* ---- look-ups ------------------------------------------------------------------------ */
 const struct value *parse_member(const struct value *object, const char *key)
 {
     if (!object || object->type != PARSE_OBJECT)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * parse.h - read JSON: a value as a tree */
+ * parse.h - parses JSON into a tree of values */
 #ifndef GEMKV_CLI_PARSE_H
 #define GEMKV_CLI_PARSE_H
 
@@ -15,11 +15,11 @@ struct value {
     const char     *text;               /* of a string: len bytes and a NUL               */
     size_t          len;
     double          number;
-    struct value   *first, *next;       /* elements, members; the following one           */
+    struct value   *first, *next;       /* first element or member; next sibling          */
 };
 
-/* The one value in text[len], which it changes and which the tree points into; text[len] is a
- * NUL.  NULL when it is not JSON: *why says what is wrong, and *at where. */
+/* Parses the one value in text[len], where text[len] is a NUL.  Changes the text; the tree points into it.
+ * NULL when it is not JSON: *why says what is wrong, and *at where. */
 struct value *parse_json(char *text, size_t len, const char **why, size_t *at);
 void          parse_free(struct value *v);
 

@@ -15,7 +15,7 @@
 /* ---- colours ------------------------------------------------------------------------- */
 struct colour { int r, g, b; };
 
-/* Red, yellow, green, and what lies between two of them. */
+/* Red for 0, yellow, green for 1, with linear interpolation. */
 static struct colour colour(double v)
 {
     static const struct colour at[] = { { 220, 80, 85 }, { 240, 200, 85 }, { 60, 180, 115 } };
@@ -122,7 +122,7 @@ static void begin(struct text *t, double width, double height)
 static int end(struct text *t, struct output *o)
 {
     text_puts(t, "</svg>\n");
-    fwrite(t->p, 1, t->n, o->f);                /* output_keep sees whether it could      */
+    fwrite(t->p, 1, t->n, o->f);                /* output_keep checks for errors */
     text_free(t);
     return output_keep(o);
 }

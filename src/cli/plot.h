@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * plot.h - scores as a picture, on a terminal and as SVG */
+ * plot.h - plots of scores, for terminals and as SVG */
 #ifndef GEMKV_CLI_PLOT_H
 #define GEMKV_CLI_PLOT_H
 
@@ -8,7 +8,7 @@
 
 struct grid {
     char   *title;
-    const char *x, *y;          /* what columns and lines are                             */
+    const char *x, *y;          /* what columns and lines stand for                       */
     char  **column, **line;     /* their names                                            */
     size_t  n_column, n_line;
     double *value;              /* [n_line][n_column] from 0, red, to 1, green; NaN: none */
@@ -21,9 +21,9 @@ struct curve {
 
 void plot_grid(const struct grid *g);           /* to standard output                     */
 void plot_curve(const struct curve *c, size_t n_curve, size_t n, size_t marked);
-/* Into the open output, which is kept.  0, or an exit status after saying why. */
+/* Writes to the open output and keeps it.  0, or an exit status after saying why. */
 int  plot_grids_svg(struct output *o, const struct grid *g, size_t n);
-/* x runs from 0; marked: one of them stands out. */
+/* The same for curves over x = 0 .. n - 1; `marked`: an x that is highlighted. */
 int  plot_curves_svg(struct output *o, const char *title, const char *x, const struct curve *c,
                      size_t n_curve, size_t n, size_t marked);
 

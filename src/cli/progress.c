@@ -9,7 +9,7 @@
 #include "src/cli/progress.h"
 #include "src/cli/say.h"
 
-/* Signals are the process's, and so is this: what came, and whose run it is for. */
+/* Signals are global, so this is too: which signals came, and which run they are for. */
 static struct progress *volatile running;
 static volatile sig_atomic_t cancelled, asked;
 
@@ -35,7 +35,7 @@ static void on(int sig, void (*handler)(int), int flags)
 {
     struct sigaction act, old;
 
-    /* Who started us with the signal ignored (nohup) wants it ignored. */
+    /* A signal that was ignored at the start (nohup) stays ignored.    */
     if (sigaction(sig, NULL, &old) || old.sa_handler == SIG_IGN)
         return;
     memset(&act, 0, sizeof act);
@@ -66,7 +66,7 @@ void progress_end(struct progress *p)
 void progress_watch(struct progress *p, gkv_session *s)
 {
     p->session = s;
-    if (s && cancelled)         /* it came between the two */
+    if (s && cancelled)         /* it came before `session` was set */
         gkv_cancel(s);
 }
 
@@ -156,7 +156,7 @@ void progress_update(void *p, const gkv_progress *g)
     progress_show(p, gkv_stage_name(g->stage), g->fraction, g->tokens);
 }
 
-/* What comes before the answer takes most of the time, most of it the first pass. */
+/* Most of the time before an answer is the first pass or the prefill. */
 double progress_share(const gkv_progress *g)
 {
     static const struct { double before, share; } part[] = {

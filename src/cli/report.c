@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * report.c - see report.h.  One file without scripts or links to anything outside it; the
- * stronger the colour of a passage, the higher its score among those kept. */
+ * report.c - see report.h.  The page is one file without scripts or external links; the stronger
+ * the colour of a passage, the higher its score among the kept ones. */
 #include "config.h"
 #include <inttypes.h>
 #include <stdio.h>

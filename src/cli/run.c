@@ -66,8 +66,8 @@ static void check(struct run *r)
 }
 
 /* ---- model --------------------------------------------------------------------------- */
-/* Next to the program: "../share" of a moved prefix, or of a build tree, where the program is
- * .libs/gemkv; "share" of a build tree without shared libraries. */
+/* A file next to the program: in "../share" of a moved prefix, or of a build tree with shared libraries, where
+ * the program is .libs/gemkv; or in "share" of a build tree without them. */
 static char *beside_program(const char *share, const char *name)
 {
     char    exe[PATH_MAX];
@@ -114,7 +114,7 @@ void run_cap_cpu(const char *level)
     gkv_status status;
 
     if (!level)
-        level = getenv("GEMKV_CPU");            /* which the library cannot refuse        */
+        level = getenv("GEMKV_CPU");            /* checked here: the library cannot report it */
     if (!level || !*level)
         return;
     status = gkv_cpu_cap(level, &err);
@@ -178,7 +178,7 @@ static int feed_all(const struct run *r)
         struct feeding f = { r, input_name(r->o.file.v[i]), 0 };
 
         code = input_read(r->o.file.v[i], feed, &f);
-        /* The library would not count it, and number the files after it differently. */
+        /* The library skips empty files, so the numbers of later files would change. */
         if (!code && f.bytes == 0)
             code = fail(EXIT_DOCUMENT, "%s: there is no text in it", f.name);
         if (!code)
@@ -258,7 +258,7 @@ void run_close(struct run *r)
 }
 
 /* ---- JSON ---------------------------------------------------------------------------- */
-/* "key=value,..." as an object. */
+/* Writes "key=value,..." as an object. */
 static void json_parameters(struct json *j, const char *p)
 {
     json_named_open(j, "parameters", '{');

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * run.h - what ask and select share: the way from options to a session that
- * has read its documents and its question */
+ * run.h - what ask and select share: from the options to a session that has prefilled its documents
+ * and its question */
 #ifndef GEMKV_CLI_RUN_H
 #define GEMKV_CLI_RUN_H
 
@@ -14,7 +14,7 @@
 #include "src/cli/progress.h"
 
 struct run {
-    struct options o;                           /* first                                  */
+    struct options o;                           /* must be first */
     const char   *question;
     struct output report;
     gkv_model    *model;
@@ -28,30 +28,30 @@ typedef gkv_status run_ask(gkv_session *s, const char *question, size_t len,
 
 void run_more_help(void);                       /* the methods and their parameters       */
 
-/* Everything up to and with ask (gkv_ask or gkv_select).  0 or an exit status; either way
+/* Does everything up to and including ask (gkv_ask or gkv_select).  0 or an exit status; in both cases
  * run_close follows. */
 int  run_open(struct run *r, const struct cmd *cmd, int argc, char **argv, run_ask *ask);
 void run_close(struct run *r);
 
-/* Says what the library warns of, unless it has been said. */
+/* Prints the library's warning, unless it was printed already. */
 void run_warn(struct run *r);
 
-/* Says why the library gave up, or how far the work was when it was cancelled. */
+/* Prints why the library failed, or how far the work was when it was cancelled. */
 int  run_failed(const struct progress *p, gkv_status status, const gkv_error *err);
 
-/* The object of the contract; answer NULL: without "answer" and "finish". */
+/* Writes the documented JSON object; answer NULL: without "answer" and "finish". */
 void run_json(struct json *j, const struct run *r, const char *answer, size_t len);
 
-/* ---- also of use to others ----------------------------------------------------------- */
-/* What --quiet and --cpu say of the process is done.  The path of the model, for free(). */
+/* ---- for other commands too ---------------------------------------------------------- */
+/* Applies --quiet and --cpu.  Returns the path of the model, for free(). */
 char *run_begin(const struct options *o);
 /* --model, or $GEMKV_MODEL, or the bundled model, for free(); dies when there is none. */
 char *run_model_path(const struct options *o);
 /* A bundled file, for free(), or NULL. */
 char *run_data_path(const char *name);
-/* The level of --cpu or, when NULL, of $GEMKV_CPU; dies when there is no such level. */
+/* Applies the level of --cpu or, if level is NULL, of $GEMKV_CPU; dies when there is no such level. */
 void  run_cap_cpu(const char *level);
-/* Is there somebody who sees the progress? */
+/* Whether to draw progress on the terminal. */
 bool  run_draws(const struct options *o);
 
 #endif

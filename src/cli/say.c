@@ -11,7 +11,7 @@
 #include "src/cli/say.h"
 #include "src/cli/utf8.h"
 
-/* Standard error is the process's, and so is whether it is used and what is on its last line. */
+/* Standard error is global, and so are these: whether it is used, and whether it ends with a fleeting line. */
 static bool quiet, fleeting;
 
 void say_quiet(void)
@@ -19,7 +19,7 @@ void say_quiet(void)
     quiet = true;
 }
 
-/* Prefix and text leave in one write, so that lines of several processes do not mix. */
+/* Writes prefix and text at once, so that lines of several processes do not mix. */
 static void line(const char *prefix, const char *fmt, va_list ap)
 {
     char   text[4096], masked[sizeof text + 64];
@@ -42,7 +42,7 @@ static void line(const char *prefix, const char *fmt, va_list ap)
     }
     masked[m++] = '\n';
     fleeting = false;
-    fflush(stdout);             /* on a terminal the answer so far comes first */
+    fflush(stdout);             /* so that the answer so far appears before it */
     fwrite(masked, 1, m, stderr);
 }
 
@@ -170,7 +170,7 @@ char *format(const char *fmt, ...)
     return s;
 }
 
-/* Standard output is a closed pipe: the reader has seen enough, and knows it. */
+/* If standard output is a closed pipe, its reader has seen enough, so there is no message. */
 static _Noreturn void cannot_write(void)
 {
     if (errno == EPIPE)

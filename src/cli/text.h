@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * text.h - text that grows; { NULL, 0, 0 } is an empty one */
+ * text.h - a string that grows; { NULL, 0, 0 } is an empty one */
 #ifndef GEMKV_CLI_TEXT_H
 #define GEMKV_CLI_TEXT_H
 
@@ -14,6 +14,6 @@ struct text {
 void text_add(struct text *t, const char *s, size_t n);
 void text_puts(struct text *t, const char *s);
 void text_printf(struct text *t, const char *fmt, ...) SAY_FORMAT(2, 3);
-void text_free(struct text *t);                 /* it is empty again                      */
+void text_free(struct text *t);                 /* t is empty afterwards */
 
 #endif

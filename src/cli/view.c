@@ -12,7 +12,7 @@
 
 enum { BEST = 5 };
 
-/* Best first; among equals, in document order: kept passages lie in one array. */
+/* Best first; of equal scores the first in the document: kept passages are in one array. */
 static int by_score(const void *a, const void *b)
 {
     const gkv_kept *x = *(const gkv_kept *const *)a, *y = *(const gkv_kept *const *)b;
@@ -29,9 +29,9 @@ static size_t skip_space(const char *s, size_t len, size_t at)
     return at;
 }
 
-/* The passage around its best token, in at most three lines of `width` columns: they break at
- * white space, which otherwise becomes one space; an ellipsis stands for what does not fit.
- * Characters without width (accents that combine) fill the line before they fill columns. */
+/* Prints the passage around its best token, in at most three lines of `width` columns.  Lines break at
+ * white space, other white space becomes one space, and an ellipsis replaces what does not fit.
+ * Characters of width 0 (combining accents) can fill the buffer before they fill the columns. */
 static void excerpt(const gkv_kept *k, size_t width)
 {
     const char *s = k->text, *dots = "\xe2\x80\xa6";
@@ -50,7 +50,7 @@ static void excerpt(const gkv_kept *k, size_t width)
     for (at = skip_space(s, len, at); at < len && room > 0; at = skip_space(s, len, at)) {
         size_t word = at, columns = 0, left = size - (size_t)(p - line);
 
-        /* 6: a space, a character, the NUL */
+        /* 6 bytes: a space, a character, the NUL */
         while (word < len && columns < room && word - at + 6 <= left
                && skip_space(s, len, word) == word) {
             word += utf8_next(s + word, len - word, &cp);

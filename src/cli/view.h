@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * view.h - what was kept and what it cost, on standard error, for a person */
+ * view.h - prints what was kept and its cost to standard error, for people */
 #ifndef GEMKV_CLI_VIEW_H
 #define GEMKV_CLI_VIEW_H
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * eval.h - tasks of gemkv eval: one file TASK.c, one const struct, one line in cmd-eval.c
+ * eval.h - tasks of gemkv eval: one file TASK.c, one const struct, one line in cmd-eval.c each
  *
- * But for perplexity, which has questions for the model alone, a task makes rows, a context, a
- * question and its answers each, and run.c asks every method for every row, keeps what
- * came out in --out, and shows it (show.c, plot.c). */
+ * Perplexity measures the model alone.  Every other task makes rows, each a context, a question and its
+ * answers; run.c asks the question of every row with every method, keeps the answers in --out, and shows
+ * the results (show.c, plot.c). */
 #ifndef GEMKV_CLI_EVAL_H
 #define GEMKV_CLI_EVAL_H
 
@@ -18,79 +18,79 @@
 
 extern const struct cmd eval_niah, eval_ruler, eval_kv, eval_qa, eval_perplexity;
 
-/* Strings and their list belong to the row; NULL where there is none. */
+/* The row owns its strings and lists; NULL: none. */
 struct row {
-    char        *id, *context, *question, *begin;       /* begin: of the answer           */
-    char        *where;                 /* "FILE:LINE" that it came from, or NULL         */
+    char        *id, *context, *question, *begin;       /* begin: start of the answer     */
+    char        *where;                 /* "FILE:LINE" of its source, or NULL             */
     struct refs  answers;
-    const char  *group;                 /* what rows are summed up by beside their length */
-    uint64_t     length;                /* tokens; 0: as many as the prompt turns out to have */
+    const char  *group;                 /* rows are averaged by group and length          */
+    uint64_t     length;                /* tokens; 0: set to the prompt's when known */
     double       depth;                 /* percent, or -1                                 */
-    uint32_t     max_tokens;            /* of the answer; 0: as the options say           */
-    enum metric  metric;                /* that is the score                              */
+    uint32_t     max_tokens;            /* of the answer; 0: as in the options            */
+    enum metric  metric;                /* its value is the row's score                   */
 };
 
 struct result {
-    bool     done, kept;                /* kept: it was in --out already                  */
+    bool     done, kept;                /* kept: read from --out                          */
     double   score[N_METRICS];
-    double   ttft, decode;              /* seconds: without loading the model             */
+    double   ttft, decode;              /* seconds; ttft without loading the model        */
     uint64_t n_prompt, n_kept, n_answer, peak;
 };
 
 struct eval {
-    struct options o;                   /* first                                          */
-    const char  *task;                  /* word of the command                            */
+    struct options o;                   /* must be first                                  */
+    const char  *task;                  /* name on the command line                       */
     char        *path;                  /* of the model                                   */
-    bool         rounded;               /* sum up by powers of two of the lengths         */
+    bool         rounded;               /* average by powers of two of lengths            */
     enum metric  shown[4];              /* in the table, beside the score                 */
     size_t       n_shown;
     gkv_model   *model;                 /* opened anew for each answer: use at once       */
     gkv_document *document;             /* with its index, of --grade                     */
     uint64_t     fingerprint;
-    /* Filled by eval_run: what is known of each row, and [n_row][o.methods.n] results. */
+    /* Set by eval_run: the rows (without their contexts) and [n_row][o.methods.n] results. */
     struct row    *row;
     struct result *result;
     size_t         n_row;
-    int            code;                /* of what went wrong with single rows            */
+    int            code;                /* exit status of rows that failed */
     struct output  out, plot;
     struct progress progress;
-    /* For the progress, in tokens of this run, about: */
+    /* For progress, in estimated tokens: */
     double         work_done, work_now, work_all, sum;
     size_t         n_asked;
 };
 
-/* Makes row i.  0, or an exit status after saying why it is left out. */
+/* Makes row i.  0, or an exit status after saying why the row is left out. */
 typedef int eval_make(struct eval *e, void *arg, size_t i, struct row *row);
 
-/* Sets *e, zeroed, and the task's struct that it begins, from the command line. */
+/* Sets *e, which is zeroed and begins the task's struct, from the command line. */
 void eval_parse(struct eval *e, const struct cmd *cmd, int argc, char **argv);
-/* The model; then there is nothing left to go wrong with the options. */
+/* Opens the model; afterwards all options are known to be valid. */
 int  eval_open(struct eval *e);
-/* The longest answer to a row whose task has `tokens` for it, or 0. */
+/* The longest answer to a row whose task allows `tokens`, or 0 for no limit of its own. */
 uint32_t eval_max_tokens(const struct eval *e, uint32_t tokens);
-/* Ask all methods for n rows, of about weight(arg, i) tokens, and show the results: an exit
- * status. */
+/* Asks all methods about n rows, of about weight(arg, i) tokens each, and shows the results.  Returns an
+ * exit status. */
 int  eval_run(struct eval *e, size_t n, eval_make *make,
               double (*weight)(const void *arg, size_t i), void *arg);
 void eval_close(struct eval *e);
 
-/* Tokens of the prompt that the row would be.  0, or an exit status after saying why not. */
+/* Counts the tokens of the row's prompt.  0, or an exit status after saying why not. */
 int  eval_count(struct eval *e, const struct row *row, uint64_t *n);
-/* The row that build makes of the most units, up to max, whose prompt has at most `length`
- * tokens: build is called with more and fewer units, in no order.  An exit status when not
- * even `least` fit. */
+/* Makes the row with the most units, at most max, whose prompt has at most `length` tokens, by calling
+ * build with several numbers of units, in no particular order.  An exit status when not even `least`
+ * units fit. */
 typedef void eval_build(void *arg, size_t units, struct row *row);
 int  eval_fit(struct eval *e, uint64_t length, size_t least, size_t max, eval_build *build,
               void *arg, struct row *row);
 
-void row_free(struct row *r);           /* its strings; the numbers stay                  */
-void row_answer(struct row *r, char *answer);           /* one more, taken over           */
+void row_free(struct row *r);           /* frees strings; the numbers stay                */
+void row_answer(struct row *r, char *answer);           /* adds one, takes ownership      */
 
-/* show.c: tokens and seconds of an answer, into the JSON object that is open. */
+/* show.c: adds tokens and seconds of an answer to the JSON object that is open. */
 void json_cost(struct json *j, const struct result *r);
-/* All of it to standard output, in the form that was asked for. */
+/* Prints all results to standard output, as a table, JSON or CSV. */
 void show_results(const struct eval *e);
-/* Into e->plot, which is open. */
+/* Writes the plot to e->plot, which is open. */
 int  show_plot(struct eval *e);
 
 #endif

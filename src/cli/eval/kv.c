@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * kv.c - retrieval without meaning, of the kinds that InfiniteBench has: the value of one
- * key among many, a pass key or a number in a text that says nothing, a number of a list */
+ * kv.c - retrieval of meaningless data, as in InfiniteBench: the value of one key among many, a
+ * pass key or a number in a text without content, a number of a list */
 #include "config.h"
 #include <inttypes.h>
 #include <math.h>
@@ -14,19 +14,19 @@ enum { MAX_ANSWER = 64 };
 
 struct kind;
 
-struct spec {                           /* of a row                                       */
+struct spec {                           /* describes one row                              */
     const struct kind *kind;
     uint64_t           length, sample;
     double             depth;           /* -1: none                                       */
 };
 
 struct kv {
-    struct eval     e;                  /* first                                          */
+    struct eval     e;                  /* must be first                                  */
     const char     *kinds;
     struct spec    *spec;
     size_t          n;
     struct haystack stock;
-    /* of the row that is made */
+    /* of the row being built  */
     const struct spec *now;
     const char     *id;
     char           *hidden;             /* a sentence, or "key": "value"                  */
@@ -48,10 +48,10 @@ struct kind {
     void      (*ask)(struct kv *k, struct rng *r, struct row *row);
     eval_build *build;
     size_t      least;
-    bool        deep;                   /* the answer lies somewhere                      */
+    bool        deep;                   /* the answer has a depth */
 };
 
-/* Each row has its own, whatever others there are; no. of several. */
+/* The no.-th random stream of the row: it does not depend on other rows. */
 static struct rng stream(const struct kv *k, uint64_t no)
 {
     return rng_of(k->e.o.gkv.seed, k->id, no);
@@ -91,7 +91,7 @@ static void build_kv(void *arg, size_t units, struct row *row)
     row->context = t.p;
 }
 
-/* ---- one sentence among the stock ones ----------------------------------------------- */
+/* ---- one sentence among stock sentences ---------------------------------------------- */
 static void ask_passkey(struct kv *k, struct rng *r, struct row *row)
 {
     char *number = rng_digits(r, 5);
@@ -101,7 +101,7 @@ static void ask_passkey(struct kv *k, struct rng *r, struct row *row)
     row_answer(row, number);
 }
 
-/* Runs of equal digits, which are hard to copy. */
+/* The digits come in runs of equal ones, which are hard to copy. */
 static void ask_number(struct kv *k, struct rng *r, struct row *row)
 {
     char *number = rng_digits(r, 10);
@@ -151,7 +151,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* An odd count of numbers that differ, so that each question has one answer. */
+/* An odd count of different numbers, so that each question has one answer. */
 static void build_math(void *arg, size_t units, struct row *row)
 {
     const struct kv *k = arg;
@@ -162,7 +162,7 @@ static void build_math(void *arg, size_t units, struct row *row)
     size_t           i;
 
     for (i = 0; i < n; i++) {
-        /* Each from its own part of the range, then shuffled. */
+        /* Each number comes from its own part of the range; then they are shuffled. */
         const uint64_t part = LARGEST_NUMBER / n;
 
         v[i] = sorted[i] = i * part + rng_below(&r, part);

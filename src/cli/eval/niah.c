@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * niah.c - a needle in a haystack: one sentence among those of a book, at every depth of
- * every length, and a question that only it answers */
+ * niah.c - needle in a haystack: one sentence among those of a book, at every depth of every
+ * length, and a question that only this sentence answers */
 #include "config.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,10 +16,10 @@ static const struct opt_default defaults[] = {
 };
 
 struct niah {
-    struct eval      e;                 /* first                                          */
+    struct eval      e;                 /* must be first */
     struct haystack  hay;
     struct needles   needles;
-    /* of the row that is made */
+    /* of the row being built  */
     double           percent;
     const char      *needle;
 };
@@ -34,7 +34,7 @@ static void build(void *arg, size_t units, struct row *row)
     row->context = t.p;
 }
 
-/* Rows of one length follow each other, of these those of one depth. */
+/* Rows of one length are consecutive, and among them rows of one depth. */
 static int make(struct eval *e, void *arg, size_t i, struct row *row)
 {
     struct niah          *n = arg;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * perplexity.c - how well a model predicts a text, as llama-perplexity measures it
  *
- * The tokens of the text, after the one that begins a text if the model has one, are cut into
- * windows that do not overlap; what is left at the end is not used.  Each window is read by
- * itself, with the token that begins a text in place of its first.  Of its second half all
- * but the first token count.  The perplexity is the exponential of the mean of their negative
- * log-probabilities; its error is the standard error of that mean, times the perplexity. */
+ * The tokens of the text, after BOS if the model has one, are divided into windows that do not
+ * overlap; a rest at the end is not used.  Each window is prefilled by itself, with BOS in place of
+ * its first token.  Only its second half counts, without its first token.  The perplexity is the
+ * exponential of the mean of the negative log-probabilities of these tokens; its error is the
+ * standard error of that mean, times the perplexity. */
 #include "config.h"
 #include <inttypes.h>
 #include <math.h>
@@ -22,11 +22,11 @@
 
 struct sum {
     uint64_t n;
-    double   nll, nll2;                         /* of negative log-probabilities, squared */
+    double   nll, nll2;                         /* sums of -log p and of its square       */
 };
 
 struct perplexity {
-    struct options o;                           /* first                                  */
+    struct options o;                           /* must be first                          */
     char        *path;
     uint64_t     context;                       /* tokens of a window                     */
     gkv_model   *model;
@@ -34,8 +34,8 @@ struct perplexity {
     struct progress progress;
     uint32_t    *id;                            /* [n_id]                                 */
     size_t       n_id, n_window, window;
-    bool         bos;                           /* windows begin with *id                 */
-    size_t       part;                          /* tokens of the window that are done     */
+    bool         bos;                           /* windows begin with BOS, which is *id   */
+    size_t       part;                          /* tokens of this window that are done    */
     double      *score;                         /* perplexity of each window              */
     float       *logprob;
     struct sum   sum;
@@ -60,8 +60,8 @@ static void check(struct perplexity *p)
 }
 
 /* ---- text ---------------------------------------------------------------------------- */
-/* Tokens of the text as plain text, after the token that begins a text: an empty text with
- * its special tokens is just that one, or nothing. */
+/* Tokens of the text as plain text, after BOS: tokenizing an empty text with special tokens gives just
+ * BOS, or nothing. */
 static int read_text(struct perplexity *p)
 {
     char      *text = NULL;
@@ -131,7 +131,7 @@ static double error(const struct sum *s)
     return var > 0 ? sqrt(var / (double)(s->n - 1)) * exp(mean) : 0;
 }
 
-/* The first part of a window, then the part that counts. */
+/* Prefills the first part of a window, then scores the part that counts. */
 static gkv_status read_window(struct perplexity *p, gkv_error *err)
 {
     const size_t first = p->context / 2 + 1, rest = p->context - first;
@@ -161,7 +161,7 @@ static gkv_status read_windows(struct perplexity *p, gkv_error *err)
 {
     gkv_status status;
 
-    /* No more at a time than are given at a time. */
+    /* A chunk need not be larger than half a window, which is what one call gets. */
     if (!p->o.gkv.chunk || p->o.gkv.chunk > p->context / 2 + 1) {
         size_t most = p->o.gkv.chunk ? p->o.gkv.chunk : 1024, half = p->context / 2 + 1;
 

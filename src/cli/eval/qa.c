@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * qa.c - questions about long documents from a file of JSON lines: "context", "question"
- * and "answers" each, with an "id" or without */
+ * qa.c - questions about long documents from a file of JSON lines, each with "context", "question",
+ * "answers" and, optionally, "id" and others */
 #include "config.h"
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +17,13 @@ struct line {
 };
 
 struct qa {
-    struct eval  e;                     /* first                                          */
+    struct eval  e;                     /* must be first                                  */
     const char  *path;
     uint64_t     limit;
     char        *text;
-    struct line *line;                  /* those that are not blank                       */
+    struct line *line;                  /* lines that are not blank                       */
     size_t       n;
-    char       **task;                  /* names of groups, each once                     */
+    char       **task;                  /* distinct names of groups                       */
     size_t       n_task;
 };
 
@@ -64,7 +64,7 @@ static int read_lines(struct qa *q)
     return q->n ? 0 : fail(EXIT_DOCUMENT, "%s: there are no rows in it", input_name(q->path));
 }
 
-/* A string member without NUL bytes, which no text has. */
+/* A string member of the row; NUL bytes are refused, since no text has any. */
 static char *text_of(const struct value *row, const char *key)
 {
     const struct value *v = parse_member(row, key);
@@ -102,7 +102,7 @@ static enum metric metric_of(const char *name)
     return F1;
 }
 
-/* What is wrong with the row, or NULL. */
+/* Fills the row; returns what is wrong with it, or NULL. */
 static const char *fill(struct qa *q, const struct value *v, size_t number, struct row *row)
 {
     const double max = parse_number(v, "max_tokens", MAX_ANSWER);
@@ -154,7 +154,7 @@ static double weight(const void *arg, size_t i)
 {
     const struct qa *q = arg;
 
-    return (double)q->line[i].len / 4;          /* bytes of a token, about                */
+    return (double)q->line[i].len / 4;          /* about four bytes per token */
 }
 
 static int run(const struct cmd *self, int argc, char **argv)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * ruler-qa.h - questions and the paragraphs that answer them, from the files of two sets */
+ * ruler-qa.h - questions, and the paragraphs that answer them, from files of two data sets */
 #ifndef GEMKV_CLI_RULER_QA_H
 #define GEMKV_CLI_RULER_QA_H
 
@@ -8,7 +8,7 @@
 
 struct qa_question {
     char     *text, **answer;
-    uint32_t *gold;             /* the paragraphs that belong to it                       */
+    uint32_t *gold;             /* paragraphs that answer it */
     size_t    n_answer, n_gold;
 };
 
@@ -18,8 +18,8 @@ struct qa_set {
     size_t              n_paragraph, n_question;
 };
 
-/* SQuAD (1.1 or 2.0, of which those without an answer are left out); HotpotQA (distractor
- * setting).  0, or an exit status after saying why. */
+/* SQuAD (1.1, or 2.0 without its unanswerable questions); HotpotQA (distractor setting).  0, or an
+ * exit status after saying why. */
 int  qa_squad(struct qa_set *q, const char *path);
 int  qa_hotpot(struct qa_set *q, const char *path);
 void qa_free(struct qa_set *q);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * ruler.c - the 13 tasks of RULER (Hsieh et al., "RULER: What's the Real Context Size of
- * Your Long-Context Language Models?", 2024), made here, in our own words and with our own
- * fillers: scores are not comparable with published ones.
+ * Your Long-Context Language Models?", 2024), rewritten with our own wording and fillers:
+ * scores are not comparable with published ones.
  *
- * All that is random in a row depends on the seed and on the row's name only. */
+ * Everything random in a row depends only on the seed and on the row's name. */
 #include "config.h"
 #include <inttypes.h>
 #include <math.h>
@@ -18,13 +18,13 @@ enum { MAX_NEEDLES = 4, DEPTH_STEPS = 40 };
 
 struct task;
 
-struct spec {                           /* of a row                                       */
+struct spec {                           /* describes one row */
     const struct task *task;
     uint64_t           length, sample;
 };
 
 struct ruler {
-    struct eval     e;                  /* first                                          */
+    struct eval     e;                  /* must be first */
     const char     *squad, *hotpot, *tasks;
     bool            no_begin;
     struct haystack essay, stock;
@@ -33,11 +33,11 @@ struct ruler {
     size_t          n_word;
     struct spec    *spec;
     size_t          n;
-    /* of the row that is made */
+    /* of the row being built  */
     const struct task *now;
     const char     *id;
     uint64_t        row_length;
-    char           *needle[MAX_NEEDLES + 1];    /* sentences, or the lines of vt          */
+    char           *needle[MAX_NEEDLES + 1];    /* sentences, or lines of vt */
     size_t          n_needle;
 };
 
@@ -66,12 +66,12 @@ struct task {
     eval_build *build;
     uint32_t    max_tokens;
     enum metric metric;
-    int         n_key, n_value, n_query;        /* of the needle tasks                    */
+    int         n_key, n_value, n_query;        /* for the needle tasks */
     enum filler filler;
     enum kind   key, value;
 };
 
-/* no: one of the row's several streams. */
+/* The no.-th random stream of the row. */
 static struct rng stream(const struct ruler *u, uint64_t no)
 {
     return rng_of(u->e.o.gkv.seed, u->id, no);
@@ -82,7 +82,7 @@ static const char *const kind_name[][2] = {
     [WORD] = { "word", "words" }, [NUMBER] = { "number", "numbers" }, [UUID] = { "uuid", "uuids" }
 };
 
-/* The i-th thing of its kind: words never come twice. */
+/* The i-th key or value of its kind; words never repeat. */
 static char *thing(enum kind kind, struct rng *r, uint32_t i)
 {
     return kind == WORD ? word_pair(i) : kind == NUMBER ? rng_digits(r, 7) : rng_uuid(r);
@@ -141,7 +141,7 @@ static int by_place(const void *a, const void *b)
     return (x->before > y->before) - (x->before < y->before);
 }
 
-/* The row's needles among `units` of its sentences. */
+/* Puts the row's needles among `units` sentences. */
 static void hide(const struct ruler *u, const struct haystack *h, size_t units, bool in_order,
                  struct text *t)
 {
@@ -162,7 +162,7 @@ static void hide(const struct ruler *u, const struct haystack *h, size_t units, 
     haystack_build(h, units, in, u->n_needle, t);
 }
 
-/* Needles that nobody asks for, and the row's at random places among them, line by line. */
+/* Puts the row's needles at random places among others that no question asks for, one per line. */
 static void hide_among_needles(const struct ruler *u, size_t units, struct text *t)
 {
     const struct task *task = u->now;
@@ -206,7 +206,7 @@ static void build_niah(void *arg, size_t units, struct row *row)
 /* ---- vt: chains of variables --------------------------------------------------------- */
 enum { CHAIN = 5 };
 
-/* CHAIN names of n letters that begin differently, and the lines of their chain. */
+/* Makes CHAIN names of n letters with different first letters, and the lines of their chain. */
 static void chain(struct rng *r, int n, const char *value, char name[CHAIN][8],
                   char *line[CHAIN])
 {
@@ -268,7 +268,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Words of 4 to 10 small letters, each once, in the order of the alphabet. */
+/* Collects distinct words of 4 to 10 lower-case letters, in alphabetical order. */
 static void find_words(struct ruler *u)
 {
     const char *s = u->essay.text;
@@ -294,19 +294,19 @@ static void find_words(struct ruler *u)
     u->n_word = kept;
 }
 
-/* The i-th: from where the haystack has no more, pairs. */
+/* The i-th word: pairs of words when the haystack has no more. */
 static char *list_word(const struct ruler *u, uint32_t i)
 {
     return i < u->n_word ? format("%s", u->word[i]) : word_pair(i - (uint32_t)u->n_word);
 }
 
-/* A list of this length has fewer than one distinct word for every 12 tokens. */
+/* Number of words to choose from: one per 12 tokens is more than a list of this length needs. */
 static uint32_t all_words(const struct ruler *u)
 {
     return (uint32_t)u->n_word + (u->n_word > u->row_length / 12 ? 0 : N_WORD_PAIRS);
 }
 
-/* A numbered list, shuffled, of word[0 .. COMMON) `often` times and those up to n `seldom`. */
+/* A numbered list, shuffled: words [0 .. COMMON) `often` times each, the others up to n `seldom` times. */
 static void word_list(const struct ruler *u, struct rng *r, const uint32_t *word, size_t n,
                       size_t often, size_t seldom, struct text *t)
 {
@@ -327,7 +327,7 @@ static void word_list(const struct ruler *u, struct rng *r, const uint32_t *word
     free(entry);
 }
 
-/* This row's words: the common ones of the list, those of the example, all others. */
+/* The row's words in random order: the common ones of its list, those of the example, all others. */
 static uint32_t *row_words(const struct ruler *u)
 {
     struct rng r = stream(u, 0);
@@ -380,7 +380,7 @@ static void build_cwe(void *arg, size_t units, struct row *row)
 /* ---- fwe: frequent words ------------------------------------------------------------- */
 enum { VOCABULARY = 2000, ASKED = 3 };
 
-/* Made-up ones; that two are the same is next to impossible, and harmless. */
+/* A made-up word; two equal ones are very unlikely, and harmless. */
 static void coded_word(struct rng *r, char out[8])
 {
     for (int i = 0; i < 6; i++)
@@ -393,7 +393,7 @@ static void ask_fwe(struct ruler *u, struct row *row)
     struct rng r = stream(u, 0);
     char       word[8];
 
-    for (int i = 0; i <= ASKED; i++) {          /* the first is replaced by dots          */
+    for (int i = 0; i <= ASKED; i++) {          /* word 0 is replaced by dots */
         coded_word(&r, word);
         if (i)
             row_answer(row, format("%s", word));
@@ -403,8 +403,8 @@ static void ask_fwe(struct ruler *u, struct row *row)
     row->begin = format("The three coded words that come most often are:");
 }
 
-/* Word number i comes (1 + i)^-2 / zeta(2) of the time: the expected number, rounded, rather
- * than a drawn one, so that the three next to the first are never in doubt. */
+/* Word number i makes up (1 + i)^-2 / zeta(2) of the text.  Its count is the expected number, rounded, not
+ * drawn at random, so that the three most frequent words after the first are certain. */
 static void build_fwe(void *arg, size_t units, struct row *row)
 {
     const struct ruler *u = arg;
@@ -457,7 +457,7 @@ static void ask_qa(struct ruler *u, struct row *row)
     row->begin = format("Answer:");
 }
 
-/* The question's own paragraphs at random places among `units` others. */
+/* Puts the question's own paragraphs at random places among `units` others. */
 static void build_qa(void *arg, size_t units, struct row *row)
 {
     const struct ruler       *u = arg;
@@ -489,7 +489,7 @@ static void build_qa(void *arg, size_t units, struct row *row)
     free(shown);
 }
 
-/* ---- the 13 -------------------------------------------------------------------------- */
+/* ---- the 13 tasks --------------------------------------------------------------------- */
 #define NIAH(name, filler, key, value, n_key, n_value, n_query) \
     { name, ask_niah, build_niah, 128, ALL, n_key, n_value, n_query, filler, key, value }
 #define OTHER(name, build, max_tokens, metric, set) \
@@ -520,7 +520,7 @@ static void more_help(void)
         out_printf("  %s\n", tasks[i].name);
 }
 
-/* How many units there are at most: the length, and what there is data for. */
+/* The most units that a row can have: limited by its length, and by the data. */
 static size_t most(const struct ruler *u)
 {
     const size_t length = (size_t)u->row_length;
@@ -606,7 +606,7 @@ static void check_names(const struct cmd *cmd, const char *list)
     }
 }
 
-/* What there is no data for is left out, and said. */
+/* Adds the tasks that there is data for, and warns about the others. */
 static void add_tasks(struct ruler *u)
 {
     const struct cmd *cmd = u->e.o.cmd;

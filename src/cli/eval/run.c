@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * run.c - every method is asked for every row: see eval.h
+ * run.c - asks every method about every row: see eval.h
  *
- * --out has one object per answer.  Its "run" is a number made from everything that the answer
- * depends on: an answer to something else is never taken for this one. */
+ * --out has one object per answer.  Its "run" is a hash of everything that the answer depends
+ * on, so an answer to something else is never reused. */
 #include "config.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -177,7 +177,7 @@ int eval_count(struct eval *e, const struct row *row, uint64_t *n)
     gkv_stats    stats;
     gkv_status   status;
 
-    opt.method = "truncate";                    /* which computes nothing                 */
+    opt.method = "truncate";                    /* needs no computation */
     opt.schedule = NULL;
     opt.keep_percent = 100;
     opt.begin = row->begin;
@@ -199,8 +199,8 @@ static void rebuild(eval_build *build, void *arg, size_t units, struct row *row)
     build(arg, units, row);
 }
 
-/* Between what fits and what does not, by the tokens of a unit as far as they are known; every
- * third time in the middle, should those mislead. */
+/* Searches between a number of units that fits and one that does not, by the known tokens per unit; every
+ * third time at the middle, in case these mislead. */
 int eval_fit(struct eval *e, uint64_t length, size_t least, size_t max, eval_build *build,
              void *arg, struct row *row)
 {
@@ -235,7 +235,7 @@ int eval_fit(struct eval *e, uint64_t length, size_t least, size_t max, eval_bui
                                    / (double)(n_high - n_low));
         else if (low == least)
             units = low + (high - low < 64 ? high - low : 64) / 2;
-        else                                    /* a little more than seems to fit        */
+        else                                    /* slightly more than should fit */
             units = low + 2 + (size_t)((double)(low - least + 1) * 1.02
                                        * (double)(length - n_low) / (double)n_low);
         units = units <= low ? low + 1 : units >= high ? high - 1 : units;
@@ -246,7 +246,7 @@ int eval_fit(struct eval *e, uint64_t length, size_t least, size_t max, eval_bui
     return 0;
 }
 
-/* What is scored is what --out will say: text, whatever the model made of its bytes. */
+/* Replaces invalid UTF-8, so that the scored text is the same as the text in --out. */
 static void clean(struct text *t)
 {
     struct text out = { NULL, 0, 0 };
@@ -264,7 +264,7 @@ static void clean(struct text *t)
     *t = out;
 }
 
-/* The answer of a method to a row: its text, and in *r all but the scores. */
+/* Answers a row by one method: sets the text, and *r except the scores. */
 static gkv_status answer_row(struct eval *e, const struct row *row, size_t method,
                              struct result *r, struct text *answer, gkv_error *err)
 {
@@ -317,7 +317,7 @@ static uint64_t mix_uint(uint64_t h, uint64_t u)
     return h;
 }
 
-/* What a method's answer to the row depends on, but for the method. */
+/* Hash of everything that an answer to the row depends on, except the method. */
 static uint64_t run_number(const struct eval *e, const struct row *row)
 {
     const gkv_options *o = &e->o.gkv;
@@ -383,7 +383,7 @@ static int write_out(struct eval *e, const struct row *row, size_t method,
     return code;
 }
 
-/* Lines of --out as they were found, one per answer; the file's own text holds the strings. */
+/* A line found in --out, one per answer; its strings point into the text of the file. */
 struct found {
     const char   *id, *method, *run;
     const char   *answer;
@@ -412,11 +412,11 @@ static void kept_free(struct kept *k)
     free(k->text);
 }
 
-/* What every line of write_out begins with, and what is said of others. */
+/* Every line of write_out begins with BEGINS; NOT_OURS is the error for other lines. */
 #define BEGINS   "{\"id\": "
 #define NOT_OURS "not an answer that gemkv eval wrote; give another --out"
 
-/* One line, whose newline has become a NUL.  0; 1: something else as JSON; -1: no JSON. */
+/* Parses one line, whose newline has become a NUL.  0; 1: JSON, but not an answer; -1: not JSON. */
 static int find_line(char *line, size_t len, struct found *f)
 {
     const char *why;
@@ -446,8 +446,8 @@ static int not_ours(const struct eval *e, size_t line)
     return fail(EXIT_FAILED, "%s:%zu: " NOT_OURS, e->o.out, line);
 }
 
-/* Is p[n] how a line of write_out begins?  A few bytes are no sign of that: then only lines of ours in
- * front of them tell. */
+/* Whether p[n] may be the beginning of a line of write_out.  A few bytes are not enough to tell: then it is
+ * taken for one only after other lines of ours. */
 static bool begins_line(const char *p, size_t n, bool behind_ours)
 {
     const char *end = p + n;
@@ -466,8 +466,8 @@ static bool begins_line(const char *p, size_t n, bool behind_ours)
     return true;
 }
 
-/* The len bytes behind the last newline, which a run that was killed may have left.  The beginning of
- * an answer goes; a whole one gets its newline; what is not ours stays as it is, and is refused. */
+/* Handles the len bytes after the last newline, which a killed run may have left.  The beginning of an
+ * answer is removed, a whole answer gets its newline, and anything else is left as it is and refused. */
 static int read_last(struct eval *e, struct kept *k, char *last, size_t len, size_t number)
 {
     const bool   begins = begins_line(last, len, k->n > 0);     /* before it is unescaped */
@@ -486,7 +486,7 @@ static int read_last(struct eval *e, struct kept *k, char *last, size_t len, siz
     return output_cut(&e->out, (size_t)(last - k->text));
 }
 
-/* What a run before left in --out. */
+/* Reads the answers that earlier runs left in --out. */
 static int read_out(struct eval *e, struct kept *k)
 {
     size_t n, number = 0;
@@ -521,7 +521,7 @@ static const struct found *find(const struct kept *k, const char *id, const char
     return k->n ? bsearch(&key, k->line, k->n, sizeof key, by_id_method) : NULL;
 }
 
-/* The result in line f: -1 when its answer is one to something else. */
+/* Sets *r to the result in line f; -1 when it is the answer to something else. */
 static int take(const struct found *f, const struct row *row, uint64_t run, struct result *r)
 {
     const struct value *tokens = parse_member(f->v, "tokens");
@@ -563,7 +563,7 @@ static void note(struct eval *e, size_t i)
         progress_note(&e->progress, "%zu of %zu", i + 1, e->n_row);
 }
 
-/* Methods one after the other.  Not 0 only when nothing can go on. */
+/* Asks all methods, one after the other.  Returns non-zero only when the whole evaluation must stop. */
 static int ask_row(struct eval *e, const struct kept *k, struct row *row, struct result *r,
                    double weight)
 {
@@ -632,7 +632,7 @@ static int ask_all(struct eval *e, const struct kept *k, eval_make *make,
             return EXIT_FAILED;
         if (!row->length)
             row->length = r->n_prompt;
-        free(row->context);                     /* the largest part, and not needed again */
+        free(row->context);                     /* large, and not needed again */
         row->context = NULL;
     }
     return 0;
@@ -689,7 +689,7 @@ static int write_rows(struct eval *e, eval_make *make, void *arg)
         output_drop(&o);
         return fail(EXIT_FAILED, "cancelled while writing %s", e->o.rows);
     }
-    code = output_keep(&o);                     /* which knows what failed                */
+    code = output_keep(&o);                     /* reports write errors */
     return code ? code : e->code;
 }
 
@@ -723,7 +723,7 @@ int eval_run(struct eval *e, size_t n, eval_make *make,
     kept_free(&k);
     progress_erase();
     if (progress_cancelled()) {
-        /* People see what there is; nobody takes it for the whole. */
+        /* People get the partial results; JSON and CSV are never partial. */
         if (!e->o.json && !e->o.csv && n_done(e))
             show_results(e);
         return fail(EXIT_FAILED, "cancelled, %zu of %zu answers%s", n_done(e), n * e->o.methods.n,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * score.c - see score.h
  *
- * Text is UTF-8.  Letters outside of ASCII are known by ranges: enough for European languages,
- * where case and words matter to these measures. */
+ * Text is UTF-8.  Letters outside ASCII are recognised by ranges: enough for European languages,
+ * for which case and words matter to these measures. */
 #include "config.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,7 +31,7 @@ static uint32_t lower(uint32_t c)
     };
 
     if ((c >= 0x139 && c <= 0x148) || (c >= 0x179 && c <= 0x17e))
-        return c + (c & 1);                     /* pairs that begin with an odd one       */
+        return c + (c & 1);                     /* pairs that begin at odd numbers */
     if (c == 0x178)
         return 0xff;
     for (size_t i = 0; i < sizeof range / sizeof *range; i++)
@@ -47,7 +47,7 @@ static bool is_space(uint32_t c)
         || c == 0x202f || c == 0x205f || c == 0x3000;
 }
 
-/* A letter, digit or number; whatever is not known to be something else. */
+/* Whether c is a letter, digit, number or '_', or unknown. */
 static bool is_word(uint32_t c)
 {
     static const uint32_t range[][2] = {
@@ -113,8 +113,8 @@ static size_t article(const char *s)
     return 0;
 }
 
-/* Lower case, ASCII punctuation removed: then the articles, which stand between characters
- * that belong to no word; then white space collapsed to single spaces. */
+/* SQuAD's normal form: lower case, no ASCII punctuation, then no articles (as whole words), then single
+ * spaces for white space. */
 static char *normal(const char *s)
 {
     char    *copy = lowered(s, true), *out = copy;
@@ -156,7 +156,7 @@ static void words_free(struct words *w)
     free(w->word);
 }
 
-/* Of text, which is taken over, at single spaces. */
+/* Splits text at single spaces, and takes ownership of it. */
 static struct words split(char *text)
 {
     struct words w = { text, NULL, 0 };
@@ -169,7 +169,8 @@ static struct words split(char *text)
     return w;
 }
 
-/* ROUGE's: runs of ASCII letters and digits, those of more than three stemmed if asked for. */
+/* Words as ROUGE has them: runs of ASCII letters and digits; if stemmed, those of more than three are
+ * stemmed. */
 static struct words rouge_words(const char *s, bool stemmed)
 {
     struct text t = { NULL, 0, 0 };
@@ -200,7 +201,7 @@ static int by_word(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Words in common, as often as in the one that has fewer of them; the order is lost. */
+/* Number of words in common, counting repeated words as often as both have them; sorts both. */
 static size_t overlap(struct words *a, struct words *b)
 {
     size_t i = 0, j = 0, n = 0;
@@ -226,7 +227,7 @@ static size_t common(const struct words *a, const struct words *b)
 
     memset(row, 0, (b->n + 1) * sizeof *row);
     for (size_t i = 0; i < a->n; i++) {
-        size_t diagonal = 0;                    /* of the row before, one to the left     */
+        size_t diagonal = 0;                    /* previous row, one to the left */
 
         for (size_t j = 1; j <= b->n; j++) {
             size_t above = row[j];

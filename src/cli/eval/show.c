@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * show.c - what came out: table and grids for people, JSON, CSV, SVG */
+ * show.c - results: table and grids for people, JSON, CSV, SVG */
 #include "config.h"
 #include <inttypes.h>
 #include <math.h>
@@ -32,7 +32,7 @@ static bool answered(const struct eval *e, size_t row)
     return false;
 }
 
-/* Of the rows that method answered and, unless it is SIZE_MAX, that other one too. */
+/* The means over the rows that method answered (and the other method too, unless it is SIZE_MAX). */
 static struct mean mean_of(const struct eval *e, size_t method, size_t other)
 {
     struct mean m = { .n = 0 };
@@ -63,7 +63,7 @@ static struct mean mean_of(const struct eval *e, size_t method, size_t other)
     return m;
 }
 
-/* What score is, when it is the same for all rows; else -1. */
+/* The metric of the score, when it is the same for all rows; else -1. */
 static int common_metric(const struct eval *e)
 {
     int metric = -1;
@@ -117,7 +117,7 @@ static size_t index_of(const double *v, size_t n, double x)
     return i;
 }
 
-/* The groups in the order in which they come, or one without a name. */
+/* The groups in the order in which they occur, or one without a name. */
 static size_t groups(const struct eval *e, const char **group)
 {
     size_t n = 0;
@@ -164,7 +164,7 @@ static void axes_free(struct axes *a)
     free(a->group);
 }
 
-/* Depths are the lines when there are several, else groups. */
+/* Lines are depths when there are several, else groups. */
 static struct grid grid_of(const struct eval *e, const struct axes *a, size_t method)
 {
     const bool  deep = a->n_group == 1 && a->n_depth > 1;
@@ -237,7 +237,7 @@ int show_plot(struct eval *e)
     return code;
 }
 
-/* ---- for people ---------------------------------------------------------------------- */
+/* ---- text output --------------------------------------------------------------------- */
 static void ratio(double v, double full_v, bool compare)
 {
     if (compare && full_v > 0)
@@ -258,7 +258,7 @@ static void head(const struct eval *e, int width, bool compare)
                "rows");
 }
 
-/* Ratios are of the rows that both have answered. */
+/* Ratios are over the rows that both methods answered. */
 static void table(const struct eval *e)
 {
     const size_t of = methods_full(&e->o.methods);
@@ -380,8 +380,8 @@ static void show_json(const struct eval *e)
     json_print(&j);
 }
 
-/* RFC 4180; and an apostrophe in front of what a spreadsheet would compute, as names of rows are a
- * stranger's. */
+/* As in RFC 4180; and with an apostrophe before text that a spreadsheet would compute, because names of rows
+ * come from other people's files. */
 static void csv_text(const char *s)
 {
     const char *mark = *s && strchr("=+-@\t\r", *s) ? "'" : "";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * stem.c - see stem.h
  *
- * M. F. Porter, "An algorithm for suffix stripping", Program 14 (1980), with the changes that
- * NLTK made to it: the ROUGE scores of the needle tests are computed with that one. */
+ * M. F. Porter, "An algorithm for suffix stripping", Program 14 (1980), with NLTK's changes: the
+ * ROUGE scores of the needle tests use that version. */
 #include "config.h"
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 enum { ROOM = 64 };
 
-/* Words that the rules would spoil. */
+/* Words for which the rules are wrong. */
 static const char *const irregular[][2] = {
     { "sky", "sky" }, { "skies", "sky" }, { "dying", "die" }, { "lying", "lie" },
     { "tying", "tie" }, { "news", "news" }, { "innings", "inning" }, { "inning", "inning" },
@@ -20,7 +20,7 @@ static const char *const irregular[][2] = {
     { "exceed", "exceed" }, { "succeed", "succeed" }
 };
 
-/* y is a consonant at the beginning and after a vowel. */
+/* Whether w[i] is a consonant; y is one at the beginning and after a vowel. */
 static bool consonant(const char *w, size_t i)
 {
     bool is = true;
@@ -63,7 +63,7 @@ static bool ends(const char *w, size_t n, const char *suffix)
     return n >= k && !memcmp(w + n - k, suffix, k);
 }
 
-/* w[n] loses cut bytes at its end and gets s instead. */
+/* Replaces the last `cut` bytes of w[n] with s; returns the new length. */
 static size_t replace(char *w, size_t n, size_t cut, const char *s)
 {
     size_t k = strlen(s);
@@ -74,8 +74,8 @@ static size_t replace(char *w, size_t n, size_t cut, const char *s)
 
 struct rule { const char *suffix, *with; };
 
-/* The first rule whose suffix fits decides: it is applied when what is left has a measure
- * above least. */
+/* Applies the first rule whose suffix matches, if the rest has a measure above `least`; else changes
+ * nothing. */
 static size_t apply(char *w, size_t n, const struct rule *r, int least)
 {
     for (; r->suffix; r++) {
@@ -85,7 +85,7 @@ static size_t apply(char *w, size_t n, const struct rule *r, int least)
             continue;
         if (!strcmp(r->suffix, "ion") && !(left && strchr("st", w[left - 1])))
             return n;
-        if (!strcmp(r->suffix, "logi"))         /* its l counts as part of the stem       */
+        if (!strcmp(r->suffix, "logi"))         /* its l belongs to the stem */
             left++;
         return measure(w, left) > least ? replace(w, n, k, r->with) : n;
     }

@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-/* word[n]: lower-case letters and digits, n at most 63, room for 64.  Becomes its stem, of the
- * returned length. */
+/* Replaces word[n] (lower-case letters and digits, n at most 63, buffer of 64) with its stem; returns its
+ * length. */
 size_t stem(char *word, size_t n);
 
 #endif
