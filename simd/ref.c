@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * ref.c - plain C, the reference that every other level is compared with. */
+ * ref.c - plain C: the reference that every other level is compared with. */
 #include "config.h"
 #include <math.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static void gemm_ref(float *c, size_t ldc, const float *a, size_t lda, const flo
         }
 }
 
-/* Key 0 .. nk - 1 that query i sees first, and the one after the last. */
+/* The first key that query i sees, and the key after the last, in 0 .. nk. */
 static size_t first_seen(const struct gkv__sight *see, size_t i)
 {
     return see && see->from && see->from[i] > 0 ? (size_t)see->from[i] : 0;
@@ -109,7 +109,7 @@ static void few_ref(enum gkv__type type, float *o, float *m, float *l, const flo
 
     for (size_t r = 0; r < rows; r++, o += GKV__FEW_ROW(d), q += GKV__FEW_ROW(d))
         for (size_t i = first_seen(see, r); i < last_seen(see, r, nk); i++) {
-            float s = 0, x[32], scale, p;       /* blocks of a cache are at most so long */
+            float s = 0, x[32], scale, p;       /* the longest block of a cache has 32 */
             for (size_t j = 0; j < d; j++) {
                 if (j % t->block == 0)
                     t->to_f32(kb + i * bytes + j / t->block * t->bytes, x, t->block);

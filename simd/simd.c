@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * simd.c - which kernels this process uses. */
+ * simd.c - chooses the kernels that this process uses. */
 #include "config.h"
 #include <pthread.h>
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 #include "simd/simd.h"
 #if defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
-#ifndef HWCAP_ASIMDDP           /* the kernel's numbers, which old headers lack */
+#ifndef HWCAP_ASIMDDP           /* Linux's numbers, which old headers lack */
 #define HWCAP_ASIMDDP (1ul << 20)
 #endif
 #ifndef HWCAP2_I8MM
@@ -57,7 +57,7 @@ static const struct {
 enum { N_LEVELS = sizeof levels / sizeof *levels };
 
 #if defined(__x86_64__)
-/* clang 14's __builtin_cpu_supports does not know its name. */
+/* clang 14's __builtin_cpu_supports does not know "f16c".   */
 static bool has_f16c(void)
 {
     unsigned a, b, c, d;
@@ -65,7 +65,7 @@ static bool has_f16c(void)
     return __get_cpuid(1, &a, &b, &c, &d) && c >> 29 & 1;
 }
 
-/* Tiles are 8 KB of registers. Linux saves them only for a process that has asked for them; asking once covers
+/* Tiles are 8 KB of registers.  Linux saves them only for a process that has asked for that; asking once covers
  * all later threads. */
 static bool has_amx(void)
 {
@@ -86,7 +86,7 @@ unsigned gkv__cpu_detect(void)
     unsigned f = 0;
 
 #if defined(__x86_64__)
-    /* GCC's and Clang's run-time checks the operating system's state saving too. */
+    /* The compiler's run-time library also checks that the operating system saves the registers. */
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
         __builtin_cpu_supports("bmi2") && has_f16c())
@@ -111,8 +111,8 @@ unsigned gkv__cpu_detect(void)
     return f;
 }
 
-/* Levels to be used only when they are named, because this CPU is faster without them.  Bfloat16: one core of
- * Emerald Rapids does 112 GFLOP/s with vdpbf16ps and 223 with FMA on f32, Zen 5 536 and 267. */
+/* Levels that are used only if they are named, because this CPU is faster without them.  Bfloat16: one core of
+ * Emerald Rapids has 112 GFLOP/s with vdpbf16ps and 223 with FMA in f32; Zen 5 has 536 and 267. */
 static unsigned slow(void)
 {
 #if defined(__x86_64__)
@@ -142,13 +142,13 @@ const char *gkv__simd_level(size_t i, unsigned *mask)
     return levels[i].name;
 }
 
-/* Guarded by once: cap is written before the first use only (see simd.h). */
+/* Guarded by once; cap is written only before the first use (see simd.h). */
 static pthread_once_t   once = PTHREAD_ONCE_INIT;
 static const char      *cap;
 static bool             bad;
 static struct gkv__simd table;
 
-/* For gemkv info --cpu: fixed slots, then products with each tensor type. */
+/* Lines of gemkv info --cpu: fixed slots, then products with each tensor type. */
 #define SLOT(name, field) { name, offsetof(struct gkv__simd, field) }
 static const struct { const char *name; size_t at; } slots[] = {
     SLOT("gemm", gemm), SLOT("attend", attend.run),
@@ -168,7 +168,7 @@ static int find_level(const char *name, unsigned *mask)
     return -1;
 }
 
-/* The lowest level that already has the function in use; `at` is its offset in the table. */
+/* The lowest level that has the function in use; `at` is its offset in the table. */
 static const char *level_of(size_t at)
 {
     struct gkv__simd k;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * simd.h - the kernel table.  Filled with plain C first, then by each level that the CPU has;
- * a level without a better version of a slot leaves the one before.  Kernels are
- * single-threaded and pure; src/ decides which thread runs them, and on what. */
+ * simd.h - the kernel table.  It is filled with plain C first, then by each level that the CPU has;
+ * a level without a better version of a slot keeps the previous one.  Kernels are
+ * single-threaded and pure; src/ decides which thread runs them on what. */
 #ifndef GKV__SIMD_H
 #define GKV__SIMD_H
 
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include "src/quant/quant.h"
 
-/* Levels: sets of CPU features under a name.  Each includes those of its architecture
+/* Levels: named sets of CPU features.  Each includes the levels of its architecture listed
  * before it. */
 enum {
     GKV__CPU_AVX2 = 1,          /* + FMA, F16C, BMI2: Haswell, Zen                           */
@@ -21,15 +21,15 @@ enum {
     GKV__CPU_I8MM = 64,         /* SMMLA, USDOT: Neoverse V1 and N2, Cortex-X2, Apple M2     */
 };
 
-/* to f32; n is a multiple of the format's block.  Exact. */
+/* Converts to f32, exactly; n is a multiple of the type's block. */
 typedef void gkv__unpack_fn(const void *src, float *dst, size_t n);
 
-/* sum_i w[i] x[i]; n is a multiple of the format's block. */
+/* Returns sum_i w[i] x[i]; n is a multiple of the type's block. */
 typedef float gkv__dot_fn(const void *w, const float *x, size_t n);
 
-/* Some rows of a matrix, stride bytes apart, for a product with one x: rows o of its first
- * ceil(n_out / 2), from <= o < to, and of the rest those in the same places.  Two rows share the loads of x,
- * and two rows far apart are read faster than neighbours. */
+/* Some rows of a matrix, stride bytes apart, for a product with one x: rows from .. to - 1 of its first
+ * ceil(n_out / 2), and the rows at the same places of the rest.  Two rows share the loads of x, and two rows
+ * far apart are read faster than neighbours. */
 struct gkv__band {
     const void *w;                      /* row 0                                             */
     size_t      stride, n_out, from, to;
@@ -39,36 +39,36 @@ static inline size_t gkv__band_most(size_t n_out)   /* the largest `to` */
     return (n_out + 1) / 2;
 }
 
-/* y[o] (+)= row o of the band's rows times x[n]; add: 0 overwrites y.  The result of a row does not depend on
- * the rows beside it. */
+/* y[o] (+)= row o times x[n], for the rows o of the band; add: 0 overwrites y.  The result of a row does not
+ * depend on the other rows. */
 typedef void gkv__gemv_fn(float *y, const struct gkv__band *w, const void *x, size_t n, int add);
 
 /* A panel holds nr columns of B side by side: panel[i * nr + j] = w[j * ldw + i], i < k,
- * j < n <= nr, the rest zero. */
+ * j < n <= nr; columns from n on are zero. */
 typedef void gkv__pack_fn(float *panel, const float *w, size_t ldw, size_t n, size_t k);
 
-/* c[m, n] (+)= a[m, k] B[k, n], rows of a and c lda and ldc apart; B in ceil(n / nr) panels
- * of k * nr floats.  add: 0 overwrites c. */
+/* c[m, n] (+)= a[m, k] B[k, n]; rows of a are lda floats apart, those of c ldc; B is in ceil(n / nr)
+ * panels of k * nr floats.  add: 0 overwrites c. */
 typedef void gkv__gemm_fn(float *c, size_t ldc, const float *a, size_t lda, const float *panels,
                           size_t m, size_t n, size_t k, int add);
 
-/* Products with one tensor type in another arithmetic than f32, cut in units along the inputs.
- * Activations are converted to the form once, x_bytes per unit. Weights are packed in panels of nr outputs,
- * w_bytes per unit of each. The form's definition says what its rounding is. */
+/* Products with one tensor type in another arithmetic than f32, divided into units along the inputs.
+ * Activations are converted to the form once, x_bytes per unit.  Weights are packed in panels of nr outputs,
+ * w_bytes per unit of each output.  The form's definition says how it rounds. */
 struct gkv__product {
     const char *form;                   /* "i8", "i16", "bf16"; NULL: only f32               */
     uint16_t    unit, x_bytes, w_bytes, nr;
-    uint16_t    one_bytes;              /* of 256 activations as gemv wants them             */
-    /* One row of activations; n is a multiple of unit. */
+    uint16_t    one_bytes;              /* of 256 activations in gemv's order                */
+    /* Converts one row of activations; n is a multiple of unit. */
     void      (*prepare)(void *to, const float *x, size_t n);
-    /* k weights of 1 <= n <= nr rows, stride bytes apart; the other outputs are undefined.  k is a
+    /* Packs k weights of 1 <= n <= nr rows, stride bytes apart; other outputs are undefined.  k is a
      * multiple of the type's block and of unit. */
     void      (*pack)(void *panel, const void *w, size_t stride, size_t n, size_t k);
-    /* c[m, n] (+)= x[m, k] W^T; rows of x ldx bytes apart, of c ldc floats; ceil(n / nr)
+    /* c[m, n] (+)= x[m, k] W^T; rows of x are ldx bytes apart, those of c ldc floats; ceil(n / nr)
      * panels. */
     void      (*gemm)(float *c, size_t ldc, const void *x, size_t ldx, const void *panels,
                       size_t m, size_t n, size_t k, int add);
-    /* The same for gemv, in the order in which rows are read: gkv__one_bytes bytes. */
+    /* As prepare, but in the order that gemv reads: gkv__one_bytes bytes.           */
     void      (*prepare_one)(void *to, const float *x, size_t n);
     gkv__gemv_fn *gemv;                 /* x: from prepare_one                               */
 };
@@ -77,15 +77,15 @@ static inline size_t gkv__one_bytes(const struct gkv__product *p, size_t n)
     return n / 256 * p->one_bytes + n % 256 / p->unit * p->x_bytes;
 }
 
-/* Which of nk keys a query sees, where it does not see all; i is its lane or row. A query may see no key: then
+/* Which of nk keys a query sees if it does not see all; i is its lane or row.  A query may see no key: then
  * its sums do not change. */
 struct gkv__sight {
-    const int32_t *to;          /* i sees no key from to[i] on; NULL: there is no end        */
-    const int32_t *from;        /* ... nor one before from[i]; NULL: from the first          */
+    const int32_t *to;          /* i sees no key from to[i] on; NULL: no limit               */
+    const int32_t *from;        /* ... and none before from[i]; NULL: no limit               */
     float          cap;         /* > 0: scores, in base 2, become cap * tanh(score / cap)    */
 };
 
-/* One tile of `lanes` queries against nk keys, online softmax in base 2 (Milakov and
+/* One tile of `lanes` queries against nk keys, with online softmax in base 2 (Milakov and
  * Gimelshein 2018; Dao et al. 2022, Algorithm 1).  A lane is one query row.
  *   ot[d][lanes] += P^T V, unnormalised     m[lanes] running maximum    l[lanes] running sum
  *   qt[d][lanes]    queries, times log2(e) / sqrt(d)
@@ -98,34 +98,34 @@ typedef void gkv__attend_fn(float *ot, float *m, float *l, const void *qt, const
                             const void *v, size_t nk, size_t d, const struct gkv__sight *see,
                             float *s);
 
-/* n rows of f32, also in place, or of f16 into a form of those below; odd ends get zeros. */
+/* Converts n rows of f32 (possibly in place) or of f16 to one of the forms below; odd ends get zeros. */
 typedef void gkv__form_fn(void *to, const void *from, enum gkv__type type, size_t n, size_t width);
 
-/* Attention in tiles and the form it wants qt, k and v in.
+/* Attention in tiles, and the form in which it takes qt, k and v.
  * "f32": floats.
- * "bf16": products of bfloat16, sums and softmax in f32, 2^x there to 2^-17.  q, k, v and the
- * weights of the softmax are rounded to nearest even, each by up to 2^-8 of itself: a score moves by up to
+ * "bf16": products of bfloat16; sums and softmax in f32, with 2^x to 2^-17.  q, k, v and the
+ * weights of the softmax are rounded to nearest even, each by up to 2^-8 of itself: a score changes by up to
  * 2^-7 sum |q k| / sqrt(d), its weight by a factor of e to that, the output by up to 2^-7 max |v|
  * more.  qt and v are pairs of rows, [ceil(n / 2)][width][2]; k is [nk][d], d even. */
 struct gkv__attend {
     const char     *form;
-    enum gkv__type  type;               /* k of this type is taken without conversion, if d is even  */
-    unsigned        few;                /* attend_few takes less time up to so many eighths
-                                           of the lanes                                      */
+    enum gkv__type  type;               /* k of this type needs no conversion, if d is even  */
+    unsigned        few;                /* in eighths of the lanes: up to so many rows,
+                                           attend_few is faster                              */
     size_t          lanes;
-    gkv__form_fn   *pairs;              /* qt and v into the form; NULL: floats are          */
-    gkv__form_fn   *narrow;             /* k                                                 */
+    gkv__form_fn   *pairs;              /* converts qt and v; NULL: the form is floats       */
+    gkv__form_fn   *narrow;             /* converts k; NULL: likewise                        */
     gkv__attend_fn *run;
 };
 
-/* A few rows (decoding: the query heads that share one KV head) against nk keys in the layout of the cache; one
- * function per type of cache.
+/* A few rows (in decoding, the query heads that share one KV head) against nk keys in the layout of the cache;
+ * one function per tensor type of the cache.
  *   o[rows][GKV__FEW_ROW(d)] += P V, unnormalised     m[rows], l[rows], GKV__ATTEND_MIN: as above
  *   q[rows][GKV__FEW_ROW(d)]    times log2(e) / sqrt(d), zero beyond d; undefined afterwards
  *   k, v        nk rows of d elements, packed
  *   see         NULL: all rows see all keys
- * Where attend has the form "bf16", four rows and more are multiplied with f16 and bf16 in it too; ties of f16
- * are then rounded from 0 outwards, and values below 2^-14 become 0. */
+ * Where attend has the form "bf16", four rows or more are multiplied in it too if the cache is f16 or bf16;
+ * ties of f16 are then rounded away from 0, and values below 2^-14 become 0. */
 #define GKV__FEW_ROW(d) (((d) + 15) / 16 * 16)
 typedef void gkv__attend_few_fn(float *o, float *m, float *l, float *q, const void *k,
                                 const void *v, size_t rows, size_t nk, size_t d,
@@ -140,8 +140,8 @@ typedef void gkv__glu_fn(float *g, const float *u, size_t n);
 /* x = cap * tanh(x / cap) */
 typedef void gkv__softcap_fn(float *x, size_t n, float cap);
 
-/* A softmax in base 2 over s, in pieces: *m the running maximum, *l the running sum of
- * exp2(s - *m); begin with GKV__ATTEND_MIN and 0.  Then each piece again, for its share:
+/* A softmax in base 2 over s, piece by piece.  First, for all pieces: *m, the running maximum, and *l, the
+ * running sum of exp2(s - *m), which begin with GKV__ATTEND_MIN and 0.  Then, for all pieces:
  * y += weight * exp2(s - m). */
 typedef void gkv__softmax_sum_fn(float *m, float *l, const float *s, size_t n);
 typedef void gkv__softmax_add_fn(float *y, const float *s, size_t n, float m, float weight);
@@ -150,14 +150,14 @@ struct gkv__simd {
     const char      *level;             /* the highest level that filled anything            */
     gkv__unpack_fn  *unpack[GKV__N_TYPES];
     gkv__dot_fn     *dot[GKV__N_TYPES];
-    gkv__gemv_fn    *dots[GKV__N_TYPES];    /* as dot, to the bit, of floats x; f32, f16, bf16;
-                                               NULL: dot, row by row                         */
+    gkv__gemv_fn    *dots[GKV__N_TYPES];    /* f32, f16, bf16: as dot, to the bit, x in floats;
+                                               NULL: use dot, row by row                     */
     gkv__pack_fn    *pack;
     gkv__gemm_fn    *gemm;              /* pack and gemm share nr                            */
     size_t           nr;                /* columns of a panel                                */
     struct gkv__product product[GKV__N_TYPES];
     struct gkv__attend attend;
-    gkv__attend_few_fn *attend_few[GKV__N_TYPES];   /* those of the cache                    */
+    gkv__attend_few_fn *attend_few[GKV__N_TYPES];   /* types that a cache can have           */
     gkv__rmsnorm_fn *rmsnorm;
     gkv__glu_fn     *swiglu, *geglu;    /* silu; gelu by tanh                                */
     gkv__softmax_sum_fn *softmax_sum;
@@ -168,13 +168,13 @@ struct gkv__simd {
 unsigned gkv__cpu_detect(void);
 void     gkv__simd_init(struct gkv__simd *k, unsigned cpu);     /* pure: tests call it per level */
 
-/* The process-wide table: what the CPU has and is fast at, or what it has up to the level that
- * $GEMKV_CPU or gkv__simd_cap names, which must come before the first use.  NULL when
- * $GEMKV_CPU names no level. */
+/* The process-wide table: what the CPU has and is fast at, or all that it has up to the level that
+ * $GEMKV_CPU or gkv__simd_cap names (before the first use).  NULL when $GEMKV_CPU names no
+ * level. */
 const struct gkv__simd *gkv__simd(void);
 int                     gkv__simd_cap(const char *level);       /* 0, or -1: no such level   */
 
-/* Row i of the level table: its name and the cpu mask that ends with it.  NULL after the last. */
+/* Row i of the level table: its name and the cpu mask up to and including it.  NULL after the last. */
 const char *gkv__simd_level(size_t i, unsigned *mask);
 /* Line i of "slot: level" for the table in use; NULL after the last. */
 const char *gkv__simd_describe(size_t i);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * vec_impl.h - kernel bodies written once over the compiler's vector types, compiled per
+ * vec_impl.h - kernel bodies written once with the compiler's vector types, compiled per
  * instruction set.  The including file defines
  *
- *     SUFFIX     name of the level, ends every function so that objdump tells the truth
+ *     SUFFIX     name of the level, the end of every function's name, so that objdump shows it
  *     VW         floats in a vector register
  *     MR, NV     GEMM tile: MR rows of NV vectors of accumulators; MR * NV + NV + 1 registers
  *     AMR, ANV   the same for attention, where the vectors hold query rows
@@ -10,7 +10,7 @@
  *
  * Both tiles broadcast one scalar of A against NV vectors of B.  In attention the vectors run
  * over queries, so that maximum, exponential and sum are vertical, K and V are read as they
- * are stored, and nothing is ever transposed but Q once. */
+ * are stored, and only Q is transposed, once. */
 
 #include "simd/impl/vec.h"
 #include "simd/impl/bytes.h"

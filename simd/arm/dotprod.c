@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * dotprod.c - Cortex-A55, A75 and A76 (2018), Neoverse N1 on: SDOT sums sixteen products of
- * signed bytes into four lanes.  With 4 x 2 accumulators four steps load 8 vectors of weights
- * and 4 of activations, whose lanes SDOT picks by itself, for 32 SDOT; 8 sums of integers, 8 of
- * floats and what the halves of a block need fit 32 registers. */
+ * dotprod.c - Cortex-A55, A75 and A76 (2018), Neoverse N1 on: SDOT adds sixteen products of
+ * signed bytes to four lanes.  With 4 x 2 accumulators four steps load 8 vectors of weights
+ * and 4 of activations, whose lanes SDOT selects itself, for 32 SDOT.  8 integer and 8 float
+ * accumulators and the operands for half a block fit 32 registers. */
 #ifndef __ARM_FEATURE_DOTPROD
 #error "dotprod.c needs CFLAGS_DOTPROD"
 #endif
@@ -29,11 +29,11 @@ INLINE vi i8_finish(vi s) { return s; }
 
 INLINE vi i8_take(const uint8_t *x, int t) { return load_i(x + t / 4 * 16); }
 
-/* Loads and sums in the order written: scheduling them, GCC begins so many chains early that
- * they spill. */
+/* Keeps loads and sums in the order written: GCC's scheduling would begin so many chains early that
+ * registers are spilled. */
 #define KEEP_ORDER(s) __asm__ volatile("" : "+w"(s))
 
-/* A lane is part of the instruction. */
+/* A switch, because the lane is an immediate of the instruction. */
 INLINE vi i8_at(vi s, vi u, vi q, int t)
 {
     const int8x16_t a = (int8x16_t)u, b = (int8x16_t)q;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * i8mm.c - Neoverse V1 and N2 (2021), Cortex-X2, Apple M2 on: SMMLA multiplies 2 x 8 by 8 x 2
- * signed bytes, twice the products of SDOT.  prepare knows one row at a time, so pairs of them
- * are put together as they are read: an instruction for every four SMMLA.  With three pairs of
- * rows and four of outputs there are 12 sums of integers and 12 of floats, and a step loads 4
+ * signed bytes, twice the products of SDOT.  prepare handles one row at a time, so two rows are
+ * interleaved when they are read: one instruction for every four SMMLA.  With three pairs of
+ * rows and four of outputs there are 12 integer and 12 float accumulators, and a step loads 4
  * vectors of weights and 3 of activations for 12 SMMLA.
  *
- * Products of one row are those of dotprod. */
+ * Products of one row use dotprod's kernels. */
 #ifndef __ARM_FEATURE_MATMUL_INT8
 #error "i8mm.c needs CFLAGS_I8MM"
 #endif
@@ -50,7 +50,7 @@ INLINE void pack(FN(bytes_fn) *bytes, int off, int halves, int min, uint8_t *to,
     }
 }
 
-/* Sums in the order written: scheduling them, GCC begins so many that they spill. */
+/* Keeps sums in the order written: GCC's scheduling would begin so many that registers are spilled. */
 #define KEEP_ORDER(s) __asm__ volatile("" : "+w"(s))
 
 INLINE vi step(vi s, int64x2_t x, vi u)
@@ -61,7 +61,7 @@ INLINE vi step(vi s, int64x2_t x, vi u)
     return (vi)sum;
 }
 
-/* a a b b, and a b a b: of two rows, and of two outputs. */
+/* Lanes a a b b, for the scales of two rows; lanes a b a b, for those of two outputs. */
 INLINE vf of_rows(const uint8_t *a, const uint8_t *b)
 {
     float x, y;
@@ -79,8 +79,8 @@ INLINE vf of_outputs(const float *p)
     return (vf)vdupq_n_u64(both);
 }
 
-/* Lanes of a sum: the first row with both outputs, the second with both.  The row that is
- * missing to a pair is the other one once more. */
+/* Lanes of an accumulator: the first row with both outputs, then the second row with both.  If the last pair
+ * has only one row, that row is used twice. */
 INLINE void tile(int mr, int halves, int min, float *c, size_t ldc, const uint8_t *x, size_t ldx,
                  const uint8_t *w, size_t n, size_t k, int add)
 {

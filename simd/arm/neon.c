@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * neon.c - every AArch64: 32 registers of 4 floats.  With 8 x 3 accumulators a step loads 3
- * vectors and 8 scalars for 24 multiply-adds, which hide their latency on cores with two and
- * with four pipes, and 8 divides all usual head dimensions. */
+ * vectors and 8 scalars for 24 multiply-adds, enough to hide their latency on cores with two or
+ * four pipes; and 8 divides all usual head dimensions. */
 #ifndef __ARM_NEON
 #error "neon.c needs Advanced SIMD"
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * attend_bf16.h - a tile of queries against a block of keys, products of pairs of bfloat16.
- * The shapes are those of attend.h with pairs for floats: along the head in the scores, along
- * the keys in the values. */
+ * attend_bf16.h - a tile of queries against a block of keys, with products of pairs of bfloat16.
+ * The shapes are those of attend.h with pairs instead of floats: pairs along the head for scores,
+ * along the keys for values. */
 
 /* acc[mr][lanes] += sum over n of b[i][lanes] times pair a[r * row + i * step] */
 INLINE void tile_bf16(int mr, vf acc[][4], const one_pair *a, size_t row, size_t step,
@@ -59,8 +59,8 @@ INLINE void values_bf16(int mr, float *ot, const vf *scale, const one_pair *v, s
             store(ot + r * LANES + j * VW, acc[r][j]);
 }
 
-/* 2^f to 2^-17 of it for f in [-1/2, 1/2], 1 for 0: degree 4, by interpolation.  Rounding to bfloat16, which
- * follows, moves it by up to 2^-8. */
+/* 2^f for f in [-1/2, 1/2] with a relative error of 2^-17, exactly 1 for 0: degree 4, by interpolation.  The
+ * rounding to bfloat16 that follows has an error of up to 2^-8. */
 INLINE vf weight_near_0(vf f)
 {
     vf p = splat(0.009656710550189018f);
@@ -88,8 +88,8 @@ static void FN(attend_bf16)(float *ot, float *m, float *l, const void *q, const 
         see_some(s, nk, see);
     raise(s, nk, m, max, scale);
 
-    /* Two rows of weights become one of pairs, which ends where the next two begin or before.
-     * The sum is of the weights as they were. */
+    /* Two rows of weights become one row of pairs, stored where only weights that were read already can be
+     * overwritten.  The sum is that of the unrounded weights. */
     UNROLL
     for (int j = 0; j < ANV; j++)
         sum[j] = load(l + j * VW) * scale[j];
@@ -113,7 +113,7 @@ static void FN(attend_bf16)(float *ot, float *m, float *l, const void *q, const 
         values_bf16(1, ot + i * LANES, scale, v + i, d, p, (nk + 1) / 2);
 }
 
-/* ---- inputs into the form; in place, what is written has been read ------------------------- */
+/* ---- conversion of inputs to the form; also in place, since writes stay behind reads -------- */
 
 INLINE size_t size_of(enum gkv__type type)
 {
@@ -125,7 +125,7 @@ INLINE vf whole(enum gkv__type type, const void *p)
     return type == GKV__TYPE_F32 ? load(p) : from_f16(*(const vhu *)p);
 }
 
-/* VW elements from element i of a row on, zeros beyond n.  type is a constant. */
+/* VW elements of a row from element i on, zeros from element n on.  type is a constant. */
 INLINE vf some_of(enum gkv__type type, const void *row, size_t i, size_t n)
 {
     const size_t size = size_of(type);
@@ -141,11 +141,11 @@ INLINE vf some_of(enum gkv__type type, const void *row, size_t i, size_t n)
     return whole(type, p);
 }
 
-/* The first n elements of v, all where there are more. */
+/* Stores the first n elements of v, at most VW. */
 INLINE void put(void *to, const void *v, size_t n, size_t size)
 {
     if (n >= VW)
-        memcpy(to, v, VW * size);       /* a constant: one store, where the other is a loop */
+        memcpy(to, v, VW * size);       /* a constant size: one store instead of a loop */
     else
         memcpy(to, v, n * size);
 }

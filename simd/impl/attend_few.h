@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * attend_few.h - a few query rows against many keys, as in decoding.  The vectors run along
- * the head, so no lane is idle, and K and V are converted in registers: their bytes come from
- * memory once, and little else does. */
+ * the head, so no lane is idle.  K and V are converted in registers, so memory traffic is little
+ * more than reading their bytes once. */
 
-/* Lane i is the sum of the lanes of x[i].  A step folds two vectors into one; which two, and
- * where their halves go, is such that each shuffle is one instruction. */
+/* Lane i of the result is the sum of the lanes of x[i].  A step folds two vectors into one; the order of
+ * vectors and halves is chosen so that each shuffle is one instruction. */
 #define FOLD_(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #define FOLD(a, b, some, others) (FOLD_(a, b, some) + FOLD_(a, b, others))
 #define LIST(...) __VA_ARGS__
@@ -45,21 +45,21 @@ INLINE vf vsums(const vf x[VW])
     return FOLD2(FOLD4(a[0], a[1]), FOLD4(a[2], a[3]));
 }
 
-/* Bytes of n elements of the cache, whole blocks. */
+/* Bytes of n elements of the cache, where n is whole blocks. */
 INLINE size_t few_bytes(enum gkv__type type, size_t n)
 {
     return type == GKV__TYPE_Q8_0 ? n / 32 * sizeof(struct gkv__block_q8_0)
          : type == GKV__TYPE_F32 ? 4 * n : 2 * n;
 }
 
-/* Elements that are taken at a time: those that share a scale. */
+/* Elements that are converted at a time: those that share a scale. */
 INLINE size_t few_span(enum gkv__type type)
 {
     return type == GKV__TYPE_Q8_0 ? 32 : VW;
 }
 
-/* VW elements of f32, f16, bf16 or q8_0 (type is a constant): those from i, a constant, on of what is at
- * p; of blocks, those from skip + i on, where p is the block of element skip. */
+/* VW elements of f32, f16, bf16 or q8_0 (type and i are constants): elements from i on, counted from p; of
+ * q8_0, from skip + i on, where p is the block that contains element skip. */
 INLINE vf cached(enum gkv__type type, const char *p, size_t i, size_t skip)
 {
     if (type == GKV__TYPE_Q8_0) {
@@ -74,8 +74,8 @@ INLINE vf cached(enum gkv__type type, const char *p, size_t i, size_t skip)
                                  : from_bf16(*(const vhu *)(const void *)p);
 }
 
-/* The same from p on, with zeros from element n on: the end of a row whose length is no multiple of
- * VW, and what follows may be the end of the cache.  Never of blocks. */
+/* The first n elements at p, then zeros: for the end of a row whose length is no multiple of VW, since the
+ * cache may end there.  Not for q8_0. */
 INLINE vf cached_end(enum gkv__type type, const char *p, size_t n)
 {
     char buf[4 * VW] __attribute__((aligned(64))) = { 0 };
@@ -86,8 +86,8 @@ INLINE vf cached_end(enum gkv__type type, const char *p, size_t n)
     return cached(type, buf, 0, 0);
 }
 
-/* To the second-level cache what the next step will read, n bytes (a constant) of it; beyond the end it
- * does no harm.  A line that the end only touches is left to the processor. */
+/* Prefetches n bytes (a constant) that the next step reads into the second-level cache; beyond the end this
+ * does no harm.  A line of which only the beginning is needed is left to the processor. */
 INLINE const char *fetch(const char *p, size_t n)
 {
     __builtin_prefetch(p, 0, 2);
@@ -97,8 +97,8 @@ INLINE const char *fetch(const char *p, size_t n)
     return p + n;
 }
 
-/* VW dot products of rt rows of q[rt][GKV__FEW_ROW(d)] and VW / rt keys: lane c * rt + r is key c's with
- * row r. */
+/* VW dot products of rt rows of q[rt][GKV__FEW_ROW(d)] with VW / rt keys: lane c * rt + r is that of key c
+ * and row r. */
 INLINE vf few_dots(enum gkv__type type, int rt, const void *queries, const char *const key[VW],
                    size_t d, const char **next)
 {
@@ -139,8 +139,8 @@ INLINE vf few_dots(enum gkv__type type, int rt, const void *queries, const char 
     return vsums(acc);
 }
 
-/* acc[rt][ns] += p[nk, rt]^T v[nk, ...], ns vectors of columns from x on;  n < VW: only so many of
- * the one vector's columns exist in v. */
+/* acc[rt][ns] += p[nk, rt]^T v[nk, ...], for ns vectors of columns from x on.  n < VW: v has only n columns
+ * left, in one vector. */
 INLINE const char *few_add(enum gkv__type type, int rt, int ns, vf acc[][16], const void *v,
                            const float *p, size_t nk, size_t d, size_t x, size_t n, const char *next)
 {
@@ -165,10 +165,10 @@ INLINE const char *few_add(enum gkv__type type, int rt, int ns, vf acc[][16], co
     return next;
 }
 
-/* What differs from one arithmetic to the other.  rt rows are 1, 2 or 4, a divisor of VW, so that a
+/* Functions that differ between the two arithmetics.  rt rows are 1, 2 or 4, a divisor of VW, so that a
  * vector of scores always holds the same rows.
  *   dots     as few_dots
- *   weights  p[n], whole vectors, into what add takes; NULL: floats are
+ *   weights  converts p[n], whole vectors, to the form that add takes; NULL: add takes floats
  *   add      as few_add */
 struct few_form {
     vf (*dots)(enum gkv__type type, int rt, const void *q, const char *const key[VW], size_t d,
@@ -178,8 +178,8 @@ struct few_form {
                        const float *p, size_t nk, size_t d, size_t x, size_t n, const char *next);
 };
 
-/* s[nk][rt] = k[nk, d] q[rt, d]^T, and what is left of the last vector far below any score; the last key
- * stands in for keys beyond the end. */
+/* s[nk][rt] = k[nk, d] q[rt, d]^T.  The rest of the last vector is set far below any score; keys beyond the
+ * end are replaced by the last key. */
 INLINE void few_scores(const struct few_form *form, enum gkv__type type, int rt, float *s,
                        const void *q, const void *k, size_t nk, size_t d, const char *next)
 {
@@ -220,9 +220,9 @@ INLINE const char *few_values(const struct few_form *form, enum gkv__type type, 
     return next;
 }
 
-enum { FEW_KEYS = 128 };        /* of a step, at most */
+enum { FEW_KEYS = 128 };        /* most keys of a step */
 
-/* s[nk][rt], rows r .. and keys key .. of what is seen: as in softmax.h. */
+/* Applies cap and limits of `see` to s[nk][rt], the scores of rows r .. and keys key ..: as in softmax.h. */
 INLINE void few_see_some(float *s, int rt, size_t nk, size_t r, size_t key,
                          const struct gkv__sight *see)
 {
@@ -230,7 +230,7 @@ INLINE void few_see_some(float *s, int rt, size_t nk, size_t r, size_t key,
     const float inv = see->cap > 0 ? 1 / see->cap : 0;
 
     if (see->cap > 0)
-        for (size_t i = 0; i < n; i += VW)      /* what is beyond the last stays far below */
+        for (size_t i = 0; i < n; i += VW)      /* not to the scores that are far below */
             store(s + i, pick(load(s + i) > GKV__ATTEND_MIN, vtanh(load(s + i) * inv) * see->cap,
                               load(s + i)));
     for (size_t i = 0; see->to && i < n; i++)
@@ -241,7 +241,7 @@ INLINE void few_see_some(float *s, int rt, size_t nk, size_t r, size_t key,
             s[i] = 3 * GKV__ATTEND_MIN;
 }
 
-/* rt rows against the keys of one step; next: the keys of the one after it. */
+/* rt rows against the keys of one step; next: the keys of the step after it, for prefetching. */
 INLINE void few(const struct few_form *form, enum gkv__type type, int rt, float *o, float *m,
                 float *l, const float *q, const void *k, const void *v, size_t nk, size_t d,
                 size_t row, size_t key, const struct gkv__sight *see, const void *next)
@@ -286,7 +286,7 @@ INLINE void few(const struct few_form *form, enum gkv__type type, int rt, float 
 
     for (; x + (size_t)ns * VW <= d; x += (size_t)ns * VW)
         next = few_values(form, type, rt, ns, o, scale, v, s, nk, d, x, VW, next);
-    if (ns > 4)                 /* sums enough, or they would wait for each other */
+    if (ns > 4)                 /* enough accumulators to hide their latency */
         for (; x + 4 * VW <= d; x += 4 * VW)
             next = few_values(form, type, rt, 4, o, scale, v, s, nk, d, x, VW, next);
     for (; x + VW <= d; x += VW)
@@ -295,8 +295,8 @@ INLINE void few(const struct few_form *form, enum gkv__type type, int rt, float 
         few_values(form, type, rt, 1, o, scale, v, s, nk, d, x, d - x, next);
 }
 
-/* While scores are computed V is fetched, while values are, the next step's K; steps are so short that the
- * first-level cache holds K and V of this one and K of the next. */
+/* V is prefetched while scores are computed, and the next step's K while values are added; steps are so short
+ * that the first-level cache holds K and V of this step and K of the next one. */
 INLINE void few_rows(const struct few_form *form, enum gkv__type type, float *o, float *m, float *l,
                      const float *q, const void *k, const void *v, size_t rows, size_t nk, size_t d,
                      const struct gkv__sight *see)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * attend_few_bf16.h - attend_few.h with products of pairs of bfloat16: along the head in the scores,
- * of neighbouring keys in the values.  Converting f16 by way of floats would take as long as that
- * saves; its bits, moved, are a bfloat16 of another scale. */
+ * attend_few_bf16.h - attend_few.h with products of pairs of bfloat16: pairs along the head for scores,
+ * of neighbouring keys for values.  Converting f16 through floats would take as long as the products
+ * save; instead f16's bits are moved, which gives a bfloat16 of another scale. */
 
 enum { TWICE = 2 * VW };
 
-/* What as_bf16 makes too small, and how much of that queries are made larger by: neither they nor
- * sums leave the range of floats. */
+/* Factor that as_bf16 loses, and the part of it that queries are multiplied by: split so that neither they
+ * nor sums leave the range of floats. */
 #define FEW_BIAS(type) ((type) == GKV__TYPE_F16 ? 0x1p112f : 1.0f)
 #define FEW_QUERY(type) ((type) == GKV__TYPE_F16 ? 0x1p64f : 1.0f)
 
-/* The five bits of f16's exponent become the low ones of eight, so that the number is 2^-112 of
- * what it was; rounded to nearest, ties away from 0.  f16 below 2^-14 become subnormal, which bf16_dp
- * takes for 0; infinity is 2^16, and what is no number is one. */
+/* f16's five exponent bits become the low ones of eight, so the number is 2^-112 times the original; it is
+ * rounded to nearest, ties away from 0.  f16 below 2^-14 become subnormal, which bf16_dp treats as 0.
+ * Infinity becomes 2^16 times that scale, and NaN becomes a number. */
 INLINE vi as_bf16(enum gkv__type type, twice h)
 {
     return type == GKV__TYPE_F16 ? (vi)(((twice_signed)(h + 4) >> 3) & (int16_t)0x8fff) : (vi)h;
@@ -26,13 +26,13 @@ INLINE vi cached_bf16(enum gkv__type type, const char *p, size_t n)
     if (n >= TWICE)
         h = *(const twice_u *)(const void *)p;
     else if (n == VW)
-        memcpy(&h, p, sizeof h / 2);    /* a constant: no way by the stack */
+        memcpy(&h, p, sizeof h / 2);    /* a constant size: not through the stack */
     else
         memcpy(&h, p, 2 * n);
     return as_bf16(type, h);
 }
 
-/* Floats q[rows][GKV__FEW_ROW(d)] become bfloat16 where they are, with zeros up to a multiple of TWICE. */
+/* Converts floats q[rows][GKV__FEW_ROW(d)] to bfloat16 in place, with zeros up to a multiple of TWICE. */
 INLINE void few_narrow(float *q, float scale, size_t rows, size_t d)
 {
     const size_t dq = GKV__FEW_ROW(d);
@@ -73,7 +73,7 @@ INLINE vf few_dots_bf16(enum gkv__type type, int rt, const void *q, const char *
     return vsums(acc) * (FEW_BIAS(type) / FEW_QUERY(type));
 }
 
-/* p[n / rt][rt] become pairs of neighbouring keys', [ceil(n / rt / 2)][rt][2]. */
+/* Converts p[n / rt][rt] to pairs of neighbouring keys, [ceil(n / rt / 2)][rt][2]. */
 INLINE void few_weights_bf16(enum gkv__type type, int rt, float *p, size_t n)
 {
     for (size_t i = 0; i < n; i += TWICE) {
@@ -118,7 +118,7 @@ INLINE const char *few_add_bf16(enum gkv__type type, int rt, int ns, vf acc[][16
 
 static const struct few_form few_bf16 = { few_dots_bf16, few_weights_bf16, few_add_bf16 };
 
-/* One or two rows take as long in floats, for they hardly multiply. */
+/* One or two rows take as long in floats, because products take little of their time. */
 #define FEW_BF16(name, type)                                                                \
     static void FN(name)(float *o, float *m, float *l, float *q, const void *k,             \
                          const void *v, size_t rows, size_t nk, size_t d,                   \

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * bytes.h - the integer formats: 32 weights of a row at a time as bytes, so that everything
- * behind (floats, GEMM panels, integer dot products) is written once for all of them.
+ * bytes.h - the integer types: 32 weights of a row at a time as bytes, so that everything after
+ * that (floats, GEMM panels, integer dot products) is written once for all types.
  *
- *     v32 bytes_FORMAT(const void *row, size_t i, float d[2], float m[2])
+ *     v32 bytes_NAME(const void *row, size_t i, float d[2], float m[2])
  *
- * gives weights 32 i .. 32 i + 31 as w = d[h] * (u - OFF_FORMAT) + m[h], h = 0 for the first
- * sixteen and 1 for the others.  MIN_FORMAT: m is not zero (and d * u - |m| is rounded once, as
- * in to_f32: d * (u - OFF) has 24 bits at most in every format, so it is exact).
- * HALVES_FORMAT: the halves have scales of their own.  BLOCK_FORMAT: weights per block; a loop
- * over the groups of one block, unrolled, works out what the groups share only once.  These are
- * the columns of src/quant/types.h. */
+ * returns weights 32 i .. 32 i + 31 as bytes u with w = d[h] * (u - OFF_NAME) + m[h], h = 0 for the
+ * first sixteen and 1 for the others.  MIN_NAME: m is not zero (and d * u - |m| is rounded once, as
+ * in to_f32: d * (u - OFF) has 24 bits at most in every type, so it is exact).
+ * HALVES_NAME: the halves have scales of their own.  BLOCK_NAME: weights per block; an unrolled loop
+ * over the groups of one block computes only once what the groups share.  These constants are
+ * columns of src/quant/types.h. */
 
 #define FORMAT(TYPE, name, ggml, block, bytes, bits, range, off, min, halves, ...)          \
     enum { BLOCK_##name = block, BITS_##name = bits, OFF_##name = off, MIN_##name = min,    \
@@ -31,7 +31,7 @@ typedef uint32_t v8w __attribute__((vector_size(32)));
 INLINE v32 load32(const uint8_t *p) { return *(const v32u *)p; }
 INLINE v32 join(v16 a, v16 b)
 {
-#ifdef __aarch64__              /* registers hold sixteen: GCC 12 copies byte by byte */
+#ifdef __aarch64__              /* 16-byte registers: GCC 12 copies byte by byte */
     union { v16 half[2]; v32 both; } x = { { a, b } };
 
     return x.both;
@@ -41,7 +41,7 @@ INLINE v32 join(v16 a, v16 b)
 }
 INLINE uint32_t word(const uint8_t *p) { uint32_t w; memcpy(&w, p, sizeof w); return w; }
 
-/* There are no shifts of bytes: bits of a neighbour come in, to be masked off. */
+/* There are no shifts of bytes; callers mask off the bits that come in from neighbours. */
 INLINE v32 right(v32 x, size_t bits) { return (v32)((v16h)x >> (int)bits); }
 INLINE v32 left(v32 x, size_t bits) { return (v32)((v16h)x << (int)bits); }
 
@@ -159,7 +159,7 @@ INLINE v32 bytes_q3_k(const void *row, size_t i, float d[2], float m[2])
            (left(right(load32(b->h), s) & 1, 2));
 }
 
-/* Eight scales and minima out of twelve bytes (src/quant/scale.h), four at a time. */
+/* Eight scales and minima from twelve bytes (src/quant/scale.h), four at a time. */
 INLINE void scales_k(const uint8_t p[12], size_t s, float dl, float ml, float d[2], float m[2])
 {
     const uint32_t a = word(p), b = word(p + 4), c = word(p + 8);
@@ -204,7 +204,7 @@ INLINE v32 bytes_q6_k(const void *row, size_t i, float d[2], float m[2])
            (left(right(load32(b->h + s / 4 * 32), t * 2), 4) & 48);
 }
 
-/* ---- steps of unequal size --------------------------------------------------------------- */
+/* ---- tables of unequal steps --------------------------------------------------------------- */
 
 /* table[x], x < 16. */
 INLINE v32 look_up(v16 table, v32 x)

@@ -2,17 +2,17 @@
  * gemm_bf16.h - products of bf16 weights in bf16: activations are rounded to bf16 (to nearest
  * even: up to 2^-8 of each), products of pairs are summed in f32.  The including file defines
  *
- *     BMR, BNV          tile; without BMR, gemm_bf16 is its own
+ *     BMR, BNV          tile; if there is no BMR, the file has its own gemm_bf16
  *     bf16_dp(s, w, x)  s plus, in each lane, two products of bf16
  */
 
 enum { BNR = BNV * VW };
 
-/* Bytes from what gemv reads to what it fetches.  512 is as good; with 4096 or nothing a token takes 1.05 to
- * 1.2 times as long (Zen 4). */
+/* Bytes that gemv prefetches ahead.  512 is as good; with 4096 or without prefetching a token takes 1.05 to 1.2
+ * times as long (Zen 4). */
 enum { BF16_AHEAD = 1024 };
 
-/* Of the bits of floats: to nearest, ties to even; a NaN stays one. */
+/* Rounds the bits of floats to bf16: to nearest, ties to even; a NaN stays one. */
 INLINE vh bf16_of(vu u)
 {
     const vu nan = (vu)((u & 0x7fffffff) > 0x7f800000);
@@ -38,7 +38,7 @@ static void FN(prepare_bf16)(void *to, const float *x, size_t n)
     memcpy(p + i, &h, (n - i) * sizeof *p);
 }
 
-/* Of 16 rows, those from `rows` on zeros, a cache line or a pair. */
+/* Interleaves a cache line, or a pair, of each of 16 rows; rows from `rows` on are zeros. */
 INLINE void pack_lines(uint8_t *to, const uint8_t *w, size_t stride, size_t rows, size_t bytes)
 {
     const size_t part = bytes < 32 ? bytes : 32;
@@ -60,8 +60,8 @@ UNROLL
         }
 }
 
-/* panel[k / 2][BNR][2].  Each row is in a page of its own. With many rows at once each line arrives late; with
- * fewer than 16, lines of the panel are written in parts. */
+/* panel[k / 2][BNR][2], 16 rows at a time, each of them in its own page.  With more rows at once every line
+ * arrives late; with fewer, lines of the panel are written in parts. */
 static void FN(pack_bf16)(void *panel, const void *w, size_t stride, size_t n, size_t k)
 {
     for (size_t j = 0; j < BNR; j += 16) {
@@ -123,7 +123,7 @@ static void FN(gemm_bf16)(float *c, size_t ldc, const void *x, size_t ldx, const
 }
 #endif
 
-/* Two rows, as in formats.h. */
+/* Two rows times x; sums in the same order as in formats.h. */
 INLINE void bf16_rows(float y[2], const uint8_t *const w[2], const uint8_t *x, size_t n)
 {
     vf s[2][4] = { 0 };

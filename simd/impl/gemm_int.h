@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * gemm_int.h - products of integer formats in integer arithmetic.
+ * gemm_int.h - products with integer types in integer arithmetic.
  *
- * Activations are rounded to integers in blocks of 32 with one scale each, weights are what the
- * file has: w = d (u - OFF) + m, u an unsigned byte.  For a block of 32
+ * Activations are rounded to integers in blocks of 32 with one scale each.  Weights are exactly those
+ * of the file: w = d (u - OFF) + m, u an unsigned byte.  For a block of 32
  *
  *     sum_i w_i x_i  =  s (d sum_i (u_i - OFF) q_i  +  m sum_i q_i),     x_i ~ s q_i
  *
- * and the sums are exact.  Nothing but the rounding of x is lost: half a step of s, which is
+ * and the sums are exact.  So the only error is the rounding of x: half a step of s, which is
  * max|x| / 127 (i8) or max|x| / 32767 (i16).
  *
- * The OFF costs nothing: the sum starts from -OFF sum_i q_i, known since the activations were
- * prepared, where it would have started from zero.  Where the instruction takes signed weights,
- * they are u - OFF, and sums start from zero.
+ * OFF costs nothing: the sum starts from -OFF sum_i q_i, which prepare computes, instead of from
+ * zero.  Where the instruction takes signed weights, they are u - OFF, and sums start from zero.
+ *
  *
  * The including file defines, for vectors vi of 32-bit lanes, each lane an output:
  *
  *     IMR, INV         tile
  *     I8_SIGNED        1: weights are signed
- *     i8_start(a, b)   what a sum begins with that should come out a + b larger; a, b: for the
- *                      activations whose index is 0 or 1, 2 or 3 modulo 4.  Signed: 0
+ *     i8_start(a, b)   initial value that makes a sum come out a + b larger; a: for activations
+ *                      with index 0 or 1 modulo 4, b: for those with 2 or 3.  Signed: 0
  *     i8_step(s, u, q) s plus, in each lane, four products of unsigned u and signed q
- *     i8_at(s, u, q, t)  signed: s plus, in each lane, four products of signed u and those of
- *                      q = i8_take(x, t) that are activations 4 t .. 4 t + 3 of x
+ *     i8_at(s, u, q, t)  signed: s plus, in each lane, four products of signed u and
+ *                      activations 4 t .. 4 t + 3 of x, where q = i8_take(x, t)
  *     i8_finish(s)     the sum as a 32-bit integer
  *     i8_dot32(u, q)   32 products in eight lanes
  *     i8_dot64(u, q, v, r)  32 more, u and v at most 31
- *     i8_pauses(top)   1 if a sum of 32 products with u <= top and no start would not fit what
- *                      i8_step sums in, so that it must be finished half-way
+ *     i8_pauses(top)   1 if a sum of 32 products with u <= top, started from zero, can overflow the
+ *                      lanes of i8_step, so that it must be finished half-way
  *     I16              1: formats of eight bits go with activations of 16, as without VNNI
  *                      there is no exact product of u > 127 and q that is as fast
  */
@@ -40,7 +40,7 @@ INLINE v8f splat8(float x)
     return x - (v8f){ 0 };
 }
 
-/* The largest lane, of what is not negative: then floats are in the order of their bits. */
+/* The largest lane of v, which is not negative, so that floats have the order of their bits. */
 INLINE int32_t top8(v8i v)
 {
 #ifdef __aarch64__
@@ -78,7 +78,7 @@ UNROLL
     }
     bits = top8(top);
     memcpy(&most, &bits, sizeof most);
-    inv = splat8(most > 0x1p-120f ? max / most : 0);    /* smaller ones have no inverse */
+    inv = splat8(most > 0x1p-120f ? max / most : 0);    /* below, 1 / s overflows */
 UNROLL
     for (int i = 0; i < 4; i++)
         q[i] = (v8i)(v[i] * inv + magic) - (v8i)magic;
@@ -129,7 +129,7 @@ UNROLL
 
 _Static_assert(INR % 8 == 0, "weights are transposed eight outputs at a time");
 
-/* 32 weights of eight outputs to p, in panel order. */
+/* Stores 32 weights of eight outputs at p, in panel order. */
 typedef void FN(put_fn)(uint8_t *p, const v32 u[8], int off);
 
 INLINE void put_i8(uint8_t *p, const v32 u[8], int off)
@@ -145,7 +145,7 @@ UNROLL
         *(v8iu *)(void *)(p + x * INR * 4) = q[x];
 }
 
-/* Eight groups' scales, or minima, of eight outputs, to blocks so far apart. */
+/* Stores the scales, or minima, of eight groups of eight outputs; blocks are `apart` bytes apart. */
 INLINE void put_floats(uint8_t *p, size_t apart, const v8f f[8])
 {
     v8i t[8];
@@ -159,7 +159,7 @@ UNROLL
 
 typedef void FN(scales_fn)(const void *row, v8f d[2], v8f m[2]);
 
-/* The constants that pack is compiled for; weights: bytes of 32. */
+/* Constants that pack is compiled for; weights: bytes of 32. */
 struct FN(packing) {
     FN(bytes_fn)  *bytes;
     FN(scales_fn) *scales;
@@ -168,7 +168,7 @@ struct FN(packing) {
     size_t         per_256, weights;
 };
 
-/* Group i of eight rows. */
+/* Packs group i of eight rows. */
 INLINE void pack_group(const struct FN(packing) m, uint8_t *p, const uint8_t *const r[8], size_t i)
 {
     float scale[2], low[2];
@@ -180,8 +180,8 @@ UNROLL
     m.put(p, u, m.off);
 }
 
-/* Eight outputs at a time; where there are fewer, the last one is repeated, and its result is not
- * used.  Scales are computed for 256 weights at once: one by one they cost more than the weights. */
+/* Packs eight outputs at a time; missing ones repeat the last row, and their results are not used.
+ * Scales are computed for 256 weights at once: one by one they would cost more than the weights. */
 INLINE void pack(const struct FN(packing) m, void *panel, const void *w, size_t stride, size_t n, size_t k)
 {
     const size_t half = 4 * INR, mins = (size_t)(m.halves + 1) * half;
@@ -371,7 +371,7 @@ INLINE void wide16(v32 u, int off, v8i out[2])
     i16_widen(u - (uint8_t)off, out);
 }
 
-/* A block of a panel: w[16][INR][2], d[INR]. */
+/* Layout of a block of a panel: w[16][INR][2], d[INR]. */
 enum { I16_BLOCK = INR * (64 + 4) };
 
 INLINE void put_i16(uint8_t *p, const v32 u[8], int off)
@@ -465,7 +465,7 @@ INLINE v8i i16_products(v32 u, int off, const uint8_t *q)
 }
 #endif
 
-/* ---- the slots of each format ------------------------------------------------------------- */
+/* ---- table entries of each type ----------------------------------------------------------- */
 
 #define PER_256(name) (256 / BLOCK_##name * sizeof(struct gkv__block_##name))
 
@@ -508,7 +508,7 @@ INLINE v8i i16_products(v32 u, int off, const uint8_t *q)
     }                                                                                       \
     GEMV(name##_i8)
 
-/* The products depend on few properties of a format, so formats share them. */
+/* Products depend on few properties of a type, so types share them. */
 #define TILE_I8(name, halves, min, seg)                                                     \
     static void FN(gemm_##name)(float *c, size_t ldc, const void *x, size_t ldx,            \
                                 const void *panels, size_t m, size_t n, size_t k, int add)  \
@@ -563,7 +563,7 @@ static void FN(gemm_i16)(float *c, size_t ldc, const void *x, size_t ldx, const 
 GKV__INTEGER_TYPES(GEMM)
 #undef GEMM
 
-/* Tiles pause for u of up to 31; where halves have sums of their own, there is no need. */
+/* Tiles pause for types with u up to 31; where halves have sums of their own, that is not needed. */
 #define TILE(name)                                                                          \
     (HALVES_##name ? MIN_##name ? FN(gemm_i8_halves_min) : FN(gemm_i8_halves)               \
      : !MIN_##name ? FN(gemm_i8) : BITS_##name > 4 ? FN(gemm_i8_min_pause) : FN(gemm_i8_min))

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * gemv_int.h - products of one row (decoding) of integer formats: weights are read once, as the file has
- * them, against activations in the form of gemm_int.h, in another order (prepare_one). gemm_int.h includes this
- * file and says how the sums are computed.  HOW(FORMAT) is which way a format goes. */
-
+ * gemv_int.h - products of one row (decoding) with integer types.  Weights are read once, as the file has
+ * them.  Activations have the form of gemm_int.h in another order (prepare_one).  gemm_int.h includes this file
+ * and says how the sums are computed.  HOW(NAME) selects how a type is handled. */
 #if defined __AVX512BW__ && VW == 16
 #define BY_64 1
 #include "simd/impl/wide.h"
@@ -21,8 +20,8 @@ typedef v8f v8fu __attribute__((aligned(4), may_alias));
 
 enum { HALVES = 1, PAIRED };
 
-/* Eight partial sums plus 32 or 64 products; d0 and, of the upper four, d1: scales of weights
- * times activations. */
+/* Adds 32 or 64 products to eight partial sums.  d0: scale of weights times scale of activations; d1: the
+ * same for the upper four lanes, if `two`. */
 INLINE v8f group(v8f acc, v8i sum, const float *d0, const float *d1, int two)
 {
 #ifdef __aarch64__
@@ -38,7 +37,7 @@ INLINE v8f group(v8f acc, v8i sum, const float *d0, const float *d1, int two)
     if (two) {
         v8f e = splat8(*d1);
 
-        if (two == PAIRED) {    /* GCC would make one shuffle of two broadcasts and a blend */
+        if (two == PAIRED) {    /* else GCC would turn two broadcasts and a blend into one shuffle */
             __asm__("" : "+x"(d));
             __asm__("" : "+x"(e));
         }
@@ -48,15 +47,15 @@ INLINE v8f group(v8f acc, v8i sum, const float *d0, const float *d1, int two)
 #endif
 }
 
-/* Bytes from what is read to what is fetched.  q8_0 4096 ahead: 0.92 as fast on Zen 4, 1.09 on Intel; q4_0
- * 1024 ahead 0.94 to 1.02.  2048 ahead is 0.84 to 0.94 and 0.79 on Zen 4, and not at all 0.89 to 0.97. */
+/* Bytes to prefetch ahead.  Speed relative to this choice: q8_0 with 4096 0.92 on Zen 4, 1.09 on Intel; q4_0
+ * with 1024 0.94 to 1.02; with 2048 0.84 to 0.94 and 0.79 on Zen 4; without prefetching 0.89 to 0.97. */
 INLINE size_t ahead(size_t per_256)
 {
     return per_256 > 256 ? 1024 : 4096;
 }
 
-/* Layout of a form: bytes of a unit, offsets of the sums (0: none, s is there) and q, bytes
- * of it. */
+/* Layout of a form: bytes of a unit, offset of its sums (0: none, s is there), offset of q, and bytes
+ * of q. */
 struct layout { size_t bytes, sum, q, width; };
 
 enum { FORM_MOST = 68 };        /* bytes of a unit in any form */
@@ -68,8 +67,8 @@ _Static_assert(sizeof(struct FN(i16)) <= FORM_MOST, "room for a unit");
 typedef v8i FN(product_fn)(v32 u, int off, const uint8_t *q);
 
 #if !BY_64
-/* Sixteen bytes of nibbles hold a block of 32, so two blocks fill a vector with the first half
- * of each, and then with the second: u[0], u[1]. */
+/* The sixteen bytes of nibbles of two blocks of 32 become two vectors: u[0] has the first half of each block,
+ * u[1] the second. */
 INLINE void pair_fifths(v32 u[2], const uint8_t a[4], const uint8_t b[4])
 {
     v32 x = fifth_bits(a), y = fifth_bits(b);
@@ -99,7 +98,7 @@ PAIR(q5_1, pair_fifths(u, b[0].h, b[1].h))
 #define PAIRED_q5_0 , pair_q5_0
 #define PAIRED_q5_1 , pair_q5_1
 
-/* Formats without such a line go block by block: there the second of three is NULL. */
+/* Types without a PAIRED_ line are handled one block at a time: for them the second of three is NULL. */
 #define SECOND(a, b, ...) b
 #define SECOND_OF(...) SECOND(__VA_ARGS__)
 #define HOW(name) .pair = SECOND_OF(PAIRED_##name, NULL, )
@@ -115,23 +114,23 @@ struct FN(recipe) {
     void          (*wide)(const void *row, vi u[4]);            /* wide.h                    */
     const uint8_t  *order;
     int             sums;
-    struct lie      lie;                /* bytes 0: its blocks are taken apart               */
+    struct lie      lie;                /* bytes 0: `wide` unpacks the blocks                */
 #else
-    FN(pair_fn)    *pair;               /* NULL: blocks one by one                           */
+    FN(pair_fn)    *pair;               /* NULL: one block at a time                         */
 #endif
     int             off, halves, min;
     size_t          per_256;            /* bytes of 256 weights                              */
     struct layout   form;
 };
 
-/* Activations as gemv wants them, 256 at a time: q in the order of the weights, then eight scales and
- * eight sums, or twice eight, times their factor, m or -OFF d (in which OFF is a power of
- * two: nothing is rounded).  No load crosses a cache line.  The rest of a row stays in the form. */
+/* Activations as gemv wants them, 256 at a time: q in the order of the weights; then eight scales; then the
+ * sums, eight or (halves) sixteen, times their factor: m or -OFF d (OFF is a power of two, so nothing
+ * is rounded).  No load crosses a cache line.  What is left of a row stays in gemm_int.h's form. */
 INLINE size_t gathered(const struct FN(recipe) m)       /* bytes of q */
 {
 #if BY_64
     if (m.lie.bytes)
-        return 320;             /* with zeros, the quarter twice, and from a multiple of 64 on */
+        return 320;             /* with zeros, the last quarter twice, rounded up to 64 */
 #endif
     return 8 * m.form.width;
 }
@@ -142,7 +141,7 @@ INLINE size_t one_bytes(const struct FN(recipe) m)
 }
 
 #if BY_64
-/* tails: of both rows, in the first's. */
+/* tails: those of both rows are in the first row's. */
 struct FN(sums) { vf acc[2]; v8f rest, tails; };
 
 INLINE void dot_256(const struct FN(recipe) m, struct FN(sums) *t, const uint8_t *r, const v8f ds[2],
@@ -174,7 +173,7 @@ INLINE v8f folded(const struct FN(recipe) m, const struct FN(sums) t[2], int k)
     return (v8f)_mm512_castps512_ps256(s) + (v8f)_mm512_extractf32x8_ps(s, 1) + rest;
 }
 
-/* q of eight units for blocks that lie as in the file: 0 where those have their scales. */
+/* q of eight units for blocks that stay as in the file: zeros at the places of their scales. */
 INLINE void gather_lying(const struct FN(recipe) m, uint8_t *to, const uint8_t *q)
 {
     const size_t whole = m.lie.bytes / 8, width = 32 / m.lie.parts;
@@ -191,7 +190,7 @@ INLINE void gather_lying(const struct FN(recipe) m, uint8_t *to, const uint8_t *
     }
 }
 
-/* q of eight units in the order of the weights. */
+/* q of eight units, in the order of the weights. */
 INLINE void gather(const struct FN(recipe) m, uint8_t *to, const uint8_t *q)
 {
     if (m.lie.bytes)
@@ -211,7 +210,7 @@ INLINE void dot_256(const struct FN(recipe) m, struct FN(sums) *t, const uint8_t
     for (int h = 0; h <= m.halves; h++)
         *(v8fu *)ds[h] = d[h];
     if (!m.halves)
-        __asm__("" : "+m"(ds)); /* broadcast from memory: no shuffles, which are the limit here */
+        __asm__("" : "+m"(ds)); /* broadcasts from memory need no shuffles, the bottleneck here */
     if (m.pair) {
 #pragma GCC unroll 4
         for (size_t u = 0; u < 8; u += 2) {
@@ -252,7 +251,7 @@ INLINE void gather(const struct FN(recipe) m, uint8_t *to, const uint8_t *q)
 }
 #endif
 
-/* The sum of unit p of the form for half h, times its factor. */
+/* The sum in unit p of the form for half h, times its factor. */
 INLINE float sum_of(const struct FN(recipe) m, const uint8_t *p, int h)
 {
     float sum;
@@ -280,7 +279,7 @@ INLINE void prepare_one(const struct FN(recipe) m, uint8_t *to, const float *x, 
 }
 
 #if BY_64
-/* Eight blocks of 32 of two rows as they lie. */
+/* Eight blocks of 32 of each of two rows, used as they are in the file. */
 INLINE void eight_lying(const struct FN(recipe) m, struct FN(sums) t[2], const uint8_t *const r[2],
                         const uint8_t *q)
 {
@@ -295,7 +294,7 @@ INLINE void eight_lying(const struct FN(recipe) m, struct FN(sums) t[2], const u
 #pragma GCC unroll 4
         for (size_t v = 0; v < whole; v++) {
             w[k][v] = load_i(r[k] + 64 * v);
-            __asm__("" : "+v"(w[k][v]));        /* or it would be read again, across two lines */
+            __asm__("" : "+v"(w[k][v]));        /* else it would be read again, across two lines */
         }
         d[k] = heads(w[k], m.lie.bytes);
         t[k].rest += d[k] * side[1];
@@ -321,7 +320,7 @@ INLINE void eight_lying(const struct FN(recipe) m, struct FN(sums) t[2], const u
 }
 #endif
 
-/* Eight blocks of two rows, r, and of the activations. */
+/* Eight blocks of each of two rows r, and of the activations. */
 INLINE void eight_blocks(const struct FN(recipe) m, struct FN(sums) t[2], const uint8_t *const r[2],
                          const uint8_t *q)
 {
@@ -347,7 +346,7 @@ INLINE void eight_blocks(const struct FN(recipe) m, struct FN(sums) t[2], const 
     }
 }
 
-/* The sum of row k, with the rest of the row, r, and of the activations, p. */
+/* The total of row k, with what is left of the row (r) and of the activations (p). */
 INLINE float finish_row(const struct FN(recipe) m, const struct FN(sums) t[2], int k, const uint8_t *r,
                         const uint8_t *p, size_t n)
 {
@@ -369,8 +368,8 @@ INLINE float finish_row(const struct FN(recipe) m, const struct FN(sums) t[2], i
     return tail + sum8(acc);
 }
 
-/* Weights are read once and never stored.  Two rows at a time, far apart: neighbours are read at 0.77 to 0.94
- * of the rate (Zen 4). */
+/* Weights are read once and never stored.  Two rows at a time, which are far apart: neighbouring rows are
+ * read at 0.77 to 0.94 of the rate (Zen 4). */
 INLINE void gemv(const struct FN(recipe) m, float *y, const struct gkv__band *w, const uint8_t *x,
                  size_t n, int add)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * pairs.h - pairs of 16-bit numbers, in 32-bit lanes whose low half comes first, of 16 lanes.  The including
- * file defines
+ * pairs.h - pairs of 16-bit numbers in 32-bit lanes, the first one in the low half; for 16 lanes.  The
+ * including file defines
  *
  *     vf bf16_dp(vf s, vi w, vi x)     s plus both products of each lane
  *     vi bf16_row(vf lo, vf hi)        32 bfloat16 in order, rounded to nearest even
- *     vh bf16_half(vf x)               16 */
+ *     vh bf16_half(vf x)               16 bfloat16, rounded in the same way */
 
 typedef int32_t one_pair __attribute__((aligned(2), may_alias));
 typedef vi pairs_u __attribute__((aligned(4), may_alias));
@@ -14,7 +14,7 @@ typedef int16_t twice_signed __attribute__((vector_size(4 * VW)));
 
 #define SHUFFLE16(a, b, ...) (vi)__builtin_shufflevector((twice)(a), (twice)(b), __VA_ARGS__)
 
-/* Of two rows of 32: the pairs of the first 16 columns, and of the others. */
+/* Pairs of two rows of 32: of their first 16 columns, and of the others. */
 INLINE vi pairs_low(vi a, vi b)
 {
     return SHUFFLE16(a, b, 0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39,
@@ -27,7 +27,7 @@ INLINE vi pairs_high(vi a, vi b)
                      24, 56, 25, 57, 26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63);
 }
 
-/* Of rows of 4 or 2 columns that lie one after the other: each two become one row of pairs. */
+/* For consecutive rows of 4 or 2 columns: every two become one row of pairs. */
 INLINE vi pairs_of_4(vi w)
 {
     return SHUFFLE16(w, w, 0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15,

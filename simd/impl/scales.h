@@ -2,11 +2,10 @@
  * scales.h - scales and minima of 256 weights at a time, for products of one row, where computing them one by
  * one would cost more than the weights.
  *
- *     void scales_FORMAT(const void *row, v8f d[2], v8f m[2])
+ *     void scales_NAME(const void *row, v8f d[2], v8f m[2])
  *
- * row points to a multiple of 256 weights; lane i of d[h] and m[h] is what bytes_FORMAT gives as
- * d[h] and m[h] for group i.  d[1] and m[1] are set only where HALVES_FORMAT, m only where
- * MIN_FORMAT. */
+ * row points to the first of 256 weights; lane i of d[h] and m[h] is what bytes_NAME stores in
+ * d[h] and m[h] for group i.  d[1] and m[1] are set only if HALVES_NAME, m only if MIN_NAME. */
 
 typedef uint8_t v8b __attribute__((vector_size(8)));
 typedef int8_t v8c __attribute__((vector_size(8)));
@@ -56,12 +55,12 @@ INLINE v8f halves_f16(v8h h)
 #endif
 }
 
-/* One field of eight blocks in a row. */
+/* One field of eight consecutive blocks. */
 #define EIGHT_(b, field) (v8h){ (b)[0].field, (b)[1].field, (b)[2].field, (b)[3].field, \
                                 (b)[4].field, (b)[5].field, (b)[6].field, (b)[7].field }
 #ifdef __AVX512BW__
-/* The same in two loads, where 64 bytes reach over four blocks of n words each: it gains where a format
- * has two fields (q4_1, 1.19 times as fast). */
+/* The same with two loads, since 64 bytes span four blocks of n words each: faster for a type with two
+ * fields (q4_1: 1.19 times). */
 INLINE v8h every_nth(const uint8_t *p, size_t n)
 {
     const __m512i a = _mm512_loadu_si512(p), b = _mm512_loadu_si512(p + 8 * n);
@@ -124,8 +123,8 @@ INLINE void scales_q3_k(const void *row, v8f d[2], v8f m[2])
     (void)m;
 }
 
-/* A block that begins with d, dmin and twelve bytes of scales and minima.  In general registers: the vector
- * units have more to do. */
+/* For a block that begins with d, dmin and twelve bytes of scales and minima.  Uses general registers, because
+ * the vector units are busier. */
 INLINE void scales_6_bits(const uint8_t *block, v8f *d, v8f *m)
 {
     const uint32_t a = word(block + 4), b = word(block + 8), c = word(block + 12);

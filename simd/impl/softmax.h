@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * softmax.h - operations of attention in tiles on scores s[nk][lanes], the same for each arithmetic. */
+ * softmax.h - operations on scores s[nk][lanes], for attention in tiles in any arithmetic. */
 
-/* Scores of keys that a lane does not see: far below any, exp2 gives exactly 0. */
+/* Sets scores of keys that a lane does not see far below all others, so that exp2 gives exactly 0. */
 INLINE void see_some(float *s, size_t nk, const struct gkv__sight *see)
 {
     const float inv = see->cap > 0 ? 1 / see->cap : 0;
@@ -19,7 +19,7 @@ INLINE void see_some(float *s, size_t nk, const struct gkv__sight *see)
                 s[i * LANES + (size_t)j] = 3 * GKV__ATTEND_MIN;
 }
 
-/* max, m: the maximum so far, these scores included; scale: the factor for the sums so far. */
+/* max, m: the maximum so far, including these scores; scale: the factor for the sums so far. */
 INLINE void raise(const float *s, size_t nk, float *m, vf *max, vf *scale)
 {
     UNROLL

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * tile.h - what products in other arithmetic than f32 share. */
+ * tile.h - code that products in other arithmetics than f32 share. */
 
 typedef int32_t v8i __attribute__((vector_size(32)));
 typedef float v8f __attribute__((vector_size(32)));
 typedef v8i v8iu __attribute__((aligned(4), may_alias));
 
-/* Registers of AArch64 hold four; GCC 12 shuffles and converts what is wider lane by lane. */
+/* AArch64's registers hold four lanes; GCC 12 shuffles and converts wider vectors lane by lane. */
 #ifdef __aarch64__
 union ints { v8i both; int32x4_t half[2]; };
 union floats { v8f both; float32x4_t half[2]; };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * vec.h - vectors of the width at hand, and the basic functions that all kernels use. */
+ * vec.h - vectors of the level's width, and the basic functions that all kernels use. */
 
 #ifndef GKV__VEC_H
 #define GKV__VEC_H
@@ -17,8 +17,8 @@
 #define FN(name) PASTE(name, SUFFIX)
 #define INLINE static inline __attribute__((always_inline))
 
-/* Before loops over accumulators, whose trip counts are constants: they must not be loops, or
- * the accumulators are in memory.  Each compiler ignores the other's spelling. */
+/* Goes before loops over accumulators, whose trip counts are constants: if they are not unrolled, the
+ * accumulators are in memory.  Each compiler ignores the other's pragma. */
 #ifdef __clang__
 #define UNROLL _Pragma("unroll")
 #else
@@ -38,8 +38,8 @@ typedef uint16_t vh __attribute__((vector_size(VW * 2)));
 typedef uint16_t vhu __attribute__((vector_size(VW * 2), aligned(2), may_alias));
 typedef uint32_t vu __attribute__((vector_size(VW * 4)));
 
-/* The lanes of v one by one: GCC 12 makes of an initializer with them the one instruction that
- * widens them, and scalar code or halves of __builtin_convertvector. */
+/* The lanes of v one by one.  GCC 12 turns an initializer of them into the one instruction that widens
+ * them, but __builtin_convertvector into scalar code or two halves. */
 #define EACH8(v, i) v[i], v[i + 1], v[i + 2], v[i + 3], v[i + 4], v[i + 5], v[i + 6], v[i + 7]
 #if VW == 16
 #define EACH(v) EACH8(v, 0), EACH8(v, 8)
@@ -49,7 +49,7 @@ typedef uint32_t vu __attribute__((vector_size(VW * 4)));
 #define EACH(v) v[0], v[1], v[2], v[3]
 #endif
 
-/* Row o of a band and the one that goes with it, which may be the same. */
+/* Row o of a band and the row that is computed with it, which may be the same. */
 struct pair { size_t at[2]; const uint8_t *row[2]; };
 
 INLINE struct pair pair_of(const struct gkv__band *w, size_t o)
@@ -67,7 +67,7 @@ INLINE void put_pair(float *y, struct pair p, const float sum[2], int add)
         y[p.at[1]] = add ? y[p.at[1]] + sum[1] : sum[1];
 }
 
-/* Prefetch to the second-level cache: n bytes of each row, so far ahead of what is read now. */
+/* Prefetches n bytes of each row, `ahead` bytes after those read now, into the second-level cache. */
 INLINE void fetch_pair(const uint8_t *const row[2], size_t n, size_t ahead)
 {
 #pragma GCC unroll 8
@@ -81,8 +81,8 @@ INLINE vf load(const float *p) { return *(const vfu *)p; }
 INLINE void store(float *p, vf v) { *(vfu *)p = v; }
 
 /* A multiply-add of AArch64 takes its scalar from one lane, and loading one lane costs
- * nothing else.  Loading into all lanes (LD1R), which GCC prefers where the address allows
- * it, takes a turn of a multiplier on many cores (Cortex-A72, A76, Neoverse N1). */
+ * nothing else.  Loading all lanes (LD1R), which GCC prefers where the address allows
+ * it, takes a slot of a multiplier on many cores (Cortex-A72, A76, Neoverse N1). */
 INLINE float one_lane(float x)
 {
 #ifdef __aarch64__
@@ -94,7 +94,7 @@ INLINE float one_lane(float x)
 INLINE vf splat(float x) { return x - (vf){ 0 }; }
 INLINE vf pick(vi mask, vf a, vf b) { return (vf)(((vi)a & mask) | ((vi)b & ~mask)); }
 
-/* The second of two where one is NaN. */
+/* If one is NaN, the second. */
 INLINE vf vmax(vf a, vf b)
 {
 #if VW == 16 && defined(__AVX512F__)
@@ -122,7 +122,7 @@ INLINE float vsum(vf v)
 
 typedef vf near_0_fn(vf f);
 
-/* 2^f to 1.5 ulp for f in [-1/2, 1/2]: degree 6 by interpolation at Chebyshev points. */
+/* 2^f for f in [-1/2, 1/2] with an error of 1.5 ulp: degree 6 by interpolation at Chebyshev points. */
 INLINE vf exp2_near_0(vf f)
 {
     vf p = splat(0.00015337577497120947f);
@@ -135,7 +135,7 @@ INLINE vf exp2_near_0(vf f)
     return p * f + 1.0f;
 }
 
-/* 2^x, as good as near_0, for x in [-126, 126]; 0 below and for NaN, 2^126 above.  Cody-Waite
+/* 2^x, as accurate as near_0, for x in [-126, 126]; 0 below and for NaN, 2^126 above.  Cody-Waite
  * split at the nearest integer. */
 INLINE vf vexp2_by(near_0_fn *near_0, vf x)
 {
@@ -146,7 +146,7 @@ INLINE vf vexp2_by(near_0_fn *near_0, vf x)
     return (vf)_mm512_maskz_scalef_ps(_mm512_cmp_ps_mask((__m512)x, _mm512_set1_ps(-126.0f), _CMP_GE_OQ),
                                       (__m512)near_0((vf)(y - r)), r);
 #else
-    const vf magic = splat(12582912.0f);        /* 1.5 * 2^23: adding it rounds to integer */
+    const vf magic = splat(12582912.0f);        /* 1.5 * 2^23: adding it rounds to integers */
     vi ok = x >= -126.0f;
     vf y, r;
 
@@ -159,8 +159,8 @@ INLINE vf vexp2_by(near_0_fn *near_0, vf x)
 
 INLINE vf vexp2(vf x) { return vexp2_by(exp2_near_0, x); }
 
-/* tanh to 4 ulp: near 0, where 1 - 2 / (e^2x + 1) would cancel, x times a polynomial of degree 5 in
- * x^2 by interpolation at Chebyshev points of [0, 0.55^2]. */
+/* tanh with an error of 4 ulp.  Near 0, where 1 - 2 / (e^2x + 1) would cancel: x times a polynomial of
+ * degree 5 in x^2 by interpolation at Chebyshev points of [0, 0.55^2]. */
 INLINE vf vtanh(vf x)
 {
     const vi sign = (vi)x & INT32_MIN;
@@ -177,8 +177,8 @@ INLINE vf vtanh(vf x)
 }
 
 /* binary16 to binary32, where no instruction does it, by shifting the exponent into place (the
- * sign falls into its own) and scaling: exact, subnormals included; only infinity and NaN need
- * their exponent mended. */
+ * sign falls into its own place) and scaling: exact, even for subnormals; only infinity and NaN need a
+ * corrected exponent. */
 INLINE vf from_f16(vh h)
 {
 #if VW == 16 && defined(__AVX512F__)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * wide.h - for products of one row with vectors of 64 bytes (x86): 256 weights in a few of them.  HOW_FORMAT
- * says which way a format goes.
+ * wide.h - for products of one row with 64-byte vectors (x86): 256 weights in a few vectors.  HOW_NAME says
+ * which of two ways a type uses.
  *
- * Apart: four vectors,
+ * Apart: four vectors.
  *
- *     void wide_FORMAT(const void *row, vi u[4])
+ *     void wide_NAME(const void *row, vi u[4])
  *
- * gives what bytes_FORMAT does, in an order in which it takes few instructions: order[i] says which
- * sixteen of the 256 weights quarter i % 4 of vector i / 4 has.  sums: 2 when u[0] and u[1], u[2] and
- * u[3] have the same scales lane by lane, so that their products are summed as integers, else 4.
+ * returns the same bytes as bytes_NAME, in an order that takes few instructions: order[i] says which
+ * sixteen of the 256 weights are in quarter i % 4 of vector i / 4.  sums: 2 when u[0] and u[1], and u[2] and
+ * u[3], have the same scales lane by lane, so that their products are added as integers; else 4.
  *
- * As they lie: blocks of 18 and 34 bytes.  Eight of them, 144 or 272 bytes, are two or four vectors and
- * a quarter.  Where they have their scales the activations are 0; as two blocks are a multiple of four
- * bytes, no lane has weights of both, so that one vector of scales, lane by lane, does for all.  The
- * quarters that two rows leave over share a vector of 32 bytes. */
+ * Lying: blocks of 18 and 34 bytes stay as in the file.  Eight of them, 144 or 272 bytes, are two or four
+ * vectors and a quarter.  At the places of their scales the activations are 0.  Since two blocks are a multiple
+ * of four bytes, no lane has weights of two blocks, so one vector of scales, lane by lane, is enough.  The
+ * quarters that are left of two rows share a vector of 32 bytes. */
 
 #define APART(name, how, n) .wide = wide_##name, .order = order_##how, .sums = n
 #define LYING(...)          .lie = { __VA_ARGS__ }
@@ -46,7 +46,7 @@ INLINE vi quarters(const uint8_t *p, size_t apart)
     return (vi)_mm512_mask_broadcast_i32x4(x, 0xf000, _mm_loadu_si128((const void *)(p + 3 * apart)));
 }
 
-/* 32 bytes, in both halves. */
+/* 32 bytes, copied to both halves. */
 INLINE vi twice(const uint8_t *p)
 {
     return (vi)_mm512_broadcast_i64x4(_mm256_loadu_si256((const void *)p));
@@ -58,7 +58,7 @@ INLINE vi where(vi x, __mmask64 bits, int more)
     return (vi)_mm512_mask_add_epi8((__m512i)x, bits, (__m512i)x, _mm512_set1_epi8((char)more));
 }
 
-/* Which bytes have bit lo, in the lower half, or hi, in the upper one. */
+/* Mask of the bytes that have bit lo, in the lower half, or bit hi, in the upper half. */
 INLINE __mmask64 bits_of(vi h, int lo, int hi)
 {
     const __m256i a = _mm256_set1_epi8((char)(1 << lo)), b = _mm256_set1_epi8((char)(1 << hi));
@@ -86,7 +86,7 @@ INLINE void two_nibbles(vi u[2], vi x)
         }                                                                                   \
     }
 
-/* Of h of four blocks, the lower halves, in their order, and the upper ones. */
+/* Adds bits h of four blocks: those of their lower halves to u[0], of their upper halves to u[1]. */
 INLINE void add_fifths(vi u[2], const uint8_t *h, size_t apart)
 {
     const uint64_t a = word(h), b = word(h + apart), c = word(h + 2 * apart), d = word(h + 3 * apart);
@@ -128,7 +128,7 @@ INLINE void wide_iq4_xs(const void *row, vi u[4])
 
 #define SIXTEEN(x) x, x, x, x, x, x, x, x, x, x, x, x, x, x, x, x
 
-/* Of four groups of 32 bytes the first sixteen of each, then the others. */
+/* Of four groups of 32 bytes: the first sixteen of each, then the others. */
 INLINE void halves_of(__m512i x[2], const uint8_t q[128])
 {
     const __m512i a = _mm512_loadu_si512(q), b = _mm512_loadu_si512(q + 64);
@@ -155,7 +155,7 @@ INLINE void wide_q4_k(const void *row, vi u[4])
 INLINE void wide_q5_k(const void *row, vi u[4])
 {
     const struct gkv__block_q5_k *b = row;
-    /* Of h the bit of each group of 32: groups 0, 2, 4, 6, and one further left 1, 3, 5, 7. */
+    /* Each group of 32 has a bit of h: groups 0, 2, 4, 6 these; groups 1, 3, 5, 7 the next higher ones. */
     const __m512i low = (__m512i)(v64){ SIXTEEN(1), SIXTEEN(4), SIXTEEN(16), SIXTEEN(64) };
     __m512i x[2];
 
@@ -193,7 +193,7 @@ INLINE void wide_q3_k(const void *row, vi u[4])
 }
 
 #define HOW_q6_k APART(q6_k, whole, 4)
-/* Bits 4 and 5 come from h, for the four groups of a half shifted left by 4 and 2, by 0, right by 2. */
+/* Bits 4 and 5 come from h: for the four groups of a half it is shifted left by 4, 2 and 0, and right by 2. */
 INLINE void wide_q6_k(const void *row, vi u[4])
 {
     const struct gkv__block_q6_k *b = row;
@@ -211,12 +211,12 @@ INLINE void wide_q6_k(const void *row, vi u[4])
     }
 }
 
-/* ---- blocks as they lie ------------------------------------------------------------------- */
+/* ---- blocks that stay as in the file ------------------------------------------------------ */
 
 struct lie {
-    size_t bytes, parts;                        /* of a block; values in a byte              */
-    void (*weights)(vi u[2], vi x);             /* of 64 bytes                               */
-    void (*tail)(v32 u[2], v32 x);              /* of 32                                     */
+    size_t bytes, parts;                        /* of a block; weights per byte              */
+    void (*weights)(vi u[2], vi x);             /* unpacks 64 bytes                          */
+    void (*tail)(v32 u[2], v32 x);              /* unpacks 32 bytes                          */
 };
 
 #define HOW_q8_0 LYING(34, 1, lying_q8_0, tail_q8_0)
@@ -244,10 +244,11 @@ INLINE void tail_iq4_nl(v32 u[2], v32 x)
     u[1] = iq4_values(u[1]);
 }
 
-/* The scales of eight blocks of so many bytes, each first in its block, from the vectors that these fill. */
+/* The scales of eight blocks of `bytes` bytes, from the vectors that the blocks fill; each block begins with
+ * its scale. */
 INLINE v8f heads(const vi x[4], size_t bytes)
 {
-    const short n = (short)(bytes / 2);         /* words; those of two vectors are chosen modulo 64 */
+    const short n = (short)(bytes / 2);         /* in words; indices into two vectors count modulo 64 */
     const __m128i four = _mm_setr_epi16(0, n, 2 * n, 3 * n, 4 * n, 5 * n, 6 * n, 7 * n);
     const __m128i more = _mm_setr_epi16(4 * n, 5 * n, 6 * n, 7 * n, 0, 0, 0, 0);
     __m128i h = _mm512_castsi512_si128(
@@ -259,7 +260,7 @@ INLINE v8f heads(const vi x[4], size_t bytes)
     return halves_f16((v8h)h);
 }
 
-/* Lane l: the scale of the weights in bytes 4 l .. 4 l + 3 of vector v. */
+/* Lane l is the scale of the weights in bytes 4 l .. 4 l + 3 of vector v. */
 INLINE vf spread_lying(v8f d, size_t bytes, size_t v)
 {
     vi at;
@@ -273,7 +274,7 @@ INLINE vf spread_lying(v8f d, size_t bytes, size_t v)
     return (vf)_mm512_permutexvar_ps((__m512i)at, _mm512_castps256_ps512((__m256)d));
 }
 
-/* Lane l: the scale of what quarter l / 4 has.  d[h][i] is that of half h of group i. */
+/* Lane l is the scale of the weights in quarter l / 4.  d[h][i] is that of half h of group i. */
 INLINE vf spread(const v8f d[2], const uint8_t quarter[4], int halves)
 {
     __m512 x = _mm512_castps256_ps512((__m256)d[0]);
@@ -281,7 +282,7 @@ INLINE vf spread(const v8f d[2], const uint8_t quarter[4], int halves)
 
     if (halves)
         x = _mm512_insertf32x8(x, (__m256)d[1], 1);
-    /* A constant, but only when all of it is there at once: -O2 would leave a loop. */
+    /* Unrolled, because it is a constant only then: -O2 would leave a loop.         */
 #pragma GCC unroll 16
     for (int l = 0; l < VW; l++)
         at[l] = quarter[l / 4] / 2 + (halves ? quarter[l / 4] % 2 * 8 : 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * amx.c - Sapphire Rapids (2023) on: eight tiles of 16 rows of 64 bytes.  One instruction
- * multiplies 16 x 32 bf16 by 32 x 16 into 16 x 16 f32, a thousand operations a cycle, so that
- * four accumulators fed by two tiles of each side are limited by the loads. */
+ * multiplies 16 x 32 bf16 by 32 x 16 into 16 x 16 f32, a thousand operations a cycle; with four
+ * accumulators and two tiles for each side, loads are the bottleneck. */
 #ifndef __AMX_BF16__
 #error "amx.c needs CFLAGS_AMX"
 #endif
@@ -18,7 +18,7 @@
 #include "simd/impl/vec.h"
 #include "simd/impl/tile.h"
 
-/* For products of one row, which would fill one row of a tile only. */
+/* For products of one row, which would use only one row of a tile.  */
 INLINE vf bf16_dp(vf s, vi w, vi x)
 {
     s += (vf)(w << 16) * (vf)(x << 16);
@@ -29,11 +29,11 @@ static void gemm_bf16_amx(float *c, size_t ldc, const void *x, size_t ldx, const
                           size_t m, size_t n, size_t k, int add);
 #include "simd/impl/gemm_bf16.h"
 
-/* Palette 1; bytes per row and rows of each tile: 0-3 sums, 4 and 5 activations, 6 and 7
+/* Palette 1; bytes per row and rows of each tile: tiles 0-3 are sums, 4 and 5 activations, 6 and 7
  * weights. */
 struct config { uint8_t palette, start, zero[14]; uint16_t bytes[16]; uint8_t rows[16]; };
 
-/* 32 x 32 sums from whole tiles of 32 inputs. */
+/* 32 x 32 sums over whole tiles of 32 inputs. */
 INLINE void block(float *sum, const uint8_t *x, size_t ldx, const uint8_t *w, size_t k)
 {
     _tile_zero(0);
@@ -56,7 +56,7 @@ INLINE void block(float *sum, const uint8_t *x, size_t ldx, const uint8_t *w, si
     _tile_stored(3, sum + 16 * BNR + 16, 4 * BNR);
 }
 
-/* What is left of the inputs, and all when there are no 32 rows. */
+/* The inputs after the last whole tile; all inputs when there are fewer than 32 rows. */
 static void rest(float *sum, const uint8_t *x, size_t ldx, const uint8_t *w, size_t m, size_t k)
 {
     for (size_t r = 0; r < m; r++)
@@ -94,7 +94,7 @@ static void gemm_bf16_amx(float *c, size_t ldc, const void *x, size_t ldx, const
     _tile_loadconfig(&config);
     for (size_t j = 0; j < n; j += BNR, w += k / 2 * 4 * BNR)
         for (size_t r = 0; r < m; r += 32) {
-            /* The last rows are computed together with some before them. */
+            /* The last 32 rows may overlap rows that were computed before. */
             const size_t at = r + 32 <= m || m < 32 ? r : m - 32, mr = m < 32 ? m : 32;
             const uint8_t *rows = (const uint8_t *)x + at * ldx;
 

@@ -22,8 +22,8 @@
 #define I16 1
 #include "simd/impl/vec.h"
 
-/* Sums of bytes are kept in pairs of 16-bit lanes.  They may wrap on the way: with the start
- * that makes u - OFF of u, the result fits (|u - 16| * 127 * 16 < 2^15, |u - 32| * 127 * 8). */
+/* Sums of bytes are kept in pairs of 16-bit lanes.  Intermediate sums may wrap: with the start
+ * that turns u into u - OFF, the result fits (|u - 16| * 127 * 16 < 2^15, |u - 32| * 127 * 8). */
 INLINE int32_t i8_start(int32_t a, int32_t b)
 {
     return (int32_t)((uint32_t)a & 0xffff) | (int32_t)((uint32_t)b << 16);
@@ -44,7 +44,7 @@ INLINE vi i8_finish(vi s)
     return (vi)_mm256_madd_epi16((__m256i)s, _mm256_set1_epi16(1));
 }
 
-/* Without a start, 16 * 127 * u must fit. */
+/* If a sum starts from zero, 16 * 127 * u must fit 16 bits. */
 #define i8_pauses(top) ((top) > 16)
 
 #define i8_dot32(u, q) i8_finish(i8_step((vi){ 0 }, (vi)(u), (vi)(q)))

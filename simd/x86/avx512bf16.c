@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * avx512bf16.c - Cooper Lake (2020), Zen 4 (2022) on: vdpbf16ps, two products of bfloat16 per
- * lane.  On AMD's it issues as often as FMA on f32 and so does twice the work, on Intel's a
- * quarter as often, which is why simd.c takes this level there only by name.  Attention in
- * tiles and products of bf16 weights; the rest is AVX-512's.  8 x 3 accumulators, as there. */
+ * lane.  On AMD it issues as often as FMA in f32, so it does twice the work; on Intel a
+ * quarter as often, so simd.c uses this level there only if it is named.  It has attention in
+ * tiles and products with bf16 weights; all else is AVX-512's.  8 x 3 accumulators, as there. */
 #ifndef __AVX512BF16__
 #error "avx512bf16.c needs CFLAGS_AVX512BF16"
 #endif
