@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * attend.cu - memory for keys and values, and the launches of attend.cuh. */
+ * attend.cu - memory for keys and values; launches of the kernels in attend.cuh. */
 #include "gpu/cuda/device.cuh"
 #include "gpu/cuda/attend.cuh"
 
@@ -48,7 +48,8 @@ int gkv__rotate(device *d, uint32_t il, uint32_t n, char *error)
     return 0;
 }
 
-/* Parts of n keys: of PART_KEYS each, as long as all blocks run at a time, two on a multiprocessor. */
+/* How many parts n keys are divided into: PART_KEYS keys each, unless that gives more blocks than run at a
+ * time, which is two per multiprocessor. */
 static uint32_t parts_for(const device *d, uint32_t n)
 {
     const heads h = heads_of(d);
@@ -93,7 +94,7 @@ int gkv__allow_attend(const device *d, char *error)
     return allow_shared(d, attend_few<32>, error);
 }
 
-/* Sines and cosines of all positions. */
+/* Computes sines and cosines for all positions. */
 static int fill_angles(device *d, char *error)
 {
     const size_t half_rot = d->s.n_rot / 2, bytes = half_rot * sizeof *d->freq;
@@ -125,7 +126,7 @@ int gkv__reserve(void *state, uint32_t n, char *error)
     if (n <= d->n_positions)
         return 0;
     CUDA(cudaDeviceSynchronize());
-    if (d->step) {                      /* has the addresses of the old cache */
+    if (d->step) {                      /* the graph has the addresses of the old cache */
         CUDA(cudaGraphExecDestroy(d->step));
         d->step = NULL;
     }

@@ -8,7 +8,7 @@
 
 #include "gpu/cuda/gemv.cuh"
 
-/* turn[n][n_rot / 2]: cosine and sine.  Angles reach a million radians: in double. */
+/* turn[n][n_rot / 2]: cosine and sine, computed in double, because angles reach a million radians. */
 __global__ void turn_table(const double *freq, float2 *turn, uint32_t half_rot, uint64_t n)
 {
     const uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -20,7 +20,7 @@ __global__ void turn_table(const double *freq, float2 *turn, uint32_t half_rot, 
     turn[i] = make_float2((float)c, (float)s);
 }
 
-/* Rows qkv[n][(n_head + 2 n_head_kv) * head_dim] to r.  A thread takes a pair. */
+/* Rotates rows qkv[n][(n_head + 2 n_head_kv) * head_dim] and stores them to r.  A thread takes one pair. */
 __global__ void rope(const float *qkv, const __grid_constant__ rotation r)
 {
     const heads &h = r.h;
@@ -37,34 +37,34 @@ __global__ void rope(const float *qkv, const __grid_constant__ rotation r)
              in[second]);
 }
 
-/* ---- few queries: decoding, and heads that the tiles below do not know ------------------- */
+/* ---- few queries: decoding, and head sizes that the tiles do not support ------------------- */
 
 enum { FEW_THREADS = 256, FEW_WARPS = FEW_THREADS / 32, FEW_HEADS = 4, FEW_MAX_DIM = 256 };
 
-/* Parts of the keys: of PART_KEYS each while there are not more, and two in each lane of a warp. */
+/* Keys are divided into parts of PART_KEYS, or into MAX_PARTS larger ones: two for each lane of a warp. */
 enum { PART_KEYS = 64, MAX_PARTS = 64 };
 
-/* Keys and values of a lane that are being loaded together, where shared memory is small and where
- * it is not: 32 bytes each, and at least as many as its sums need. */
+/* Keys and values that a lane loads together, 32 bytes each: with little and with much shared memory; at
+ * least as many as its sums need. */
 enum { FEW_PASSES = 4, MANY_PASSES = 8 };
 
 struct few_args {
     const half     *q, *k, *v;
     float          *out;                /* [n][n_head * head_dim]                            */
     float          *partial;            /* [n_head][MAX_PARTS][head_dim + 2]                 */
-    uint32_t       *arrived;            /* [n_head]: parts of a bunch of heads; left at 0    */
+    uint32_t       *arrived;            /* [n_head]: parts done per bunch of heads; left at 0 */
     const uint32_t *pos;                /* of the first query                                */
     uint32_t        passes;             /* FEW_PASSES or MANY_PASSES                         */
     heads           h;
 };
 
-/* Query heads of a KV head that are taken together. */
+/* Bunches per KV head: a bunch is up to FEW_HEADS of its query heads, computed together. */
 __host__ __device__ inline uint32_t bunches_of(const heads &h)
 {
     return (h.n_head / h.n_head_kv + FEW_HEADS - 1) / FEW_HEADS;
 }
 
-/* What groups of lanes share, each with the heads of a bunch; then the weight of each group, and of each
+/* Results of groups of lanes, for each head of a bunch; and the weight of each group, later of each
  * part. */
 struct few_shared {
     float top[FEW_THREADS / 8][FEW_HEADS], sum[FEW_THREADS / 8][FEW_HEADS], weight[MAX_PARTS][FEW_HEADS];
@@ -77,7 +77,7 @@ static size_t few_bytes(uint32_t passes)
     return sizeof(few_shared) + (size_t)FEW_THREADS * passes * 32;
 }
 
-/* Of up to 64, two in each lane: their common maximum and sum, and in top the weight of each. */
+/* For up to 64 maxima and sums, two in each lane: returns the common ones; top becomes the weight of each. */
 __device__ inline float2 weigh(float *top, const float *sum)
 {
     const float most = warp_max(fmaxf(top[0], top[1]));
@@ -87,9 +87,9 @@ __device__ inline float2 weigh(float *top, const float *sum)
     return make_float2(most, warp_sum(top[0] * sum[0] + top[1] * sum[1]));
 }
 
-/* Block (part, KV head and up to FEW_HEADS of its query heads, query).  LANES lanes share a key,
- * eight elements each; keys of earlier calls are loaded before the kernel ahead has ended.
- * The last block to arrive adds all parts up, in their order. */
+/* Block (part, KV head and up to FEW_HEADS of its query heads, query).  LANES lanes share a key, with
+ * eight elements each.  Keys of earlier calls are loaded before the previous kernel has ended.
+ * The last block to arrive adds all parts, in their order. */
 template <int LANES>
 __global__ void __launch_bounds__(FEW_THREADS, 2) attend_few(const __grid_constant__ few_args a)
 {
@@ -284,7 +284,7 @@ __device__ inline void mma(float *c, const uint32_t *a, const uint32_t *b)
 #endif
 }
 
-/* Four 8 x 8 matrices; lane l gives the address of row l % 8 of matrix l / 8. */
+/* Loads four 8 x 8 matrices; lane l gives the address of row l % 8 of matrix l / 8. */
 __device__ inline void load_matrices(uint32_t *r, const half *p, bool transposed)
 {
     const uint32_t at = (uint32_t)__cvta_generic_to_shared(p);
@@ -311,7 +311,7 @@ struct tile_args {
     uint32_t    n, pos;                 /* queries at positions pos ...                      */
 };
 
-/* Rows first .. of 64 of a head into shared memory, zeros behind the last. */
+/* Loads 64 rows of a head, from `first` on, into shared memory, with zeros after the last of n. */
 template <int D> __device__ inline void load_tile(half *to, const half *from, uint32_t first, uint32_t n)
 {
 #pragma unroll
@@ -325,7 +325,7 @@ template <int D> __device__ inline void load_tile(half *to, const half *from, ui
     }
 }
 
-/* Block (tile of queries, query head); a warp has 16 queries.  Long rows first. */
+/* Block (tile of queries, query head); a warp has 16 queries.  Queries with the most keys go first. */
 template <int D>
 __global__ void __launch_bounds__(TILE_THREADS) attend_tiles(const __grid_constant__ tile_args a)
 {
@@ -358,7 +358,7 @@ __global__ void __launch_bounds__(TILE_THREADS) attend_tiles(const __grid_consta
         load_tile<D>(ks, k, first, n_keys);
         load_tile<D>(vs, v, first, n_keys);
         __syncthreads();
-        /* Scores: rows of keys are columns of the second factor. */
+        /* Scores: rows of keys are the columns of the second factor. */
 #pragma unroll
         for (int i = 0; i < TILE / 8; i += 2) {
 #pragma unroll
@@ -374,7 +374,7 @@ __global__ void __launch_bounds__(TILE_THREADS) attend_tiles(const __grid_consta
                 mma(s[i + 1], q[c], b + 2);
             }
         }
-        /* Keys behind a query's own position. */
+        /* Mask keys after a query's own position. */
         if (first + TILE > a.pos + tile * TILE + warp * 16) {
 #pragma unroll
             for (int i = 0; i < TILE / 8; i++)

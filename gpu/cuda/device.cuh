@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * device.cuh - a device with its model, and what the .cu files share.
  *
- * Each file is compiled for itself. A kernel that two files named would exist twice, with its attributes set
- * for one of them. So each kernel is launched in one file, which also sets its attributes. */
+ * Each file is compiled by itself.  A kernel used in two files would exist twice, with its attributes set for
+ * one copy only.  So each kernel is launched in one file, which also sets its attributes. */
 #ifndef DEVICE_CUH
 #define DEVICE_CUH
 
@@ -12,36 +12,36 @@
 #include "gpu/plugin.h"
 #include "gpu/cuda/gemv.cuh"
 
-/* Of the pinned buffers between file and device. */
+/* Bytes of each pinned buffer between file and device. */
 static const size_t STAGE = 16 << 20;
-static const size_t WORKSPACE = 32 << 20;       /* cuBLAS's                                  */
-static const size_t SHARED_SPARE = 2 << 10;     /* what a block has without asking */
+static const size_t WORKSPACE = 32 << 20;       /* for cuBLAS */
+static const size_t SHARED_SPARE = 2 << 10;     /* static shared memory of a block, at most */
 
-/* The gate's output outgrows f16 in some models: stored divided by this. */
+/* In some models the gate's output exceeds the range of f16, so it is stored divided by this. */
 #define GATE_SHRINK 32.0f
 
 struct mat {
     int      type;
     uint32_t n_out, n_in;               /* n_out 0: none                                     */
     uint64_t n_blocks;
-    planes   w;                         /* relative to the layer's memory until it has some  */
+    planes   w;                         /* offsets, until the layer has memory               */
     size_t   bytes;                     /* of all planes, aligned                            */
 };
 
-/* Where a tensor goes. */
+/* Where a tensor is stored. */
 struct place {
     gkv_plugin_tensor t;
     const type_row   *row;
-    size_t            at;               /* in the memory of its layer, or the model's        */
+    size_t            at;               /* offset in the memory of its layer, or of the model */
 };
 
 enum part { P_ATTN_NORM, P_FFN_NORM, N_NORMS };
 
 struct layer {
-    size_t   bytes, norm[N_NORMS];      /* places of the norms                               */
+    size_t   bytes, norm[N_NORMS];      /* offsets of the norms                              */
     mat      q, k, v, o, gate, up, down;
     uint8_t *memory;                    /* NULL: streamed                                    */
-    size_t   first, n;                  /* its tensors, as they were listed                  */
+    size_t   first, n;                  /* its tensors, in the order of `plan`               */
 };
 
 struct step_input { uint32_t id, pos; };
@@ -58,7 +58,7 @@ struct device {
     mat              embed, output;
     size_t           output_norm, fixed_bytes;
     uint8_t         *fixed;             /* embeddings, output                                */
-    uint8_t         *slot[2];           /* for layers that are streamed                      */
+    uint8_t         *slot[2];           /* memory for streamed layers                        */
     cudaEvent_t      filled[2], done[2];
     uint32_t         n_resident;
 
@@ -71,7 +71,7 @@ struct device {
     void            *workspace;
     uint32_t         chunk, n_expected, n_positions, n_parts;
     bool             used_form[N_FORMS];
-    size_t           unpacked;          /* halves: of the largest product                    */
+    size_t           unpacked;          /* f16 weights of the largest product */
     /* [chunk][...] */
     float           *x, *qkv, *both, *att, *logits;
     void            *operand[N_FORMS];
@@ -172,7 +172,7 @@ static inline void settle(mat *m, uint8_t *memory)
 
 /* ---- launches --------------------------------------------------------------------------- */
 
-/* A launch of a step.  The kernel calls grid_wait, so it may begin early. */
+/* Launches a kernel of a step.  It may begin early, because it calls grid_wait. */
 template <class... P, class... A>
 static int launch(const device *d, void (*kernel)(P...), dim3 grid, unsigned threads, size_t shared,
                   char *error, A... args)
@@ -192,7 +192,7 @@ static int launch(const device *d, void (*kernel)(P...), dim3 grid, unsigned thr
     return 0;
 }
 
-/* More than 48 KB of shared memory must be asked for, once for each kernel. */
+/* More than 48 KB of shared memory must be requested, once for each kernel. */
 template <class K> static int allow_shared(const device *d, K kernel, char *error)
 {
     CUDA(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -200,7 +200,7 @@ template <class K> static int allow_shared(const device *d, K kernel, char *erro
     return 0;
 }
 
-/* ---- what files share ------------------------------------------------------------------- */
+/* ---- functions of each file ------------------------------------------------------------------- */
 
 /* plan.cu */
 int gkv__plan(void *state, const gkv_plugin_shape *s, const gkv_plugin_tensor *t, size_t n,
@@ -208,23 +208,24 @@ int gkv__plan(void *state, const gkv_plugin_shape *s, const gkv_plugin_tensor *t
 
 /* upload.cu */
 int gkv__upload(void *state, size_t i, char *error);
-/* Layer il with its present addresses, once its upload has ended. */
+/* Layer il with its current addresses, once its upload has ended. */
 int gkv__bring(device *d, uint32_t il, layer *out, uint8_t **memory, char *error);
-/* Of all launches, those until now are the last to use layer il. */
+/* Says that layer il is not used by any launch after this. */
 int gkv__release(device *d, uint32_t il, char *error);
 
 /* product.cu */
-/* Matrices that share x and lie side by side in y, as few products as possible; shrunk: x in
- * f16 was divided by GATE_SHRINK. */
+/* Products of matrices that share x and whose outputs are adjacent in y, with as few calls as possible; shrunk:
+ * x in f16 was divided by GATE_SHRINK. */
 int gkv__products(device *d, const mat *const *m, int n_mats, float *y, uint32_t ld, uint32_t n, bool add,
                   bool shrunk, char *error);
-/* Matrices that share x, one launch for those in a row that share a type; all from *all but these. */
+/* Products of matrices that share x; one launch for consecutive ones of one type.  `all` has the arguments that
+ * they share. */
 int gkv__gemvs(device *d, const mat *const *m, int n_mats, const gemv_args *all, float *y, char *error);
 int gkv__allow_gemv(const device *d, char *error);
 
 /* attend.cu */
 int gkv__check_heads(const gkv_plugin_shape *s, char *error);
-/* Size of what parts of the keys share. */
+/* Floats of the partial results of parts of the keys. */
 size_t gkv__partial_floats(const gkv_plugin_shape *s);
 size_t gkv__position_bytes(const gkv_plugin_shape *s, uint64_t n);
 int gkv__reserve(void *state, uint32_t n, char *error);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * gemv.cuh - one token times the weights of a layer, read in the file's types.
  *
- * Each block prepares the token's row in shared memory; then each warp takes ROWS rows of weights
- * at a time, its lanes side by side along them.  For quantised types the row is rounded to 16 bits
- * in runs of 16, which come as two planes of bytes, so that products of integers are exact and
- * cost two instructions for four weights. */
+ * Each block prepares the token's row in shared memory.  Then each warp takes ROWS rows of weights
+ * at a time, with its lanes side by side along them.  For quantised types the row is rounded to 16 bits
+ * in runs of 16, stored as two planes of bytes, so that integer products are exact and take two
+ * instructions for four weights. */
 #ifndef GEMV_CUH
 #define GEMV_CUH
 
@@ -12,7 +12,7 @@
 
 enum { GEMV_THREADS = 512, GEMV_WARPS = GEMV_THREADS / 32, MAX_SEGMENTS = 3 };
 
-/* Rows of weights at a time: two, as pairs are. */
+/* Rows of weights at a time: two, because RoPE's pairs are. */
 enum { ROWS = 2 };
 
 enum gemv_to { GEMV_STORE, GEMV_ADD, GEMV_GLU, GEMV_HEADS };
@@ -21,43 +21,43 @@ struct gemv_segment {
     planes   w;
     uint32_t n_out;
     float   *y;
-    int      kind;                      /* of heads: HEADS_Q, ...                            */
+    int      kind;                      /* for GEMV_HEADS: HEADS_Q, ... */
 };
 
 enum { HEADS_Q, HEADS_K, HEADS_V };
 
 struct heads {
     uint32_t n_head, n_head_kv, head_dim, n_rot, halves;
-    uint32_t n_max;                     /* positions of the cache                            */
-    uint32_t per_pair;                  /* 2^32 / (head_dim / 2), rounded up: a product with it,
-                                         * without its low 32 bits, is a division by that     */
+    uint32_t n_max;                     /* positions that the cache has room for             */
+    uint32_t per_pair;                  /* 2^32 / (head_dim / 2), rounded up: the high 32 bits of
+                                         * a product with it are a division by head_dim / 2  */
 };
 
 /* Where queries, keys and values go: attend.cuh. */
 struct rotation {
     heads           h;
-    const uint32_t *pos;                /* of the first row                                  */
+    const uint32_t *pos;                /* position of the first row                         */
     const float2   *turn;
     half           *q, *k, *v;
     float           scale;              /* of queries                                        */
 };
 
-/* y[n_out] of each segment = or += W x, of x as it is or after RMSNorm with weights norm.
- * GLU: two segments, gate and up, become silu(gate) * up in the first y.  HEADS: rotated, to r.
- * Otherwise there is one segment, twice: a group's second row is read from the second. */
+/* y[n_out] of each segment = or += W x, with x as it is or after RMSNorm with weights `norm`.
+ * GLU: two segments, gate and up; silu(gate) * up goes to the y of the first.  HEADS: rotated, to r.
+ * Otherwise one segment is given twice: a group's second row is read from the second. */
 struct gemv_args {
     gemv_segment seg[MAX_SEGMENTS];
     uint32_t     n_in, n_groups;        /* groups of ROWS rows                               */
     uint32_t     split, shift;          /* warps that share a group: 1 << shift              */
-    uint32_t     share;                 /* units of a row for each of them                   */
+    uint32_t     share;                 /* units of a row for each of these warps            */
     gemv_to      to;
-    bool         first, last;           /* of the launches that share x: see gemv            */
+    bool         first, last;           /* among the launches that share x: see gemv         */
     const float *x, *norm;
     float        eps;
     rotation     r;
 };
 
-/* A kernel of a step begins while the one before it still runs. Until grid_wait it may do only what does not
+/* A kernel of a step begins while the previous one still runs.  Before grid_wait it may only do what does not
  * depend on that one. */
 __device__ inline void grid_wait(void)
 {
@@ -73,7 +73,7 @@ __device__ inline void grid_go(void)
 #endif
 }
 
-/* 16 bytes to shared memory: available after copied(), to the thread that asked for them. */
+/* Copies 16 bytes to shared memory; after copied(), the thread that copied them may read them. */
 __device__ inline void copy_vector(void *to, const void *from)
 {
 #if __CUDA_ARCH__ >= 800
@@ -96,7 +96,7 @@ __device__ inline half to_half(float x)
     return __float2half_rn(fminf(fmaxf(x, -65504), 65504));
 }
 
-/* Elements first and second of a head that make pair p: turned together, or just neighbours. */
+/* Elements first and second of a head that make pair p: either rotated together or just neighbours. */
 __device__ inline void pair_of(const heads &h, uint32_t p, uint32_t *first, uint32_t *second)
 {
     const bool apart = h.halves && p < h.n_rot / 2;
@@ -105,7 +105,7 @@ __device__ inline void pair_of(const heads &h, uint32_t p, uint32_t *first, uint
     *second = apart ? p + h.n_rot / 2 : 2 * p + 1;
 }
 
-/* Pair p = (a, b) of head ih of a kind, of row `row`, to its place. */
+/* Stores pair p = (a, b) of head ih of a kind, of row `row`, rotated if needed. */
 __device__ inline void put_pair(const rotation &r, int kind, uint32_t row, uint32_t ih, uint32_t p, float a,
                                 float b)
 {
@@ -149,7 +149,7 @@ __device__ inline float warp_max(float v)
     return v;
 }
 
-/* Of all threads of the block, the same in each; blockDim.x is a multiple of 32. */
+/* Sum over all threads of the block, returned to each; blockDim.x is a multiple of 32. */
 __device__ inline float block_sum(float v)
 {
     __shared__ float part[32];
@@ -169,7 +169,7 @@ __device__ inline float silu(float x)
 
 /* ---- the row in shared memory ----------------------------------------------------------- */
 
-/* Data that other multiprocessors have just written is read from the second-level cache. */
+/* Data that other multiprocessors have just written must be read from the second-level cache. */
 __device__ inline float4 fresh(const float *x, uint32_t i)
 {
     return __ldcg((const float4 *)x + i);
@@ -185,14 +185,14 @@ __device__ inline float4 times(float4 v, float4 w)
     return make_float4(v.x * w.x, v.y * w.y, v.z * w.z, v.w * w.w);
 }
 
-/* How a type multiplies: PER weights in a unit, and the row in shared memory, where a thread puts
- * four elements at a time and all threads of a warp do.  RMSNorm divides all of x by the same number, so
- * products are divided at their end. */
+/* How a type multiplies: PER weights in a unit, and the row in shared memory.  All threads of a warp call
+ * put, each with four elements.  RMSNorm divides all of x by one number, so the division is done at the end,
+ * on the products. */
 template <int T, bool DENSE = is_dense(T)> struct product;
 
 template <int T> struct product<T, true> {
     enum { PER = dense<T>::PER, PARTS = PER / 4 };
-    float4  *row;                       /* parts of a unit are apart, so that lanes read side by side */
+    float4  *row;                       /* parts of a unit are apart, so that lanes read adjacent data */
     uint32_t n_units;
 
     __device__ product(uint4 *shared, uint32_t n_in) : row((float4 *)shared), n_units(n_in / PER) { }
@@ -223,7 +223,7 @@ template <int T> struct product<T, true> {
 
 struct run_scale { float s, sum; };
 
-/* a times the integers of a run, and b times the sum of the row's. */
+/* acc + a times the product of a run's integers with the row's + b times the sum of the row's. */
 __device__ inline float run_dot(const uint32_t *q, const uint4 &high, const uint4 &low, run_scale s,
                                 float a, float b, float acc)
 {
@@ -239,20 +239,20 @@ __device__ inline float run_dot(const uint32_t *q, const uint4 &high, const uint
     return fmaf(b, s.sum, acc);
 }
 
-/* The activations of a unit of weights: two runs. The odd number of vectors avoids bank conflicts in shared
+/* The activations of a unit of weights: two runs.  Its odd number of vectors avoids bank conflicts in shared
  * memory. */
 struct unit_row {
     uint4     high[2], low[2];
     run_scale scale[2];
 };
 
-/* Bytes of the row. */
+/* Bytes of the row in shared memory. */
 static inline size_t gemv_row(int type, uint32_t n_in)
 {
     return is_dense(type) ? (size_t)n_in * 4 : (size_t)n_in / 32 * sizeof(unit_row);
 }
 
-/* Of four lanes side by side. */
+/* The maximum over four adjacent lanes. */
 __device__ inline float most_of_four(float v)
 {
     v = fmaxf(v, __shfl_xor_sync(~0u, v, 1));
@@ -314,10 +314,10 @@ template <int T> struct product<T, false> {
     }
 };
 
-/* Fours of a row that a thread takes at a time. */
+/* Groups of four elements of a row that a thread takes at a time. */
 enum { FOURS = 4 };
 
-/* Weights of the norm for the fours from number `from` up, loaded before x is available. */
+/* Weights of the norm for the groups of four from number `from` on, loaded before x is available. */
 __device__ inline void load_norm(const gemv_args &g, uint32_t from, float4 *w)
 {
     const float4 *const norm = (const float4 *)g.norm + from + threadIdx.x;
@@ -329,7 +329,7 @@ __device__ inline void load_norm(const gemv_args &g, uint32_t from, float4 *w)
             w[i] = __ldg(norm + i * blockDim.x);
 }
 
-/* x to shared memory; returns the factor for products with it. */
+/* Prepares x in shared memory; returns the factor for products with it. */
 template <class P> __device__ inline float prepare(const gemv_args &g, const P &p, float4 *w)
 {
     const uint32_t n = g.n_in / 4;
@@ -367,7 +367,7 @@ template <class P> __device__ inline float prepare(const gemv_args &g, const P &
 
 /* ---- rows ------------------------------------------------------------------------------- */
 
-/* The pair of a head that a group is. */
+/* The pair of a head that a group of rows is. */
 struct head_pair { uint32_t seg, head, pair; };
 
 __device__ inline head_pair head_pair_of(const gemv_args &g, uint32_t group)
@@ -381,8 +381,8 @@ __device__ inline head_pair head_pair_of(const gemv_args &g, uint32_t group)
     return { seg, head, group - head * per_head };
 }
 
-/* The first units of the rows of a group, numbered in their matrices.  Two rows of one segment,
- * one of each of two, or a pair of a head.  After the last row, the last one is repeated. */
+/* The first unit of each row of a group, as its number in the matrix.  A group is two rows of one segment, one
+ * row of each of two, or a pair of a head.  After the last row, the last one is repeated. */
 struct rows { uint32_t seg, first[ROWS]; };
 
 template <bool HEADS> __device__ inline rows rows_of(const gemv_args &g, uint32_t group, uint32_t n_units)
@@ -424,28 +424,28 @@ template <bool HEADS> __device__ inline void put_rows(const gemv_args &g, uint32
     }
 }
 
-/* Units of a row that a warp takes, a multiple of 32. */
+/* Units of a row for each of `split` warps, a multiple of 32. */
 static inline uint32_t units_of_warp(uint32_t n_units, uint32_t split)
 {
     return (n_units + 32 * split - 1) / (32 * split) * 32;
 }
 
-/* Units of a row that are being loaded together. */
+/* Units of a row that a lane loads together. */
 __host__ __device__ constexpr int batch_of(int type)
 {
     return is_dense(type) ? 4 : unit_bytes(type) <= 40 ? 2 : 1;
 }
 
-/* Bytes behind the last matrix that may be read, and are not used: units that shares are longer than
- * the row, and a batch. */
+/* Bytes after the last matrix that may be read, but are not used: the shares of warps may be longer than
+ * the row, and so may a batch. */
 enum { READ_BEHIND = (GEMV_WARPS * 32 + 128) * 32 };
 
-/* Units of a lane, the first of each row with its number in the matrix. */
+/* A lane's units, and the number of the first unit of each row in the matrix. */
 template <int T> struct batch {
     uint32_t v[batch_of(T)][ROWS][unit_bytes(T) / 4], n[ROWS];
 };
 
-/* Units number at, at + 32, ... of each row of a group, or whatever follows the row in memory. */
+/* Loads units number at, at + 32, ... of each row of a group, or whatever follows the row in memory. */
 template <int T, bool HEADS, int B = 0>
 __device__ inline void load_batch(const gemv_args &g, const rows &r, uint32_t at, batch<T> &to)
 {
@@ -461,10 +461,10 @@ __device__ inline void load_batch(const gemv_args &g, const rows &r, uint32_t at
     }
 }
 
-/* A batch is loaded while the one before it is used; the first batch, while the kernel before this one still
+/* A batch is loaded while the previous one is used; the first batch, while the previous kernel still
  * runs.  A warp takes a group of rows, or shares it with split - 1 others.
- * Launches that share x run beside each other: only the first waits for x, and lets the next one
- * begin when it has it; the others wait at their end, so that waiting for the last one is waiting for all. */
+ * Launches that share x run side by side.  Only the first waits for x, and lets the next one begin
+ * when it has x; the others wait at their end, so that waiting for the last launch is waiting for all. */
 template <int T, bool HEADS>
 __global__ void __launch_bounds__(GEMV_THREADS, 1) gemv(const __grid_constant__ gemv_args g)
 {
@@ -477,7 +477,7 @@ __global__ void __launch_bounds__(GEMV_THREADS, 1) gemv(const __grid_constant__ 
     const uint32_t per_block = GEMV_WARPS >> g.shift, step = gridDim.x * per_block;
     const uint32_t with = warp & (g.split - 1), begin = with * g.share + lane;
     const uint32_t end = min(p.n_units, begin - lane + g.share);
-    uint32_t first = blockIdx.x * per_block, at = begin, round = 0;     /* first: group of the first warp */
+    uint32_t first = blockIdx.x * per_block, at = begin, round = 0;     /* first: the block's first group */
     batch<T> one, two;
     rows r;
     float4 norm[FOURS];
@@ -502,7 +502,7 @@ __global__ void __launch_bounds__(GEMV_THREADS, 1) gemv(const __grid_constant__ 
             put_rows<HEADS>(g, group, sum);
         acc[0] = acc[1] = 0;
     };
-    /* Uses a batch while the next one is loaded; false when there was none. */
+    /* Uses a batch while the next one is loaded; false when this one was the last. */
     const auto turn = [&](const batch<T> &now, batch<T> &next) {
         const bool last = at - begin + PER_BATCH >= g.share;
 

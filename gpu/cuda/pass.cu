@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * pass.cu - tokens through all layers: many at once, or one, whose launches are a graph. */
+ * pass.cu - tokens through all layers: many at once, or one, with all launches in a graph. */
 #include <string.h>
 #include "gpu/cuda/device.cuh"
 #include "gpu/cuda/rows.cuh"
 
 /* ---- many tokens ------------------------------------------------------------------------ */
 
-/* x[n][width], normalised or not, in the forms that these matrices want. */
+/* Converts x[n][width], normalised or not, to the forms that these matrices want. */
 static int operands(device *d, const mat *const *m, int n_mats, const float *x, const float *norm,
                     uint32_t width, uint32_t n, char *error)
 {
@@ -79,7 +79,7 @@ static int many_layer(device *d, uint32_t il, uint32_t pos, uint32_t n, char *er
 
 /* ---- one token -------------------------------------------------------------------------- */
 
-/* What gkv__gemvs cannot know. */
+/* The arguments that gkv__gemvs does not set. */
 static gemv_args from_x(gemv_to to, const float *x, const float *norm)
 {
     gemv_args g = {};
@@ -90,7 +90,7 @@ static gemv_args from_x(gemv_to to, const float *x, const float *norm)
     return g;
 }
 
-/* Of row x: logits, and the best of them. */
+/* Logits of row x, and the best token. */
 static int finish(device *d, const float *x, char *error)
 {
     const mat *const output[] = { &d->output };
@@ -146,7 +146,7 @@ static int one_token(device *d, char *error)
     return finish(d, d->x, error);
 }
 
-/* The launches of a step, whose only inputs are in memory, as a graph. */
+/* Captures the launches of a step as a graph; all their inputs are in memory. */
 static int capture(device *d, char *error)
 {
     cudaGraph_t graph = NULL;
@@ -160,7 +160,7 @@ static int capture(device *d, char *error)
         ended = cudaGraphInstantiate(&d->step, graph, 0);
     if (graph)
         cudaGraphDestroy(graph);
-    TRY(bad);                           /* the first error is the one to tell */
+    TRY(bad);                           /* report the first error */
     CUDA(ended);
     return 0;
 }

@@ -16,7 +16,7 @@ static const char *role_name(uint32_t role)
     return role < GKV_PLUGIN_N_ROLES ? names[role] : "a tensor";
 }
 
-/* The matrix of a place, or NULL for a vector. */
+/* The matrix for a tensor, or NULL for a vector. */
 static mat *mat_of(device *d, const gkv_plugin_tensor *t)
 {
     layer *l = &d->layer[t->layer];
@@ -87,7 +87,7 @@ static int place_tensor(device *d, place *p, char *error)
     return 0;
 }
 
-/* Halves of the product that needs most when its weights are unpacked. */
+/* f16 elements of the largest product whose weights have to be unpacked. */
 static size_t most_unpacked(const device *d)
 {
     size_t most = 0;
@@ -119,7 +119,7 @@ static uint32_t widest(const gkv_plugin_shape *s)
     return max3(s->n_embd, s->n_head * s->head_dim, s->n_ff);
 }
 
-/* Bytes of the buffers for a chunk of n, without what depends on positions. */
+/* Bytes of the buffers for a chunk of n tokens, without those that depend on positions. */
 static size_t work_bytes(const device *d, uint32_t n)
 {
     const gkv_plugin_shape *s = &d->s;
@@ -132,8 +132,8 @@ static size_t work_bytes(const device *d, uint32_t n)
            gkv__partial_floats(s) * 4 + (1 << 20);
 }
 
-/* The largest chunk with which all layers stay; if there is none, the smallest, and some layers share two
- * slots. */
+/* Chooses the largest chunk with which all layers stay on the device; if there is none, the smallest, and some
+ * layers share two slots. */
 static int choose_room(device *d, uint32_t n_tokens, char *error)
 {
     const size_t always = d->fixed_bytes + 2 * STAGE + gkv__position_bytes(&d->s, d->n_expected);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * plugin.cu - gemkv-cuda.so: the second pass on a CUDA device (gpu/plugin.h).
  *
- * Weights stay in the file's types.  Many tokens at once are multiplied by cuBLAS, quantised
- * weights through a copy of one product's in f16; one token is multiplied by the kernels of
+ * Weights stay in the file's types.  Many tokens at once are multiplied by cuBLAS, with quantised
+ * weights converted to f16 product by product.  One token is multiplied by the kernels of
  * gemv.cuh, and the launches of a whole step are one graph.  Layers for which there is no room
- * come through two buffers, each while the one before it computes. */
+ * are copied to two slots in turn, each while the previous layer computes. */
 #include <stdlib.h>
 #include <string.h>
 #include "gpu/cuda/device.cuh"
 
-static const size_t SPARE = 64 << 20;           /* left free of what a budget allows         */
+static const size_t SPARE = 64 << 20;           /* kept free within the budget               */
 
 /* ---- devices ---------------------------------------------------------------------------- */
 
@@ -117,9 +117,9 @@ static void close_device(void *state)
     free(d);
 }
 
-/* ---- the session's side ----------------------------------------------------------------- */
+/* ---- functions of the interface ----------------------------------------------------------------- */
 
-/* The first use of every kernel and library costs a second; here nothing waits for it. */
+/* The first use of every kernel and library takes a second; nothing waits for it here. */
 static int warm_up(device *d, uint32_t n, char *error)
 {
     uint32_t *id = (uint32_t *)calloc(n, sizeof *id);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * product.cu - weights times activations: many tokens by cuBLAS, one by the kernels of
+ * product.cu - weights times activations: many tokens with cuBLAS, one token with the kernels of
  * gemv.cuh. */
 #include "gpu/cuda/device.cuh"
 #include "gpu/cuda/unpack.cuh"
@@ -19,7 +19,7 @@ static int unpack_mat(device *d, const mat *m, half *to, char *error)
     return 0;
 }
 
-/* y[n][ld] (+)= factor * x W^T, the rows of W starting at w in the form. */
+/* y[n][ld] (+)= factor * x W^T, for the rows of W that begin at w in form f. */
 static int gemm(device *d, const void *w, form f, uint32_t n_out, uint32_t n_in, float *y, uint32_t ld,
                 uint32_t n, float factor, bool add, char *error)
 {
@@ -58,13 +58,13 @@ int gkv__products(device *d, const mat *const *m, int n_mats, float *y, uint32_t
 
 /* ---- one token -------------------------------------------------------------------------- */
 
-/* Batches of the busiest of n warps, when `split` of them share a group. */
+/* Batches of the warp with the most work, of n warps, when `split` of them share a group. */
 static uint32_t batches_of(uint32_t n_groups, uint32_t n_units, uint32_t n, uint32_t split, int batch)
 {
     return blocks_for(n_groups, n / split) * blocks_for(units_of_warp(n_units, split), 32 * batch);
 }
 
-/* As many blocks as run at a time, if there is work for so many. */
+/* Launches as many blocks as run at a time, if there is work for so many. */
 template <int T> static int gemv_of(const device *d, gemv_args *g, char *error)
 {
     const uint32_t n_units = g->n_in / product<T>::PER;
@@ -79,7 +79,7 @@ template <int T> static int gemv_of(const device *d, gemv_args *g, char *error)
          split *= 2) {
         const uint32_t n = batches_of(g->n_groups, n_units, GEMV_WARPS * at_once, split, batch_of(T));
 
-        if (split == 1 || 10 * (uint64_t)n < 9 * (uint64_t)least) {     /* adding up costs, too */
+        if (split == 1 || 10 * (uint64_t)n < 9 * (uint64_t)least) {     /* adding sums takes time, too */
             least = n;
             g->split = split;
         }

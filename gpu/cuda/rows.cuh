@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * rows.cuh - operations row by row around the products: embedding, norms, the gate, the best
+ * rows.cuh - row-wise operations around the products: embedding, norms, the gate, the best
  * token. */
 #ifndef ROWS_CUH
 #define ROWS_CUH
@@ -55,7 +55,7 @@ template <int T> __global__ void embed_quantised(planes w, const uint32_t *id, f
     }
 }
 
-/* 1 over the root of the mean square, or 1 when x is not normalised. */
+/* 1 / RMS of a row, or 1 when x is not normalised. */
 __device__ inline float norm_factor(const float *x, const float *norm, uint32_t n, float eps)
 {
     float sum = 0;
@@ -67,7 +67,7 @@ __device__ inline float norm_factor(const float *x, const float *norm, uint32_t 
     return rsqrtf(block_sum(sum) / (float)n + eps);
 }
 
-/* A block takes a row: out = x, normalised if there are weights for that. */
+/* One block per row: out = x, normalised if norm is given. */
 template <int F> __global__ void norm_rows(const float *x, const float *norm, float eps, uint32_t n,
                                            typename form_of<F>::t *out)
 {
@@ -78,7 +78,7 @@ template <int F> __global__ void norm_rows(const float *x, const float *norm, fl
         put(out + (size_t)blockIdx.x * n + i, norm ? in[i] * f * norm[i] : in[i]);
 }
 
-/* both[n][2 n_ff], gate and up of each row: out[n][n_ff] = factor * silu(gate) * up. */
+/* both[n][2 n_ff] has gate and up of each row; out[n][n_ff] = factor * silu(gate) * up. */
 template <int F> __global__ void glu_rows(const float *both, float factor, uint32_t n_ff,
                                           typename form_of<F>::t *out)
 {
@@ -89,8 +89,8 @@ template <int F> __global__ void glu_rows(const float *both, float factor, uint3
         put(out + (size_t)blockIdx.y * n_ff + i, factor * silu(row[i]) * row[n_ff + i]);
 }
 
-/* Into *best the largest logit, as an integer of the same order, above the complement of its
- * place: among equals the first wins. */
+/* *best = the largest logit, as an integer of the same order, above the complement of its index, so that of
+ * equal logits the first wins. */
 __global__ void best_of(const float *logits, uint32_t n, unsigned long long *best)
 {
     __shared__ unsigned long long part[32];

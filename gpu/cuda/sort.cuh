@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * sort.cuh - blocks of the file to planes (type.cuh), field by field. */
+ * sort.cuh - sorts blocks of the file into planes (type.cuh), field by field. */
 #ifndef SORT_CUH
 #define SORT_CUH
 
@@ -7,8 +7,8 @@
 
 struct sorting {
     const uint16_t *from;               /* blocks as in the file                             */
-    uint64_t        n, first;           /* blocks, and the number of the first in the matrix */
-    uint32_t        units;              /* of two bytes in a block                           */
+    uint64_t        n, first;           /* number of blocks; index of the first in the matrix */
+    uint32_t        units;              /* two-byte units of a block                         */
     int             n_fields;
     field           f[MAX_PLANES];
     planes          to;
@@ -29,8 +29,8 @@ __global__ void sort_blocks(const __grid_constant__ sorting s)
             *(uint16_t *)(s.to.p[f] + (s.first + block) * s.f[f].bytes + at - s.f[f].at) = s.from[i];
 }
 
-/* The twelve bytes of scales and minima of q4_k and q5_k to four words, each with scale, scale,
- * minimum, minimum of two groups: src/quant/scale.h says how they are packed. */
+/* Unpacks the twelve bytes of scales and minima of q4_k and q5_k (src/quant/scale.h) to four words, each with
+ * scale, scale, minimum, minimum of two groups. */
 __device__ inline void sort_scales_k(const uint8_t *p, uint8_t *to)
 {
     for (int i = 0; i < 8; i++) {
@@ -41,8 +41,8 @@ __device__ inline void sort_scales_k(const uint8_t *p, uint8_t *to)
     }
 }
 
-/* The high bits of a unit of q6_k to eight bytes: from the lowest up, of weights j of its first and
- * its second run, and j + 8 of both. */
+/* The high bits of a unit of q6_k, in eight bytes.  Byte j has, from its lowest bits up: those of weight j of
+ * the unit's first and second run, then of weight j + 8 of both. */
 __device__ inline void sort_high_q6(const uint8_t *p, uint8_t *to)
 {
     for (int i = 0; i < 8; i++)
@@ -55,7 +55,7 @@ __device__ inline void sort_high_q6(const uint8_t *p, uint8_t *to)
         }
 }
 
-/* The scales of q6_k to a word for two units: first runs, second runs. */
+/* The scales of q6_k: a word for two units, with the scales of their first runs, then of their second runs. */
 __device__ inline void sort_scales_q6(const uint8_t *p, uint8_t *to)
 {
     for (int i = 0; i < 8; i++) {
@@ -66,7 +66,7 @@ __device__ inline void sort_scales_q6(const uint8_t *p, uint8_t *to)
     }
 }
 
-/* Field f of a block. */
+/* Sorts field f, where it is not simply copied. */
 __global__ void sort_field(const __grid_constant__ sorting s, int f)
 {
     const uint64_t block = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;

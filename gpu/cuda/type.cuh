@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * type.cuh - tensor types on the device.
  *
- * A file's blocks have odd sizes, so the upload sorts them: the fields of all blocks of a matrix
- * lie in planes, each field behind the same one of the block before, and every load below is
- * aligned.  What a kernel sees of a quantised type is its units: 32 weights as two runs of 16
- * integers that fit in a signed byte, each with x = a * integer + b. */
+ * A file's blocks have odd sizes, so the upload sorts them into planes: each plane has one field of
+ * all blocks of a matrix, in order, and every load below is aligned.  Kernels see a quantised type
+ * as units: 32 weights in two runs of 16 integers that fit in a signed byte, each run with
+ * x = a * integer + b. */
 #ifndef TYPE_CUH
 #define TYPE_CUH
 
@@ -19,12 +19,12 @@ enum { MAX_PLANES = 4, PLANE_ALIGN = 256 };
 
 struct planes { const uint8_t *p[MAX_PLANES]; };
 
-/* ---- what the host knows ---------------------------------------------------------------- */
+/* ---- for the host ----------------------------------------------------------------        */
 
-/* How a field of a block comes into its plane: sort.cuh has what is not simply copied. */
+/* How a field of a block is stored in its plane: sort.cuh has those that are not simply copied. */
 enum sorted { COPIED, SCALES_K, HIGH_Q6, SCALES_Q6 };
 
-/* Of a block in the file, and its bytes in the plane. */
+/* A field's offset and bytes in a block of the file, and its bytes in the plane. */
 struct field { uint16_t at, bytes, stored; sorted how; };
 
 struct fields { int n; field f[MAX_PLANES]; };  /* in the order of planes                    */
@@ -46,7 +46,7 @@ __host__ __device__ constexpr bool is_dense(int type)
     return type == GKV__TYPE_F32 || type == GKV__TYPE_F16 || type == GKV__TYPE_BF16;
 }
 
-/* Operands of products have a form each; quantised weights get one. */
+/* Forms of the operands of products; quantised weights are converted to one. */
 enum form { FORM_F32, FORM_F16, FORM_BF16, N_FORMS };
 
 /* ---- units ------------------------------------------------------------------------------ */
@@ -75,13 +75,13 @@ __device__ inline void nibbles(const uint32_t *v, unit &u)
     }
 }
 
-/* Bits 0 .. 3 to bit 4 of a byte each. */
+/* Spreads bits 0 .. 3 to the lowest bit of a byte each. */
 __device__ inline uint32_t fifth_bits(uint32_t bits)
 {
     return (bits & 15) * 0x00204081 & 0x01010101;
 }
 
-/* Four nibbles of the low half of v through the table of unequal steps. */
+/* Maps the four nibbles of the low half of v through the table of unequal steps. */
 __device__ inline uint32_t steps(uint32_t v)
 {
     /* -127 -104 -83 -65 | -49 -35 -22 -10 | 1 13 25 38 | 53 69 89 113 */
@@ -113,14 +113,14 @@ __device__ inline uint32_t byte_of(uint32_t v, uint32_t i)
     return v >> 8 * i & 255;
 }
 
-/* f times byte i of word: the byte becomes the last one of 2^23 as a float, which costs less than
- * a conversion.  less is -2^23 f, so nothing is rounded twice. */
+/* f times byte i of word.  The byte becomes the lowest byte of 2^23 as a float, which is faster than a
+ * conversion.  less is -2^23 f, so there is only one rounding. */
 __device__ inline float times_byte(float f, float less, uint32_t word, uint32_t i)
 {
     return fmaf(f, __uint_as_float(__byte_perm(word, 0x4b000000, 0x7440 | i)), less);
 }
 
-/* d and dmin, and a word of SCALES_K. */
+/* Sets scales and minima of u from d and dmin and a word of SCALES_K. */
 __device__ inline void scales_k(uint32_t d, uint32_t word, unit &u)
 {
     const float a = low_half(d), b = -high_half(d), less_a = -8388608 * a, less_b = -8388608 * b;
@@ -132,7 +132,7 @@ __device__ inline void scales_k(uint32_t d, uint32_t word, unit &u)
     }
 }
 
-/* Fields of two bytes are loaded with their neighbour, four bytes together. */
+/* A field of two bytes is loaded together with its neighbour, as four bytes. */
 __host__ __device__ constexpr uint32_t word_of_half(uint32_t block)
 {
     return block / 2 * 4;
@@ -145,15 +145,15 @@ __device__ inline float half_of_word(uint32_t word, uint32_t block)
 
 /* ---- each type ---------------------------------------------------------------------------- */
 
-/* With unit n being unit i of a block:
- *   FIELDS     what of a block goes to which plane
- *   APART      which runs of 16 of a block make a unit: how far apart its two are
- *   PIECES     what a unit is made from, as it lies in memory: bytes of each piece, the first in the
- *              lowest two digits
- *   plane      in which plane piece k lies
- *   at         where there: planes are smaller than 4 GiB
- *   unpack     v: the pieces, one behind the other; not of dense types
- * A type without all this is refused by number. */
+/* Where unit n is unit i of a block:
+ *   FIELDS     the fields of a block, in the order of planes
+ *   APART      distance between the two runs of 16 of a block that make a unit
+ *   PIECES     bytes of each piece of memory that a unit is made from, two hexadecimal digits each, the first
+ *              piece in the lowest two
+ *   plane      the plane of piece k
+ *   at         its offset in that plane: planes are smaller than 4 GiB
+ *   unpack     makes a unit from v, its pieces one after the other; not for dense types
+ * Types without a layout are refused. */
 template <int T> struct layout {
     static constexpr fields FIELDS = { 0, {} };
     enum : uint64_t { PIECES = 0 };
@@ -162,7 +162,7 @@ template <int T> struct layout {
 #define CONSTANT __host__ __device__ static constexpr
 #define UNPACK __device__ static inline void unpack(const uint32_t *v, uint32_t block, uint32_t i, unit &u)
 
-struct by_planes {                      /* a piece from each                                 */
+struct by_planes {                      /* one piece from each plane */
     enum { APART = 1 };
     CONSTANT int plane(int k) { return k; }
 };
@@ -368,7 +368,7 @@ __host__ __device__ constexpr uint32_t crumbs_at(uint32_t block, uint32_t i)
     return block * 64 + i / 4 * 32 + i % 2 * 16;
 }
 
-/* Crumb c of the bytes, and the next one. */
+/* The two-bit values number c of the bytes, and those number c + 1. */
 __device__ inline void crumbs(const uint32_t *v, uint32_t c, unit &u)
 {
 #pragma unroll
@@ -399,7 +399,7 @@ template <> struct layout<GKV__TYPE_Q2_K> : by_planes {
     }
 };
 
-template <> struct layout<GKV__TYPE_Q3_K> {     /* src/quant/q3_k.c has the scales           */
+template <> struct layout<GKV__TYPE_Q3_K> {     /* scales: see src/quant/q3_k.c */
     static constexpr fields FIELDS = { 4, { AT(q3_k, q), AT(q3_k, h), AT(q3_k, scale), AT(q3_k, d) } };
     enum { APART = 2 };
     enum : uint64_t { PIECES = 0x040404041010 };
@@ -472,8 +472,8 @@ template <class F> static inline void for_quantised(int type, F f)
 
 #undef CASE
 
-/* fn<T>(...) of a run-time type; dense and quantised ones have functions of their own.  There is no
- * way out of call. */
+/* Calls fn<T>(...) for a type known at run time; dense and quantised types have a macro each.  `call` cannot
+ * return from the function around it. */
 #define FOR_DENSE(type, call) for_dense(type, [&](auto t_) { constexpr int T = decltype(t_)::value; call; })
 #define FOR_QUANTISED(type, call) \
     for_quantised(type, [&](auto t_) { constexpr int T = decltype(t_)::value; call; })
@@ -494,8 +494,8 @@ template <int T> __host__ __device__ constexpr int apart_of()
     return layout<T>::APART;
 }
 
-/* Run of 16 number `run` of a row is half `which` of unit `unit`: with units of runs `apart`
- * apart, 2 * apart runs in a row make `apart` units. */
+/* Run of 16 number `run` of a row is half `which` of unit `unit`.  With APART = `apart`, 2 * apart consecutive
+ * runs make `apart` units. */
 template <int T> __device__ inline void unit_of_run(uint32_t run, uint32_t *unit, uint32_t *which)
 {
     constexpr uint32_t apart = apart_of<T>();
@@ -549,19 +549,19 @@ template <int T> __host__ __device__ constexpr uint32_t piece_at(int k, uint32_t
     return layout<T>::at(k, n, n / units_of(T), n % units_of(T));
 }
 
-/* 32 units further everything is as it was, so many bytes on. */
+/* 32 units further on, piece k is so many bytes further on. */
 template <int T> __host__ __device__ constexpr uint32_t piece_stride(int k)
 {
     return piece_at<T>(k, 64) - piece_at<T>(k, 32);
 }
 
-/* v: the pieces of unit n, one behind the other. */
+/* Unpacks unit n; v: its pieces, one after the other. */
 template <int T> __device__ inline void unpack_unit(const uint32_t *v, uint32_t n, unit &u)
 {
     layout<T>::unpack(v, n / units_of(T), n % units_of(T), u);
 }
 
-/* Weights are read once, so 16 bytes of them take no place in the first cache; scales are shared by lanes. */
+/* Weights are read once, so pieces of 16 bytes bypass the first-level cache; scales are shared by lanes. */
 template <int BYTES> __device__ inline void load_piece(const uint8_t *p, uint32_t *v)
 {
     if constexpr (BYTES == 16)
@@ -573,7 +573,7 @@ template <int BYTES> __device__ inline void load_piece(const uint8_t *p, uint32_
         v[0] = __ldg((const uint32_t *)p);
 }
 
-/* Unit n + 32 * FURTHER of a matrix, v: its pieces. */
+/* Loads the pieces of unit n + 32 * FURTHER of a matrix into v. */
 template <int T, int FURTHER = 0, int K = 0>
 __device__ inline void load_unit(const planes &w, uint32_t n, uint32_t *v)
 {
@@ -593,7 +593,7 @@ template <int T> __device__ inline void get(const planes &w, uint32_t n, unit &u
     unpack_unit<T>(v, n, u);
 }
 
-/* Element i of four in a word: signed for the types that have signs. */
+/* Element i of four in a word, as a signed byte. */
 template <int T> __device__ inline float element(uint32_t word, int i)
 {
     return (float)(int8_t)(word >> 8 * i);
@@ -606,7 +606,7 @@ template <> struct dense<GKV__TYPE_F32>  { enum { PER = 4, BYTES = 4 }; };
 template <> struct dense<GKV__TYPE_F16>  { enum { PER = 8, BYTES = 2 }; };
 template <> struct dense<GKV__TYPE_BF16> { enum { PER = 8, BYTES = 2 }; };
 
-/* The weights of 16 bytes. */
+/* Converts the weights in 16 bytes to floats. */
 template <int T> __device__ inline void widen(const uint32_t *w, float *out)
 {
 #pragma unroll

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * unpack.cuh - weights to f16, for cuBLAS. */
+ * unpack.cuh - converts weights to f16, for cuBLAS. */
 #ifndef UNPACK_CUH
 #define UNPACK_CUH
 
 #include "gpu/cuda/gemv.cuh"
 
-/* Quantised rows to f16. */
+/* Converts quantised rows to f16. */
 template <int T> __global__ void unpack(planes w, uint64_t n_units, half *out)
 {
     const uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -29,7 +29,7 @@ template <int T> __global__ void unpack(planes w, uint64_t n_units, half *out)
     }
 }
 
-/* bf16 to f16, for devices that cannot multiply bf16. */
+/* Converts bf16 to f16, for devices that cannot multiply bf16. */
 __global__ void bf16_to_f16(const uint16_t *in, uint64_t n, half *out)
 {
     const uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * upload.cu - weights come from the file: once, or a layer each time that a pass needs it. */
+ * upload.cu - copies weights from the file: once, or, for a streamed layer, whenever a pass needs it. */
 #include <string.h>
 #include "gpu/cuda/device.cuh"
 #include "gpu/cuda/sort.cuh"
 
-/* Through the pinned buffers by turns: the copy of one part runs while the next is read. */
+/* Alternates between two pinned buffers: one part is copied while the next is read from the file. */
 static int send(device *d, const place *p, uint8_t *memory, char *error)
 {
     const size_t block = p->row->bytes, part = STAGE / block * block;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * null.c - gemkv-null.so: a device that is this processor, for tests.  One token at a time in
- * plain loops, and it breaks where the environment says:
+ * null.c - gemkv-null.so: a device that is this processor, for tests.  It computes one token at a time in
+ * plain loops, and fails where environment variables say:
  *
- *     GEMKV_NULL_FAIL     count describe open plan upload ready reserve prefill step,
- *                         after as many calls as behind a colon: "upload:5"
+ *     GEMKV_NULL_FAIL     count describe open plan upload ready reserve prefill step: the call that
+ *                         fails; "upload:5": after 5 successful ones
  *     GEMKV_NULL_SLEEP    milliseconds that each upload takes
- *     GEMKV_NULL_BLOCK    tokens of one forward, else 64
+ *     GEMKV_NULL_BLOCK    most tokens of one forward; default 64
  *     GEMKV_NULL_RESIDENT layers that it has room for
- *     GEMKV_NULL_ABI      the number it claims to speak */
+ *     GEMKV_NULL_ABI      the ABI number that it reports */
 #include "config.h"
 #include <math.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static int fail(char *error, const char *what)
     return 1;
 }
 
-/* Whether the environment wants this call of `what` to fail. */
+/* Whether this call of `what` must fail, by the environment. */
 static int broken(const char *what, char *error)
 {
     static unsigned calls;
@@ -237,7 +237,7 @@ static void rope(const struct null *d, float *head, uint32_t pos)
     }
 }
 
-/* As the cache of the CPU keeps them. */
+/* Rounds as the cache of the CPU does. */
 static void round_all(float *x, size_t n)
 {
     for (size_t i = 0; i < n; i++)
