@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * file.h - a file of the source tree as bytes. */
+ * file.h - reads a file of the source tree. */
 #ifndef TESTS_FILE_H
 #define TESTS_FILE_H
 
 #include <stdio.h>
 #include <stdlib.h>
 
-/* $srcdir/name whole, *len bytes and a NUL; the test bails out when it cannot be read. */
+/* The whole of $srcdir/name: *len bytes and a NUL; the test bails out when it cannot be read. */
 static void *slurp(const char *name, size_t *len)
 {
     char path[512], *p = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * gguf-walk.h - touch everything that an opened file promises to hold. */
+ * gguf-walk.h - reads everything that an open file promises to hold. */
 #ifndef GGUF_WALK_H
 #define GGUF_WALK_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * kernels.c - every kernel at every level against double precision on the same quantised data.
- * Inputs end at a guard page, or begin after one, so that a read beyond an end is a crash;
- * outputs are poisoned, and what lies around them must stay so.  Errors are held against
- * bounds from numerics: a sum of n products is within (n + c) eps sum |a b|. */
+ * Inputs end at a guard page, or begin after one, so that a read beyond an end crashes.
+ * Outputs are surrounded by poison, which must not change.  Errors are compared with bounds from
+ * numerics: a sum of n products is within (n + c) eps sum |a b|. */
 #include "config.h"
 #include <float.h>
 #include <math.h>
@@ -30,7 +30,7 @@ enum { N_GUARDED = 16 };
 static struct { char *map; size_t len; } guarded[N_GUARDED];
 static int n_guarded;
 
-/* bytes of memory, flush against an unreadable page behind it (or before it). */
+/* Allocates bytes that end at an unreadable page, or begin after one. */
 static void *guard(size_t bytes, int before)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE), len = (bytes + page - 1) / page * page;
@@ -61,7 +61,7 @@ static float *floats(size_t n, int before)
     return p;
 }
 
-/* Where a block has its f16 scale, and its minimum or scale of minima. */
+/* Offsets in a block of its f16 scale, and of its minimum or scale of minima. */
 static const struct { size_t d, m; } scales_at[GKV__N_TYPES] = {
 #define AT(TYPE, name, ggml, block, bytes, bits, range, off, min, ...)                      \
     [GKV__TYPE_##TYPE] = { offsetof(struct gkv__block_##name, d),                           \
@@ -69,7 +69,7 @@ static const struct { size_t d, m; } scales_at[GKV__N_TYPES] = {
     GKV__INTEGER_TYPES(AT)
 };
 
-/* Random blocks of a format: random bits with sane scales of either sign, now and then zero
+/* Random blocks of a type: random bits with reasonable scales of either sign, sometimes zero
  * or subnormal. */
 static uint8_t *blocks(const struct gkv__quant *q, size_t n, int before)
 {
@@ -103,7 +103,7 @@ static uint8_t *blocks(const struct gkv__quant *q, size_t n, int before)
 /* ---- one test per slot ------------------------------------------------------------------ */
 
 static const double EPS = FLT_EPSILON / 2;
-enum { N_MAX = 1300 };          /* some blocks of the largest format */
+enum { N_MAX = 1300 };          /* a few blocks of the largest type */
 
 static void test_unpack(const struct gkv__simd *k, const struct gkv__quant *q)
 {
@@ -124,7 +124,7 @@ static void test_unpack(const struct gkv__simd *k, const struct gkv__quant *q)
     ok(!bad, "unpack %s: %s", q->name, k->level);
 }
 
-/* Every f16: the only format with subnormals and infinities in the elements themselves. */
+/* Tests every f16: the only type whose elements can be subnormal or infinite. */
 static void test_all_f16(const struct gkv__simd *k)
 {
     static uint16_t src[65536];
@@ -226,15 +226,15 @@ static void test_gemm(const struct gkv__simd *k)
     ok(!bad && !poison, "gemm: %s", k->level);
 }
 
-/* Products in integers.  First with activations that the form holds exactly: integers of which
- * the largest of each 32 is the largest there is, times a power of two; all that is left is the
- * rounding of a few sums per block.  The same with all weights and activations at the ends of
- * their ranges, where sums in few bits must not overflow.  Then with any, which adds half a step
- * per activation. */
+/* Products in integers.  First with activations that the form holds exactly (integers times a power of
+ * two, where the largest of each 32 is the largest possible), so that the only error is the rounding of
+ * a few sums per block.  Then the same with all weights and activations at the ends of their ranges,
+ * where narrow sums must not overflow.  Then with any activations, which adds half a step for each
+ * of them. */
 static void test_mul(const struct gkv__simd *k, const struct gkv__quant *q)
 {
     static const size_t ms[] = { 1, 3, 4, 6, 13 };
-    /* In elements, blocks of 32, blocks of 256: gemv takes 256 at a time. */
+    /* For elements, blocks of 32, and blocks of 256: gemv takes 256 at a time. */
     static const size_t sizes[3][6] = { { 2, 48, 94, 256, 300, 512 }, { 32, 64, 96, 256, 288, 736 },
                                         { 256, 512, 768 } };
     const struct gkv__product *mul = &k->product[q->type];
@@ -299,7 +299,7 @@ static void test_mul(const struct gkv__simd *k, const struct gkv__quant *q)
                                     abs_w += fabs(b);
                                     abs_x = fmax(abs_x, fabs(a));
                                 }
-                                /* scale and minimum are at most some times the largest weight */
+                                /* scale and minimum are at most a few times the largest weight */
                                 bound += 8 * (double)(kk / 32 + 8) * EPS * largest * sum;
                                 if (mul->unit < 32)     /* sums are in f32 */
                                     bound += (double)kk * EPS * largest * sum;
@@ -323,7 +323,7 @@ static void test_mul(const struct gkv__simd *k, const struct gkv__quant *q)
        worst_gemv);
 }
 
-/* n floats to the nearest bfloat16, so that the form loses nothing. */
+/* Rounds n floats to the nearest bfloat16, so that conversion to the form is exact. */
 static void round_bf16(float *x, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -333,8 +333,8 @@ static void round_bf16(float *x, size_t n)
     }
 }
 
-/* What attend reads instead of the n rows of x, from which form (pairs or narrow) makes it: bytes of it,
- * at the guard page. */
+/* The n rows of x in the form that attend reads, made by `pairs` or `narrow`; allocated next to a guard
+ * page. */
 static const void *in_form(const struct gkv__attend *a, const float *x, size_t n, size_t width,
                            int keys, int before)
 {
@@ -356,7 +356,7 @@ static const void *in_form(const struct gkv__attend *a, const float *x, size_t n
     return p;
 }
 
-/* Rounding itself: as src/quant/bf16.c does it, from floats in place and from halves; odd ends padded. */
+/* Rounding itself: as in src/quant/bf16.c, from floats in place and from f16, with odd ends padded. */
 static void test_form(const struct gkv__simd *k)
 {
     const struct gkv__quant *q = gkv__quant_of(GKV__TYPE_BF16), *f16 = gkv__quant_of(GKV__TYPE_F16);
@@ -404,11 +404,11 @@ static void test_form(const struct gkv__simd *k)
     ok(!bad, "attend's form: %s", k->level);
 }
 
-/* What queries see in the tests below: all keys; none that come late; none that come early either,
- * and scores have a cap. */
+/* What queries see in the tests below: all keys; no late keys; neither late nor early keys, with a cap on
+ * scores. */
 enum { ALL, TO, BOTH, SIGHTS };
 
-/* Block b of n queries and nk keys. */
+/* The limits of n queries in block b of nk keys. */
 static struct gkv__sight sight(int kind, int32_t *to, int32_t *from, size_t n, size_t nk, size_t b)
 {
     for (size_t i = 0; i < n; i++) {
@@ -418,7 +418,7 @@ static struct gkv__sight sight(int kind, int32_t *to, int32_t *from, size_t n, s
     return (struct gkv__sight){ to, kind == BOTH ? from : NULL, kind == BOTH ? 30 : 0 };
 }
 
-/* The score in double, -inf where key j of the block is hidden from query i. */
+/* The score in double, -inf if key j of the block is hidden from query i. */
 static double seen(int kind, const struct gkv__sight *see, size_t i, size_t j, double score)
 {
     if (kind == ALL)
@@ -428,7 +428,7 @@ static double seen(int kind, const struct gkv__sight *see, size_t i, size_t j, d
     return kind == BOTH ? (double)see->cap * tanh(score / (double)see->cap) : score;
 }
 
-/* Two blocks of keys one after the other, so that the running maximum moves. */
+/* Two blocks of keys one after the other, so that the running maximum changes. */
 static void test_attend(const struct gkv__simd *k)
 {
     static const size_t ds[] = { 1, 12, 16, 64, 80, 128 }, ns[] = { 1, 3, 16, 37 };
@@ -438,7 +438,7 @@ static void test_attend(const struct gkv__simd *k)
     for (size_t id = 0; id < sizeof ds / sizeof *ds; id++)
         for (size_t in = 0; in < sizeof ns / sizeof *ns; in++)
             for (int kind = 0; kind < SIGHTS; kind++) {
-                const int masked = kind != ALL;         /* where guard pages are, too */
+                const int masked = kind != ALL;         /* also chooses the guard page */
                 const size_t d = ds[id], nk = ns[in];
                 float *qt = floats(d * lanes, masked), *kk = floats(2 * nk * d, masked);
                 float *v = floats(2 * nk * d, masked), *ot = floats(d * lanes, masked);
@@ -485,9 +485,9 @@ static void test_attend(const struct gkv__simd *k)
                             want += score[j] / sum * (double)v[j * d + x];
                             mag += score[j] / sum * fabs((double)v[j * d + x]);
                         }
-                        /* A score is a sum of d products, at most 4 d: its error is relative in
-                         * the weight (times ln 2); a capped one is off by 8 eps of the cap more;
-                         * then two sums over the keys.  A weight as bfloat16 is off by up to
+                        /* A score is a sum of d products, at most 4 d, and its error is relative in
+                         * the weight (times ln 2); a cap adds 8 eps of the cap; then there are two
+                         * sums over the keys.  Rounding a weight to bfloat16 adds up to
                          * 2^-8. */
                         bound = (0.7 * 4 * (double)(d * (d + 2)) + 4 * (double)nk + 16) * EPS * mag;
                         bound += kind == BOTH ? 0.7 * 8 * 30 * EPS * mag : 0;
@@ -502,7 +502,8 @@ static void test_attend(const struct gkv__simd *k)
     ok(worst <= 1, "attend: %s (%.2f of the bound)", k->level, worst);
 }
 
-/* What f16 becomes: eight bits, ties away from 0; below 2^-14 seven or fewer, and what is not 2^-14 then is 0. */
+/* f16 as attend_few_bf16.h converts it: 8 bits, ties away from 0; below 2^-14 it becomes 0, unless it rounds
+ * up to 2^-14. */
 static float eight_bits(float x)
 {
     int e;
@@ -513,7 +514,7 @@ static float eight_bits(float x)
     return (float)ldexp(round(ldexp(m, 8)), e - 8);
 }
 
-/* Two calls one after the other, so that the running maximum moves. */
+/* Two calls one after the other, so that the running maximum changes. */
 static void test_attend_few(const struct gkv__simd *k, const struct gkv__quant *t)
 {
     static const size_t ds[] = { 1, 12, 64, 80, 96, 128, 256 }, rs[] = { 1, 2, 3, 4, 7, 8 };
@@ -623,12 +624,12 @@ static void test_rows(const struct gkv__simd *k)
             for (size_t i = 0; i < n; i++) {
                 double g = (double)x[i], t = 2 * sqrt(2 / M_PI) * (g + 0.044715 * g * g * g);
                 double want = g / (1 + exp(-t)) * (double)w[i];
-                /* the same with t for g, which is rounded three times */
+                /* the same with t instead of g; t is rounded three times */
                 double bound = (4 * fabs(t) + 12) * EPS * fabs(want) + 1e-34;
                 gelu = fmax(gelu, fabs((double)y[i] - want) / bound);
             }
             for (size_t i = 0; i < n; i++)
-                x[i] *= i % 2 ? 1 : 1e-4f;      /* where tanh is its argument, too */
+                x[i] *= i % 2 ? 1 : 1e-4f;      /* also tiny arguments, where tanh x = x */
             memcpy(y, x, n * sizeof *y);
             k->softcap(y, n, 30);
             for (size_t i = 0; i < n; i++) {
@@ -643,7 +644,7 @@ static void test_rows(const struct gkv__simd *k)
     ok(cap <= 1, "softcap: %s (%.2f of the bound)", k->level, cap);
 }
 
-/* Two pieces of a row, the second with the larger maximum; keys far below it count nothing. */
+/* Two pieces of a row, the second with the larger maximum; keys far below it have no influence. */
 static void test_softmax(const struct gkv__simd *k)
 {
     double worst = 0;
@@ -666,7 +667,7 @@ static void test_softmax(const struct gkv__simd *k)
             k->softmax_add(y, s, 2 * n, m, 3 / l);
             for (size_t i = 0; i < 2 * n; i++) {
                 double share = 3 * exp2((double)s[i] - max) / sum, want = (double)i + share;
-                /* the difference is rounded, the polynomial and the sum have their share */
+                /* rounding of the difference, and errors of the polynomial and of the sum */
                 double bound = (fabs((double)s[i] - max) + (double)n / 4 + 12) * EPS * share +
                                EPS * want + 1e-30;
                 worst = fmax(worst, fabs((double)y[i] - want) / bound);

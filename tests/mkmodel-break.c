@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * mkmodel-break.c - one kind of damage per row.  tests/files/README is --list-breaks. */
+ * mkmodel-break.c - damages models, one kind of damage per row.  tests/files/README has --list-breaks. */
 #include "config.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #define P63 ((uint64_t)1 << 63)
 
 /* ---- edits --------------------------------------------------------------------------- */
-/* Each takes the file, a key or a tensor, and a number; what they mean is below. */
+/* Each edit takes the file, a name (of a key or a tensor) and a number; comments say what they mean. */
 typedef void edit(struct file *f, const char *name, uint64_t n);
 
 static struct kv *emptied(struct file *f, const char *key, uint32_t type)
@@ -79,7 +79,7 @@ static void set_u32(struct file *f, const char *key, uint64_t n)
     append(emptied(f, key, GKV__U32), &v, sizeof v);
 }
 
-/* key: of keys; that of values follows from it. */
+/* key: "....key_length"; sets "....value_length", too. */
 static void set_both_lengths(struct file *f, const char *key, uint64_t n)
 {
     char values[96];
@@ -153,7 +153,7 @@ static void array_count(struct file *f, const char *key, uint64_t n)
     find_kv(f, key)->n = n;
 }
 
-/* Length of a string, or of the first in an array. */
+/* Sets the length of a string, or of the first string in an array. */
 static void string_length(struct file *f, const char *key, uint64_t n)
 {
     memcpy(find_kv(f, key)->data, &n, sizeof n);
@@ -225,7 +225,7 @@ static void hide(struct file *f, const char *name, uint64_t n)
     find_tensor(f, name)->hidden = true;
 }
 
-/* One more tensor of that name, with n elements. */
+/* Adds one more tensor of that name, with n elements. */
 static void add(struct file *f, const char *name, uint64_t n)
 {
     add_tensor(f, gkv__quant_named("f32"), AROUND_ONE, 0, 1, n, "%s", name);
@@ -240,13 +240,13 @@ static void as_f16(struct file *f, const char *name, uint64_t n)
     t->ggml = t->format->ggml;
 }
 
-/* rope_freqs.weight with n elements of zero. */
+/* Adds rope_freqs.weight with n elements of zero. */
 static void zero_freqs(struct file *f, const char *name, uint64_t n)
 {
     add_tensor(f, gkv__quant_named("f32"), RANDOM, 0, 1, n, "%s", name);
 }
 
-/* Keys of a part; n = part + 256 * parts. */
+/* Sets the keys of a part; n = part + 256 * parts. */
 static void part_of(struct file *f, const char *name, uint64_t n)
 {
     (void)name;
@@ -280,7 +280,7 @@ static void one_more_string(struct file *f, const char *text, uint64_t n)
     append_str(find_kv(f, "tokenizer.ggml.merges"), text);
 }
 
-/* The token of byte n, printable, becomes that of another. */
+/* Makes the token of byte n, printable, the same as another one. */
 static void respell_byte(struct file *f, const char *text, uint64_t n)
 {
     struct kv *tokens = find_kv(f, "tokenizer.ggml.tokens");
@@ -292,8 +292,8 @@ static void respell_byte(struct file *f, const char *text, uint64_t n)
 }
 
 /* ---- the list ------------------------------------------------------------------------ */
-/* Who has to notice: the reader of GGUF files; the binding of a model; the tokenizer.  A
- * tokenizer of an unsupported kind is refused only when the vocabulary is wanted. */
+/* Which code must notice: the reader of GGUF files, the binding of a model, or the tokenizer.  An
+ * unsupported kind of tokenizer is refused only when the vocabulary is needed. */
 #define FORMAT      "GKV_FORMAT"
 #define UNSUPPORTED "GKV_UNSUPPORTED"
 #define GGUF        "gguf"

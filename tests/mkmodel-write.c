@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * mkmodel-write.c - rows to bytes.  Weights are made while they are written, so models may
+ * mkmodel-write.c - writes rows as a file.  Weights are generated while they are written, so models may
  * be larger than memory. */
 #include "config.h"
 #include <stdarg.h>
@@ -9,8 +9,8 @@
 #include <unistd.h>
 #include "tests/mkmodel.h"
 
-/* Weights repeat after this many, which makes big models as fast to write as the disk is.
- * Whole blocks of every type; a prime number of them, so that rows differ. */
+/* Weights repeat after this many, so that big models are written as fast as the disk allows.  It is a
+ * whole number of blocks of every type, and that number is prime, so that rows differ. */
 #define PERIOD (256u * 4099u)
 
 /* ---- rows ---------------------------------------------------------------------------- */
@@ -39,7 +39,7 @@ void append_str(struct kv *kv, const char *s)
 
     append(kv, &n, sizeof n);
     append(kv, s, (size_t)n);
-    kv->n--;                    /* one element in two pieces */
+    kv->n--;                    /* one element, appended in two pieces */
 }
 
 struct kv *add_kv(struct file *f, uint32_t type, const char *key)
@@ -135,7 +135,7 @@ static uint64_t next(uint64_t *state)           /* splitmix64, Steele et al. 201
     return z ^ z >> 31;
 }
 
-/* Near enough to normal: four uniform numbers added up.  No libm, so every machine writes
+/* Nearly normal: the sum of four uniform numbers.  Without libm, so that every machine writes
  * the same bytes. */
 static float normal(uint64_t *state)
 {
@@ -146,7 +146,7 @@ static float normal(uint64_t *state)
     return (float)(sum - 2 * 65535) * (1.0f / 37837.0f);
 }
 
-/* The seed is the name's, so weights do not depend on the order of tensors. */
+/* The seed depends on the name, so weights do not depend on the order of tensors. */
 static void make_weights(const struct tensor *t, uint64_t seed, float *x, size_t n)
 {
     for (const char *p = t->name; *p; p++)
@@ -227,7 +227,7 @@ static uint64_t put_info(FILE *out, const struct tensor *t, uint64_t offset)
     return 8 + strlen(t->name) + 4 + 8 * n + 12;
 }
 
-/* Cutting leaves some of the thing that is cut. */
+/* Size of a file that is cut within one of its parts. */
 static uint64_t size_after(enum cut cut, uint64_t kv_end, uint64_t infos_end, uint64_t data,
                            uint64_t end)
 {
@@ -287,7 +287,7 @@ static void add_u16(struct file *f, const char *key, uint16_t v)
     append(add_kv(f, GKV__U16, key), &v, sizeof v);
 }
 
-/* As llama.cpp's gguf-split does: metadata in the first part; about equal bytes each. */
+/* As llama.cpp's gguf-split does: metadata in the first part, about equal bytes in each. */
 void write_parts(struct file *f, const char *path, uint32_t n_parts)
 {
     size_t   stem = strlen(path), first = 0;
@@ -325,7 +325,7 @@ void write_parts(struct file *f, const char *path, uint32_t n_parts)
                      n_parts) >= (int)sizeof name)
             die("%s: name too long", path);
         write_file(&part, name);
-        for (size_t i = no ? 0 : f->n_kv; i < part.n_kv; i++)   /* this part's own */
+        for (size_t i = no ? 0 : f->n_kv; i < part.n_kv; i++)   /* allocated for this part */
             free(part.kv[i].data);
         free(part.kv);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * mkmodel.c - write models with random weights: tiny ones for tests, big ones for benchmarks,
- * damaged ones for the reader.  Same options, same bytes, on any machine.
+ * mkmodel.c - writes models with random weights: tiny ones for tests, big ones for benchmarks,
+ * damaged ones for the reader.  The same options give the same bytes on any machine.
  *
  *     mkmodel [options] FILE          llama, a few hundred kilobytes, 4 layers, f16
  *     mkmodel --arch=gemma2 --window=32 FILE
@@ -19,7 +19,7 @@
 struct options {
     uint32_t n_layer, n_embd, n_head, n_head_kv, head_dim, n_ff, context, n_vocab;
     uint32_t tied, rope_freqs, filter_layer, alignment, version, seed, n_parts;
-    uint32_t rope_base, window, linear, yarn, longrope;     /* 0: none, or the usual        */
+    uint32_t rope_base, window, linear, yarn, longrope;     /* 0: none, or the default */
     uint32_t experts, used;
     const char *type, *arch, *without;
 };
@@ -83,7 +83,7 @@ static const struct { const char *name; struct options o; } shapes[] = {
 
 #define N_SHAPES (sizeof shapes / sizeof *shapes)
 
-/* Options that are a number in struct options. */
+/* Options whose value is a number in struct options. */
 static const struct { const char *name; size_t at; } numbers[] = {
     { "layers",       offsetof(struct options, n_layer) },
     { "embd",         offsetof(struct options, n_embd) },
@@ -137,7 +137,7 @@ void die(const char *fmt, ...)
 }
 
 /* ---- vocabulary ---------------------------------------------------------------------- */
-/* Byte-level BPE: 256 bytes, some merges, control tokens, unused ones to fill up. */
+/* Byte-level BPE: 256 bytes, some merges, control tokens, and unused ones for the rest. */
 enum { NORMAL = 1, CONTROL = 3, UNUSED = 5 };
 
 static const char *const merges[] = {
@@ -158,7 +158,7 @@ static const char chatml[] =
     "message['content'] + '<|im_end|>' + '\\n'}}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
-/* GPT-2 writes a byte as a printable character: itself in Latin-1 or one from U+0100 on. */
+/* GPT-2 spells a byte as a printable character: the same in Latin-1, or one from U+0100 on. */
 static void spell_byte(unsigned byte, char out[4])
 {
     unsigned c = 0;
@@ -220,7 +220,7 @@ static const struct arch *arch_of(const struct options *o)
     die("no architecture %s", o->arch);
 }
 
-/* A key of the architecture. */
+/* The full name of a key of the architecture. */
 static const char *key(const struct options *o, const char *name)
 {
     static char full[96];
@@ -285,13 +285,13 @@ static void add_metadata(struct file *f, const struct options *o)
     add_vocabulary(f, o);
 }
 
-/* Does llama-quantize spend more bits on this layer? */
+/* Whether llama-quantize spends more bits on this layer. */
 static bool more_bits(uint32_t il, uint32_t n)
 {
     return il < n / 8 || il >= 7 * n / 8 || (il - n / 8) % 3 == 2;
 }
 
-/* The mixtures Q4_K_M and Q5_K_M as llama-quantize lays them out for architecture llama. */
+/* The type that llama-quantize uses for a tensor of architecture llama in Q4_K_M and Q5_K_M. */
 static const char *mixture(const struct options *o, const char *name)
 {
     uint32_t il = 0;
@@ -304,7 +304,7 @@ static const char *mixture(const struct options *o, const char *name)
     return strcmp(o->type, "q4_k_m") ? "q5_k" : "q4_k";
 }
 
-/* What llama-quantize takes instead where rows are not whole blocks. */
+/* The type that llama-quantize uses instead if a row is not whole blocks. */
 static const struct gkv__quant *fall_back(const struct gkv__quant *q, uint64_t n_in)
 {
     static const struct { enum gkv__type from, to; } rows[] = {
@@ -319,7 +319,7 @@ static const struct gkv__quant *fall_back(const struct gkv__quant *q, uint64_t n
     return n_in % q->block ? gkv__quant_of(GKV__TYPE_F16) : q;
 }
 
-/* Of a matrix with rows of n_in. */
+/* The type of a matrix with rows of n_in. */
 static const struct gkv__quant *format_of(const struct options *o, const struct file *f,
                                           uint64_t n_in, const char *name)
 {
@@ -343,7 +343,7 @@ static void add_matrix(struct file *f, const struct options *o, float deviation,
     add_tensor(f, format_of(o, f, n_in, name), RANDOM, deviation, n_out, n_in, "%s", name);
 }
 
-static float root(float x)                      /* sqrtf would do, but for -lm */
+static float root(float x)                      /* not sqrtf, which needs -lm */
 {
     float y = x < 1 ? 1 : x;
 
@@ -352,7 +352,7 @@ static float root(float x)                      /* sqrtf would do, but for -lm *
     return y;
 }
 
-/* Norms are AROUND_ONE, biases RANDOM. */
+/* fill: AROUND_ONE for norms, RANDOM for biases. */
 static void add_vector(struct file *f, enum fill fill, uint32_t n, uint32_t il, const char *what)
 {
     add_tensor(f, gkv__quant_named("f32"), fill, 0.3f, 1, n, "blk.%u.%s", il, what);
@@ -360,9 +360,9 @@ static void add_vector(struct file *f, enum fill fill, uint32_t n, uint32_t il, 
 
 enum { ATTENTION = 4 };                         /* the first of the matrices below */
 
-/* Deviations follow the reference oracle's generator: peaked attention (logits of deviation
- * about 2), and layers that add little to the residual stream, so that it does not blow up.
- * Tied embeddings must outgrow their own echo. */
+/* Deviations follow the oracle's generator: peaked attention (scores with a deviation of about 2), and
+ * layers that add little to the residual stream, so that it does not grow without limit.  With tied
+ * embeddings, logits must not be dominated by the input token itself. */
 static void add_matrices(struct file *f, const struct options *o, const struct arch *a, uint32_t il)
 {
     const bool     fused = a->fused;
@@ -392,7 +392,7 @@ static void add_matrices(struct file *f, const struct options *o, const struct a
     }
 }
 
-/* Experts are matrices one under the other, in three dimensions. */
+/* The matrices of all experts, one after the other, as a tensor of three dimensions. */
 static void add_experts(struct file *f, const struct options *o, uint32_t il)
 {
     static const char *const names[] = { "gate", "up", "down" };
@@ -485,7 +485,7 @@ static void set_shape(struct options *o, const char *name)
     die("no shape %s", name);
 }
 
-/* --shape first, wherever it stands: it sets the rest. */
+/* --shape is applied first, wherever it is: it sets defaults for the others. */
 static const char *parse(struct options *o, int argc, char **argv, const char **damage)
 {
     enum { SHAPE = N_NUMBERS, TYPE, ARCH, BREAK, WITHOUT, LIST, LIST_TYPES };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * mkmodel.h - a GGUF file about to be written.  Its rows say what will stand in the file,
- * true or not, so that damage (mkmodel-break.c) is an edit of rows. */
+ * mkmodel.h - a GGUF file before it is written.  Its rows hold what will be written, right or wrong,
+ * so that damage (mkmodel-break.c) is an edit of rows. */
 #ifndef MKMODEL_H
 #define MKMODEL_H
 
@@ -12,10 +12,10 @@
 
 struct kv {
     char     key[96];
-    uint64_t key_n;             /* length as written                                     */
-    uint32_t type, elements;    /* elements: type of an array's                          */
-    uint64_t n;                 /* count of an array's elements, as written              */
-    uint8_t *data;              /* strings with their lengths                            */
+    uint64_t key_n;             /* length to write                                       */
+    uint32_t type, elements;    /* elements: type of array elements                      */
+    uint64_t n;                 /* number of array elements to write                     */
+    uint8_t *data;              /* strings include their lengths                         */
     size_t   bytes, cap;
 };
 
@@ -23,18 +23,18 @@ enum fill { RANDOM, AROUND_ONE, RAMP };         /* matrices, norms, rope_freqs  
 
 struct tensor {
     char                     name[64];
-    uint64_t                 name_n;            /* as written                            */
+    uint64_t                 name_n;            /* length to write                       */
     uint32_t                 n_dims;
     uint64_t                 dim[5];
-    uint32_t                 ggml;              /* type number as written                */
-    uint64_t                 offset;            /* as written                            */
-    bool                     forced;            /* offset is not to be computed          */
-    bool                     hidden;            /* data without an entry                 */
-    /* what the data really are */
+    uint32_t                 ggml;              /* type number to write                  */
+    uint64_t                 offset;            /* offset to write                       */
+    bool                     forced;            /* offset is given, not computed         */
+    bool                     hidden;            /* has data, but no entry                */
+    /* the data that are written */
     const struct gkv__quant *format;
     uint64_t                 elements;
     enum fill                fill;
-    float                    deviation;         /* of RANDOM                             */
+    float                    deviation;         /* for RANDOM */
 };
 
 enum cut { CUT_NOTHING, CUT_ALL, CUT_MAGIC, CUT_HEADER, CUT_METADATA, CUT_INFOS, CUT_DATA,
@@ -55,7 +55,7 @@ struct file {
 /* mkmodel.c */
 void die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 
-/* mkmodel-write.c: rows are appended; a pointer to one lives until the next. */
+/* mkmodel-write.c: these append rows; a pointer to a row is valid until the next row is added. */
 struct kv     *add_kv(struct file *f, uint32_t type, const char *key);
 void           add_u32(struct file *f, const char *key, uint32_t v);
 void           add_f32(struct file *f, const char *key, float v);
@@ -72,7 +72,7 @@ struct tensor *find_tensor(struct file *f, const char *name);
 void           write_file(const struct file *f, const char *path);
 void           write_parts(struct file *f, const char *path, uint32_t n_parts);
 
-/* mkmodel-break.c: damage f, a model of that architecture; false when there is no such damage. */
+/* mkmodel-break.c: damages f, a model of that architecture; false when there is no such damage. */
 bool           break_file(struct file *f, const char *arch, const char *name);
 void           list_breaks(void);
 

@@ -26,7 +26,7 @@ static int tap_n, tap_bad;
 
 #define skip_all(why) (printf("1..0 # SKIP %s\n", why), 0)
 
-/* There the reader refuses every model (src/gguf/gguf.c), so tests that need one are left out. */
+/* On such hosts the reader refuses every model (src/gguf/gguf.c), so tests that need one are skipped. */
 enum { BIG_ENDIAN_HOST = __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ };
 
 #define done() (printf("1..%d\n", tap_n), tap_bad != 0)

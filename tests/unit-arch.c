@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * unit-arch.c - every architecture: a sound model opens and says what it is; damaged ones are
- * refused, or opened where the damage is in weights, and never more than that. */
+ * unit-arch.c - every architecture: a sound model opens and describes itself; a damaged one is
+ * refused, or opens if the damage is in its weights, and nothing else happens. */
 #include "config.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -14,10 +14,10 @@
 static char dir[256], path[300];
 static const char *mkmodel;
 
-/* What it must not open without, and what it says of itself; "" ends the tensors. */
+/* Tensors that a model must not open without (ended by ""), and how the model describes itself. */
 static const struct {
     const char *name, *options, *rope, *tensors[8];
-    uint32_t    window[4];              /* of its layers */
+    uint32_t    window[4];              /* of each layer */
 } archs[] = {
     { "llama", "--rope-freqs=1", "llama3", { "attn_q.weight", "attn_norm.weight", "" }, { 0 } },
     { "llama", "--linear=4 --window=8", "linear", { "ffn_gate.weight", "" }, { 8, 8, 8, 8 } },
@@ -61,7 +61,7 @@ static void make(size_t i, const char *more)
         bail(command);
 }
 
-/* Opening and closing it.  Clear: one line, where it is refused. */
+/* Opens and closes the model.  *clear: if it was refused, the message is one line. */
 static gkv_status try(bool *clear)
 {
     gkv_model *m = NULL;
@@ -93,7 +93,7 @@ static void test_sound(size_t i)
     gkv_model_close(m);
 }
 
-/* What --list-breaks says.  A tokenizer of an unsupported kind is refused later. */
+/* Tests --list-breaks line by line.  A tokenizer of an unsupported kind is refused later. */
 static void test_breaks(size_t i)
 {
     char line[256], name[32], want[32], who[16], option[64];
@@ -114,7 +114,7 @@ static void test_breaks(size_t i)
         if (!strncmp(name, "rope-", 5) && strcmp(archs[i].rope, "none"))
             continue;
         if (!strcmp(name, "experts") && !strcmp(archs[i].name, "qwen3moe"))
-            continue;                   /* which is where they belong */
+            continue;                   /* it must have experts */
         snprintf(option, sizeof option, "--break='%s'", name);
         make(i, option);
         status = try(&clear);
@@ -141,7 +141,7 @@ static void test_without(size_t i)
     }
 }
 
-/* One byte of all that stands before the weights becomes another. */
+/* Changes random bytes before the weights, one at a time. */
 static void test_chance(size_t i)
 {
     const char *embd = "token_embd.weight";
@@ -161,7 +161,7 @@ static void test_chance(size_t i)
         bail(path);
     for (at = file; (size_t)(at - file) + strlen(embd) < n && memcmp(at, embd, strlen(embd)); at++)
         ;
-    header = (size_t)(at - file) + 2000;        /* the tensors' entries are behind it */
+    header = (size_t)(at - file) + 2000;        /* the tensors' entries follow it */
     for (unsigned c = 0; c < CHANCES; c++) {
         const size_t where = chance() % header;
         const uint8_t byte = (uint8_t)chance();

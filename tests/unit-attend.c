@@ -2,7 +2,7 @@
  * unit-attend.c - attention through a cache, against double precision on what the cache holds:
  * every level, few rows and many, keys in one piece and in several, at the beginning and deep
  * in the text, with and without window and cap; and the same bytes from one thread and from three.
- * Likewise what keys get of it (attention-sums.h), from sums that attention leaves and without. */
+ * The same for attention sums (attention-sums.h), with and without the sums that attention leaves. */
 #include "config.h"
 #include <float.h>
 #include <math.h>
@@ -26,7 +26,7 @@ static float uniform(void)
     return (float)((double)state / 2147483648.0 - 1);
 }
 
-/* out[n][n_head * d] and received[n_head][KEYS_MAX] in double; a row counts as much as its place. */
+/* out[n][n_head * d] and received[n_head][KEYS_MAX] in double; the weight of a row is its index + 1. */
 static void truth(double *out, double *received, const struct gkv__shape *s, const struct gkv__cache *c,
                   const float *q, size_t n, uint64_t pos, uint32_t window)
 {
@@ -75,7 +75,7 @@ static float bf16(float x)
     return x;
 }
 
-/* Row i of the levels, "" where this CPU lacks it, then AVX-512 with bfloat16 as plain arithmetic says it. */
+/* Row i of the levels, "" if this CPU lacks it; then AVX-512 with bfloat16, written in plain arithmetic. */
 static const char *table(size_t i, struct gkv__simd *k)
 {
     const unsigned cpu = gkv__cpu_detect();
@@ -96,7 +96,7 @@ static const char *table(size_t i, struct gkv__simd *k)
     return NULL;
 }
 
-/* Attention, and, unless received is NULL, what its rows add to what all keys received but the last. */
+/* Attention and, unless received is NULL, its rows' attention sums for all keys but the last. */
 static void run(const struct gkv__simd *simd, const struct gkv__shape *s, const struct gkv__cache *c,
                 const float *q, size_t n, uint64_t pos, uint32_t window, unsigned threads, bool sums,
                 float *out, float *received)
@@ -147,12 +147,12 @@ static void check(const struct gkv__shape *s, const char *type, uint32_t window)
     const float scale = (float)(1.44269504088896340736 / sqrt((double)s->head_dim));
     struct gkv__simd simd;
     struct gkv__cache c;
-    /* A score is a sum of d products, at most 9 d / sqrt(d); its error is relative in a weight
-     * and in their sum.  |v| <= 1.  Bfloat16 loses 2^-8 of each weight, and nothing of the rest,
-     * for q (scaled), k and v are such numbers to begin with, unless the cache makes others. */
+    /* A score is a sum of d products, at most 9 d / sqrt(d); its error is relative in a weight and in
+     * their sum.  |v| <= 1.  Bfloat16 loses 2^-8 of each weight and nothing else, because q (scaled),
+     * k and v are bfloat16 to begin with, unless the cache rounds them. */
     const double score = 9 * sqrt(s->head_dim), exact = 2 * score * (s->head_dim + 2) * FLT_EPSILON / 2;
     const double rounded = exact + (strcmp(type, "q8_0") ? 1 : 2 * score + 2) / 256;
-    /* A row's sum has as many terms as there are keys, what a key received as there are rows. */
+    /* A row's sum has one term per key, a key's attention sum one term per row.               */
     const double terms = (KEYS_MAX + N_MAX) * FLT_EPSILON / 2;
     double worst[8] = { 0 }, worst_of_sums[8] = { 0 };
     int differ[8] = { 0 };
@@ -170,7 +170,7 @@ static void check(const struct gkv__shape *s, const char *type, uint32_t window)
     for (size_t in = 0; in < sizeof ns / sizeof *ns; in++)
         for (size_t ip = 0; ip < sizeof ps / sizeof *ps; ip++) {
             const size_t n = ns[in];
-            /* A few rows and a tile, one piece and two: an emulator computes slowly. */
+            /* Only few rows and a tile, with one piece and two, because emulators are slow. */
             const bool looks = (n == 5 || n == 25) && (ps[ip] == 1 || ps[ip] == 640);
 
             truth(want, want_mass, s, &c, q, n, ps[ip], window);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * unit-calibrate.c - every layer as the one that selects, against the oracle's
+ * unit-calibrate.c - every layer tried as the one that selects, against the oracle's vectors
  * (build-aux/calibrate-vectors.py) */
 #include "config.h"
 #include <math.h>
@@ -103,7 +103,7 @@ static void check(const char *line)
     gkv_model_close(m);
 }
 
-/* The fastest level whose attention is in f32: in bf16 other tokens may be chosen on the way. */
+/* The fastest level whose attention is in f32: in bf16 other tokens may be selected. */
 static void set_level(void)
 {
     const char *level;

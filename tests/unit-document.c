@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * unit-document.c - text fed in pieces of any size is the tokens of the whole; control tokens come
+ * unit-document.c - text fed in pieces of any size gives the tokens of the whole; control tokens come
  * from the template only; tokens lead back to the right bytes of the right document. */
 #include "config.h"
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static gkv_status ask(struct gkv__prompt *p, gkv_document *d, const char *questi
     return status != GKV_OK ? status : gkv__prompt_make(p, d, question, strlen(question), NULL, &err);
 }
 
-/* One file, fed `step` bytes at a time, and a question. */
+/* Makes a prompt from one file, fed `step` bytes at a time, and a question. */
 static struct gkv__prompt prompt_of(const struct gkv__template *t, const char *text, size_t len,
                                     size_t step, size_t piece, const char *question)
 {
@@ -64,8 +64,8 @@ static int same(const struct gkv__prompt *a, const struct gkv__prompt *b)
     return good;
 }
 
-/* What is asked does not change the tokens of the document; the next question makes tokens of its own
- * only, and all are those of a document that was fed for it. */
+/* Questions do not change the tokens of the document; each question only makes tokens of its own, and the
+ * prompt is that of a document fed for this question alone. */
 static void test_often(void)
 {
     static const char *const questions[] = { "Who?", "", "e said: why", "Where was it, and when did they go?" };
@@ -152,7 +152,7 @@ static void test_special(void)
     drop(&p);
 }
 
-/* The bundled model's own template, run, is ChatML: BOS is in it, and must not be there twice. */
+/* The bundled model's own template, rendered, is ChatML: it has a BOS, which must not be doubled. */
 static void test_own(const gkv_model *m)
 {
     static const char text[] = "One line.\nAnother.";
@@ -165,7 +165,7 @@ static void test_own(const gkv_model *m)
     drop(&b);
 }
 
-/* A system prompt is text too: what it says does not end its turn. */
+/* A system prompt is plain text: it cannot end its own turn. */
 static void test_system(const gkv_model *m)
 {
     static const char text[] = "One line.\nAnother.";
@@ -231,7 +231,7 @@ static void test_passages(void)
     ok(n_doc > 4 && n_doc + gkv__prompt_tail(&p) < p.n, "tokens of documents are counted");
     free(span);
 
-    /* The owl is four bytes and no token: keep each of its tokens alone. */
+    /* The owl is four bytes and has no token: keep each of its byte tokens alone. */
     for (size_t i = 0, at = 0, good = 0, tried = 0; i < p.n; at += gkv__prompt_len(&p, i++)) {
         const size_t owl = p.d->file[1].start + 5;
 

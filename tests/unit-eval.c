@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * unit-eval.c - gkv_eval: log-probabilities against a softmax in double over the logits of each
- * prefix, the same however the tokens are cut into calls, chunks and threads; cutting back;
+ * prefix, the same however the tokens are divided into calls, chunks and threads; truncation;
  * refusals. */
 #include "config.h"
 #include <math.h>
@@ -13,9 +13,9 @@
 
 enum { N = 300, N_VOCAB = 256 };
 
-/* A few roundings of logits around 10: products of few rows sum in another order than those
- * of many.  Only in f32: keys and values that fall on either side of a step of f16 do more.  Where
- * attention to many rows rounds to bf16, 2^-8 of each, few rows differ by that. */
+/* A few roundings of logits around 10, because products of few rows add in another order than those of
+ * many.  Only with keys and values in f32: in f16 a rounding step may change.  Where attention to many
+ * rows rounds to bf16, by 2^-8, results of few rows differ by that. */
 #define CLOSE (gkv__simd()->attend.pairs ? 0.1 : 5e-5)
 
 static gkv_model  *model;
@@ -48,7 +48,7 @@ static double furthest(const float *a, const float *b, size_t n)
 
 /* ---- numbers ---------------------------------------------------------------------------- */
 
-/* One prefix at a time through the passes, softmax in double. */
+/* Prefills one prefix at a time; softmax in double. */
 static void test_reference(void)
 {
     static const size_t at[] = { 1, 2, 64, 65, 128, 200, N - 1 };
@@ -115,7 +115,7 @@ static void test_threads(void)
     gkv_eval_close(b);
 }
 
-/* Without log-probabilities: what is known in between, and what comes next. */
+/* A first part without log-probabilities changes neither those of the second part nor the next token. */
 static void test_next(void)
 {
     gkv_eval *a = eval_of(2, 0, N), *b = eval_of(2, 0, N);
@@ -200,7 +200,7 @@ static void test_refusals(void)
     opt.chunk = 0;
 }
 
-/* What generation does by default: not the same numbers, but near. */
+/* The default KV type of generation: other numbers, but close. */
 static void test_f16(void)
 {
     gkv_eval *e;

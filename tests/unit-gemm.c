@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * unit-gemm.c - everybody who multiplies in this build: products against double precision, the
- * same bytes with one thread and with three, no threads started behind our back, the model's
- * logits as `exact` has them; and that we do what a library cannot. */
+ * unit-gemm.c - all libraries for matrix products in this build: products against double precision, the
+ * same bytes with one thread and with three, no threads started by a library, the model's logits as
+ * with `exact`; and that our kernels compute what a library refuses. */
 #include "config.h"
 #include <dirent.h>
 #include <float.h>
@@ -82,7 +82,7 @@ static void product(struct gkv__exec *e, float *to, size_t rows, const struct gk
     gkv__gemm(e, to, &in, m, add);
 }
 
-/* |y - want| against what rounding explains: of sums in f32; of activations to 8 bits in blocks
+/* |y - want| relative to what rounding explains: of sums in f32, and of activations to 8 bits in blocks
  * or to bf16. */
 static double worst(const struct gkv__gemm *g, size_t rows, const struct gkv__mat *m, bool add)
 {
@@ -145,7 +145,7 @@ static void test_products(const struct gkv__gemm *g, struct gkv__exec *one, stru
     }
 }
 
-/* More shapes than anybody keeps, twice; then nothing to multiply with but our own. */
+/* More shapes than any library keeps, twice; then a library that refuses everything. */
 static void test_instead(const struct gkv__gemm *g, struct gkv__exec *e)
 {
     struct gkv__exec ours = open_exec(gkv__gemm_named("exact"), 1);
@@ -198,7 +198,7 @@ static void test_one(const struct gkv__gemm *g, int alive)
     gkv__exec_close(&three);
 }
 
-/* Before anything has used three: what one thread leaves behind. */
+/* Tests one thread before any test uses three: how many threads are left afterwards. */
 static void test_alone(const struct gkv__gemm *g, int alive)
 {
     struct gkv__exec e = open_exec(g, 1);
@@ -251,12 +251,12 @@ static void test_model(const char *file)
 
         logits_of(m, name, 1, got);
         logits_of(m, name, 3, got3);
-        for (size_t j = 0; j < N * N_VOCAB; j++) {      /* fmax here: GCC 12 fails on AArch64 */
+        for (size_t j = 0; j < N * N_VOCAB; j++) {      /* with fmax here, GCC 12 fails on AArch64 */
             double e = fabs((double)got[j] - (double)want[j]);
             if (!(e <= d))
                 d = e;
         }
-        /* Weights in f16, beside which nobody rounds activations: logits around 10. */
+        /* With f16 weights no library rounds activations; logits are around 10.     */
         ok(d < 5e-5, "%s, %s: logits within %.2g", file, name, d);
         ok(!memcmp(got, got3, sizeof got), "%s, %s: the same bytes with 3 threads", file, name);
     }
@@ -294,7 +294,7 @@ int main(void)
     const char *name;
 
 #ifdef _OPENMP
-    omp_set_num_threads(HAD);           /* for a library to start, if it would */
+    omp_set_num_threads(HAD);           /* a library could start so many */
 #endif
     test_names();
     for (size_t i = 0; (name = gkv__gemm_at(i)); i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * unit-gguf.c - the reader of GGUF files: what mkmodel writes comes back, what it breaks is
- * refused, and no bytes whatever make it crash (run it under ASan or valgrind) */
+ * unit-gguf.c - the reader of GGUF files: reads what mkmodel writes, refuses what mkmodel breaks, and
+ * does not crash on any bytes (run it under ASan or valgrind) */
 #include "config.h"
 #include <fcntl.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include "tests/gguf-walk.h"
 #include "tests/tap.h"
 
-static char        dir[128];            /* ours, removed at the end */
+static char        dir[128];            /* removed at the end */
 static const char *mkmodel;
 
 static uint64_t rng_state = 1;
@@ -35,7 +35,7 @@ static void bail(const char *why)
 }
 
 /* ---- files --------------------------------------------------------------------------- */
-/* One of the last four names asked for. */
+/* The path of name in dir; valid until four more calls. */
 static const char *in_dir(const char *name)
 {
     static char     path[4][256];
@@ -83,8 +83,8 @@ static void spill(const char *path, const void *p, size_t n)
         bail("cannot write a file");
 }
 
-/* The status of opening path, and whether its message is one line that starts with a name
- * (that of any part). */
+/* The status of opening path; *clear: its message is one line that starts with the name of the file or of
+ * any part. */
 static gkv_status try(const char *path, gkv_error *err, bool *clear)
 {
     struct gkv__gguf *g = NULL;
@@ -381,7 +381,7 @@ static void test_breaks(void)
     remove(path);
 }
 
-/* tests/files/README ends with the list. */
+/* Checks that tests/files/README ends with the list of --list-breaks. */
 static void test_readme(void)
 {
     const char *srcdir = getenv("srcdir");
@@ -407,7 +407,7 @@ static void test_readme(void)
 }
 
 /* ---- damage by chance ---------------------------------------------------------------- */
-/* Overwrite n bytes at `at`, try, and put back what was there. */
+/* Overwrites n bytes at `at`, opens the file, and restores the bytes. */
 static gkv_status with(int fd, const char *path, const uint8_t *sound, size_t at,
                        const void *bytes, size_t n, unsigned *unclear)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * unit-layers.c - the layers that selection looks at: what the file says comes before what the
- * papers say, and that before the rule. */
+ * unit-layers.c - the layer table: keys of the file come before the papers' layers, and those before
+ * the rule. */
 #include "config.h"
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 static gkv_error err;
 
-/* Of the shapes that models are given here: layers that see the whole text. */
+/* Layers of the models made here: none has a window. */
 static struct gkv__layer_weights layers[64];
 
 static gkv_model *open_model(const char *name)

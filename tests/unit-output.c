@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * unit-output.c - files that are written where a file cannot be without a name: what ends the program
- * removes them, and nothing is replaced.  (tests/cli/outputs.sh has the usual file systems.) */
+ * unit-output.c - output files where the file system has no files without a name: they are removed however
+ * the program ends, and nothing is replaced.  (tests/cli/outputs.sh tests the usual file systems.) */
 #include "config.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 static char dir[] = "/tmp/gemkv-output-XXXXXX", path[64], other[64], third[64];
 
-/* How many files there are. */
+/* The number of files in dir. */
 static int files(void)
 {
     DIR *d = opendir(dir);
@@ -44,7 +44,7 @@ static void put(const char *name, const char *text)
     fclose(f);
 }
 
-/* In a process of its own, that has two outputs open, and ends by a signal, or 0: by exit. */
+/* Runs a process that has two outputs open and ends by a signal, or, if sig is 0, by exit. */
 static int ended_by(int sig)
 {
     int   status = 0;
@@ -120,7 +120,7 @@ static void test_keep(void)
     ok(files() == 0 && !unfinished, "and the other");
 }
 
-/* A name that is left of another process with our number is no obstacle, and not ours. */
+/* A temporary name left by another process with the same number is neither an obstacle nor removed. */
 static void test_names(void)
 {
     struct output a;

@@ -45,7 +45,7 @@ static bool same(double a, double b)    /* the sign of zero counts */
 }
 
 /* ---- references ---------------------------------------------------------------------- */
-/* The value of a small float with these fields: all is exact in double. */
+/* The value of a small float with these fields, exact in double. */
 static double value(unsigned sign, unsigned exponent, unsigned mantissa, int m_bits,
                     int bias)
 {
@@ -65,9 +65,9 @@ static double bf16_value(uint16_t h)
     return value(h >> 15, h >> 7 & 255, h & 0x7f, 7, 127);
 }
 
-/* Is h the nearest to f of all codes, ties to even?  Codes of one sign are in the order of
- * their values, so its neighbours are h - 1 and h + 1; the one behind the largest, which is
- * infinity, counts as if the exponent went on. */
+/* Whether h is the nearest to f of all codes, ties to even.  Codes of one sign have the order of their
+ * values, so its neighbours are h - 1 and h + 1; the code after the largest number, which is infinity,
+ * counts as the number that would follow. */
 static bool nearest(float f, uint16_t h, double (*of)(uint16_t))
 {
     uint16_t code = h & 0x7fff;
@@ -155,7 +155,7 @@ static void test_f16(void)
 #endif
 }
 
-/* f16 and bf16 rows agree with the scalars, from an odd address. */
+/* Rows of f16 and bf16 agree with scalar conversion, from an odd address. */
 static void test_rows(const char *name, double (*of)(uint16_t))
 {
     const struct gkv__quant *q = gkv__quant_named(name);
@@ -230,7 +230,7 @@ static void test_q8_0(void)
                 good += b[i].d == gkv__f32_to_f16(d) &&
                         b[i].q[j] == (int)roundf(x[32 * i + j] * (1 / d)) &&
                         same((double)y[32 * i + j], stored * b[i].q[j]);
-                /* half a step, and what the scale lost in f16 */
+                /* half a step, and the rounding of the scale to f16 */
                 close += fabs((double)y[32 * i + j] - (double)x[32 * i + j]) <=
                          (double)d * (0.5 + 127 * 0x1p-11) * 1.0001;
             }
@@ -291,7 +291,7 @@ static uint32_t fnv(const void *data, size_t n)         /* FNV-1a */
     return h;
 }
 
-/* To the bit what gguf-py makes of the same blocks, from an odd address. */
+/* Blocks convert to the same bits as with gguf-py, from an odd address. */
 static void test_vectors(const struct gkv__quant *q)
 {
     const size_t groups = q->block / 32, row = q->bytes + 4 * groups;
@@ -321,7 +321,7 @@ static void test_vectors(const struct gkv__quant *q)
     free(file);
 }
 
-/* The same of every number that f16 and bf16 have. */
+/* The same for every number that f16 and bf16 have. */
 static void test_halves(void)
 {
     size_t    n;
@@ -359,7 +359,7 @@ static float *uniform_blocks(void)      /* as quant-vectors.py has them */
     return x;
 }
 
-/* Byte by byte what gguf-py writes, where it can. */
+/* The same bytes as gguf-py writes, for the types that it can write. */
 static void test_encode(void)
 {
     size_t   n;
@@ -380,8 +380,8 @@ static void test_encode(void)
     free(text);
 }
 
-/* What a format loses of uniform numbers (a step of 2 / 15, of four bits, is 6.7 %), and what it
- * makes of unusual ones. */
+/* The error of a type on uniform numbers (a step of 2 / 15, of four bits, is 6.7 %), and its results for
+ * unusual numbers. */
 static void test_quality(const struct gkv__quant *q, double worst)
 {
     static const float odd[] = { NAN, INFINITY, -INFINITY, FLT_MAX, -FLT_MAX, 0x1p-149f, 1 };
@@ -427,7 +427,7 @@ static void test_integers(void)
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         const struct gkv__quant *q = gkv__quant_of(row[i].type);
 
-        if (!BIG_ENDIAN_HOST)           /* the vectors are bytes of files */
+        if (!BIG_ENDIAN_HOST)           /* the vectors are little-endian */
             test_vectors(q);
         test_quality(q, ldexp(1.2, -row[i].bits));
     }
@@ -438,7 +438,7 @@ static void test_integers(void)
 }
 
 /* ---- the table ----------------------------------------------------------------------- */
-/* Name, number, block and bytes as gguf-py has them. */
+/* Name, number, block and bytes are those of gguf-py. */
 static void test_facts(void)
 {
     size_t   n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * unit-refine.c - the best passages read again: which they are, that their scores are those of a
- * text of their own, and that all else stays in its order below them */
+ * unit-refine.c - the best passages prefilled again: which ones they are, that their scores are those of a
+ * text of their own, and that all other tokens rank below them in the same order */
 #include "config.h"
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum { N = 400, SIZE = 150, TAIL = 12, SINKS = 4, LAYER = 2 };
 
-/* Two passages that stand out, around tokens 120 and 301, the second less. */
+/* Scores with two peaks, around tokens 120 and 301, the second one lower. */
 static void rank(float *score)
 {
     uint32_t state = 1;
@@ -27,9 +27,9 @@ static void rank(float *score)
         score[i] += 50;
 }
 
-/* The ends, and 65 tokens around each peak: averages of five are 100, 80, 60, 40, 20 above the rest
- * in and beside the first, so two further tokens on either side are worth more than the second, whose 50
- * the room ends with: 4 + 12 + 69 + 65 = SIZE. */
+/* Whether token i is in a passage: the ends, and 65 tokens around each good one.  Averages of five are 100, 80,
+ * 60, 40, 20 above the rest at and beside the first peak, so two more tokens on either side are better than the
+ * second peak, which has 50 and fills the rest: 4 + 12 + 69 + 65 = SIZE. */
 static bool is_passage(size_t i)
 {
     return i < SINKS || i >= N - TAIL || (i >= 120 - 34 && i <= 120 + 34) || (i >= 301 - 32 && i <= 301 + 32);
@@ -88,7 +88,7 @@ static void check(struct gkv__exec *e, const gkv_model *m)
     ok(in_order == N - n, "and in the order that they had");
 }
 
-/* With as many as there are, the schedule reads all of the text exactly. */
+/* With size = all tokens, the schedule processes the whole text exactly. */
 static void all(struct gkv__exec *e, const gkv_model *m)
 {
     float score[N], exact[N];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * unit-score.c - the measures of gemkv eval against others' (build-aux/score-vectors.py), and
- * the JSON reader that they come through */
+ * unit-score.c - the measures of gemkv eval against other implementations (build-aux/score-vectors.py),
+ * and the JSON reader that reads them */
 #include "config.h"
 #include <math.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static struct value *parse(const char *s, const char **why)
     return parse_json(copy, strlen(copy), why, &at);
 }
 
-/* How many metrics of a line differ. */
+/* Number of metrics of a line that differ. */
 static int check_line(const struct value *v)
 {
     struct refs refs = { (char *[MAX_REFS]){ NULL }, 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * unit-session.c - a document is asked often: each answer is that of a session of its own, whatever was
- * asked before, by how many sessions, with work kept from the question before or not. */
+ * unit-session.c - many questions about a document: each answer equals that of a session of its own, for any
+ * earlier questions, any number of sessions, and with or without work kept from earlier questions. */
 #include "config.h"
 #include <math.h>
 #include <stdlib.h>
@@ -81,7 +81,7 @@ static gkv_status ask(gkv_session *s, const char *question, struct answer *a)
     return GKV_OK;
 }
 
-/* By a session that is asked nothing else. */
+/* The answer of a session that is asked nothing else. */
 static struct answer alone(gkv_model *m, const gkv_options *o, const char *question)
 {
     struct answer a = { .len = 0 };
@@ -98,7 +98,7 @@ static bool same(const struct answer *a, const struct answer *b)
     return a->tokens && !memcmp(a, b, sizeof *a);
 }
 
-/* The same session, its own document. */
+/* Three questions to one session with its own document. */
 static void test_three(gkv_model *m, const char *method, const char *schedule)
 {
     const gkv_options o = options(method, schedule);
@@ -142,7 +142,7 @@ static void test_shared(gkv_model *m, const char *schedule, bool reuses)
        schedule ? schedule : "auto", good);
     ok(reuses ? kept == 2 * N_QUESTIONS : !kept, "%s: %s is kept for the next question",
        schedule ? schedule : "auto", reuses ? "the document's part" : "nothing");
-    if (reuses) {               /* what is kept is what is used, and not computed again */
+    if (reuses) {               /* what is kept is used, not computed again */
         struct gkv__early *e = &s[0]->early;
 
         ok(e->n % CHUNK == 0 && e->n + CHUNK > gkv_document_tokens(d), "all whole chunks of it: %u tokens",
@@ -156,7 +156,7 @@ static void test_shared(gkv_model *m, const char *schedule, bool reuses)
     gkv_document_close(d);
 }
 
-/* Where what was kept has no room beside a longer question, it goes, and the answer is the same. */
+/* If a longer question leaves no room for what was kept, that is dropped, and the answer is the same. */
 static void test_no_room(gkv_model *m)
 {
     const gkv_options o = options("gemfilter", NULL);
@@ -177,7 +177,7 @@ static void test_no_room(gkv_model *m)
     gkv_document_close(d);
 }
 
-/* The document cannot be fed: then it is not asked about, whoever fed it. */
+/* A document that could not be fed completely cannot be asked about, by any session. */
 static void test_unfed(gkv_model *m)
 {
     gkv_options o = options("gemfilter", NULL);
@@ -199,7 +199,7 @@ static void test_unfed(gkv_model *m)
     gkv_session_close(s);
 }
 
-/* Questions and selections by turns on a device, which is this processor (gpu/null). */
+/* Alternates questions and selections on a device, which is this processor (gpu/null). */
 static void test_device(gkv_model *m)
 {
     gkv_options o = options("gemfilter", NULL);
@@ -248,7 +248,7 @@ static bool spit(const char *path, const char *buf, size_t n)
     return f && !fclose(f) && good;
 }
 
-/* Saved, loaded, asked; and every byte of the file changed, every length of it cut off. */
+/* Saves, loads and asks a document; then changes every byte of the file, and truncates it to every length. */
 static void test_saved(gkv_model *m)
 {
     static const char path[] = "unit-session.doc";
@@ -288,7 +288,7 @@ static void test_saved(gkv_model *m)
     gkv_document_close(d);
 }
 
-/* A question that fails leaves a session that can be asked. */
+/* After a question that failed, a session can be asked again. */
 static void test_after_failure(gkv_model *m)
 {
     const gkv_options o = options("gemfilter", NULL);
@@ -321,7 +321,7 @@ static void test_after_failure(gkv_model *m)
     gkv_session_close(s);
 }
 
-/* Share of bytes start .. end that tokens kept at that layer have. */
+/* Share of bytes start .. end that the tokens kept at that layer cover. */
 static double covered(gkv_model *m, gkv_options o, int32_t layer, uint64_t start, uint64_t end)
 {
     gkv_session *s = NULL;
@@ -340,7 +340,7 @@ static double covered(gkv_model *m, gkv_options o, int32_t layer, uint64_t start
     return (double)inside / (double)(end - start);
 }
 
-/* Each layer is probed with the angles that a selection there has: longrope's long ones, since the
+/* Each layer is probed with the RoPE table that a selection there uses: longrope's long one, since the
  * prompt is longer than 256 tokens. */
 static void test_probe(void)
 {
@@ -368,7 +368,7 @@ static void test_probe(void)
     gkv_model_close(m);
 }
 
-/* A caller of another version knows less of a struct, or more. */
+/* A caller of another version has a shorter struct, or a longer one. */
 static void test_sizes(gkv_model *m)
 {
     struct { gkv_stats known; uint64_t more[4]; } later;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * unit-template.c - chat templates: what jinja2 makes of them, byte for byte; what came out of
- * messages stays marked; hostile and broken ones are refused. */
+ * unit-template.c - chat templates: the same bytes as jinja2 renders; text from messages stays marked;
+ * hostile and broken templates are refused. */
 #include "config.h"
 #include <inttypes.h>
 #include <stdint.h>
@@ -15,8 +15,8 @@ enum { MAX_MESSAGES = 8, NOW = 1722006245 };    /* 2024-07-26 15:04:05 */
 
 static gkv_error err;
 
-/* In place of the C library's, which reads a byte or two and finds nothing where the length is below
- * zero: that would be seen under a sanitizer only. */
+/* Replaces the C library's memmem, which reads a byte or two and finds nothing if the length is negative:
+ * only a sanitizer would see that. */
 static unsigned below_zero;
 
 void *memmem(const void *text, size_t len, const void *what, size_t n)
@@ -50,7 +50,7 @@ static uint64_t fnv(uint64_t h, const char *p, size_t n)
 
 #define FNV UINT64_C(0xcbf29ce484222325)
 
-/* In place, and NUL-terminated; "-" is empty. */
+/* Decodes in place, NUL-terminated; "-" is empty. */
 static size_t unhex(char *s)
 {
     const bool empty = *s == '-';
@@ -87,7 +87,7 @@ static gkv_status render(const char *jinja, size_t len, const struct talk *t, co
 
 /* ---- jinja2 ----------------------------------------------------------------------------- */
 
-/* A template, mutated: bytes changed, taken out, said twice, or replaced by some of another. */
+/* Renders a mutated template: bytes changed, removed, doubled, or replaced by bytes of another template. */
 static void mutate(const char *text, size_t len, const char *other, size_t other_len,
                    const struct talk *t)
 {
@@ -119,7 +119,7 @@ static void mutate(const char *text, size_t len, const char *other, size_t other
             break;
         }
     }
-    /* Exactly as long as it says, so that a sanitizer sees a byte read behind it. */
+    /* Exactly len bytes, so that a sanitizer sees a read beyond them.             */
     copy = realloc(copy, len ? len : 1);
     status = render(copy, len, t, "<s>", "</s>", true, &out);
     if (status != GKV_OK && (err.status != status || !err.text[0] ||
@@ -130,7 +130,7 @@ static void mutate(const char *text, size_t len, const char *other, size_t other
     free(copy);
 }
 
-/* A template that ends too early, wherever that is. */
+/* Renders a template truncated to every length. */
 static size_t cut(const char *text, size_t len, const struct talk *t)
 {
     for (size_t n = 0; n < len; n++) {
@@ -193,7 +193,7 @@ static void test_jinja(void)
 
 /* ---- the templates of models ------------------------------------------------------------ */
 
-/* Is text[from..to) in one of the messages? */
+/* Whether p[n] occurs in one of the messages. */
 static bool was_said(const struct talk *t, const char *p, size_t n)
 {
     for (size_t i = 0; i < t->n; i++)
@@ -202,7 +202,7 @@ static bool was_said(const struct talk *t, const char *p, size_t n)
     return false;
 }
 
-/* Ranges ascend, hold only what was said, and every letter of the last turn. */
+/* Whether ranges ascend, contain only text of messages, and contain every letter of the last turn. */
 static bool well_marked(const struct talk *t, const struct gkv__rendered *r)
 {
     const struct gkv__message *last = &t->message[t->n - 1];
@@ -255,7 +255,7 @@ static struct gkv__vocab *vocab_of(struct vocab *list, size_t n, const char *sha
     return list[i].v;
 }
 
-/* The whole file at shared/templates/name, or NULL. */
+/* The whole of shared/templates/name, or NULL. */
 static char *template_text(const char *shared, const char *name, size_t *len)
 {
     char  path[4096], *text = NULL;
@@ -300,8 +300,8 @@ static void check_text(struct golden *g, char **w, const struct talk *t, gkv_sta
         printf("# %s %s %s: %s%s\n", w[1], w[2], w[3], err.text, out->text ? out->text : "");
 }
 
-/* What a question about documents makes of it: the same text, in two parts, but for a BOS that
- * the tokenizer adds. */
+/* Whether a question about documents gets the same text in two parts, except for a BOS that the tokenizer
+ * adds. */
 static bool same_parts(const char *jinja, size_t len, char **w, const struct gkv__rendered *r)
 {
     const struct gkv__range user = r->plain[0];
@@ -336,7 +336,7 @@ static void check_ids(struct golden *g, char **w, const struct gkv__rendered *ou
     gkv__tokens_free(&t);
 }
 
-/* One case, rendered; false when the template is not here. */
+/* Renders one case; false when the template is not here. */
 static bool check_case(struct golden *g, char **w)
 {
     size_t               len, t = 0;
@@ -461,7 +461,7 @@ static gkv_status render_repeated(const char *head, const char *middle, size_t n
     return status;
 }
 
-/* Each place where something else is expected than stands there, at the end of the text. */
+/* Errors at the end of the text: every place where something else is expected. */
 static void test_wrong(void)
 {
     static const struct { const char *jinja, *why; } row[] = {
@@ -510,7 +510,7 @@ static void test_wrong(void)
     }
 }
 
-/* The date is the caller's, who may have it from the environment. */
+/* The date is given by the caller, who may have it from the environment. */
 static void test_date(void)
 {
     static const struct { int64_t now; const char *date; } row[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * unit-token.c - tokenizers: exact vectors, round trips, cuts, odd and bad vocabularies */
+ * unit-token.c - tokenizers: exact vectors, round trips, cuts, unusual and damaged vocabularies */
 #include "config.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static void *must(void *p)
     return p;
 }
 
-/* A whole file, or NULL. */
+/* The whole of a file, or NULL. */
 static char *slurp(const char *path, size_t *len)
 {
     FILE  *f = fopen(path, "rb");
@@ -104,7 +104,7 @@ static bool same(const struct gkv__tokens *t, const uint32_t *id, size_t n)
     return t->n == n && (n == 0 || memcmp(t->id, id, n * sizeof *id) == 0);
 }
 
-/* Tokenize as plain text and compare with a list of ids that ends with GKV__NO_TOKEN. */
+/* Tokenizes as plain text and compares with a list of ids that ends with GKV__NO_TOKEN. */
 static bool gives(const struct gkv__vocab *v, const char *text, bool plain,
                   const uint32_t *id)
 {
@@ -124,8 +124,8 @@ static bool gives(const struct gkv__vocab *v, const char *text, bool plain,
 
 #define IDS(...) ((const uint32_t[]){ __VA_ARGS__, GKV__NO_TOKEN })
 
-/* Is text[0..n) what the token's own text p[0..m) stands for?  In a vocabulary that spells
- * spaces as U+2581, that character of a document is one too. */
+/* Whether a token with the text p[0..m) can stand for text[0..n).  In a vocabulary that spells spaces as
+ * U+2581, that character of a document is a space, too. */
 static bool stands_for(const char *p, size_t m, const char *text, size_t n, bool spm)
 {
     while (m > 0 && n > 0) {
@@ -139,8 +139,8 @@ static bool stands_for(const char *p, size_t m, const char *text, size_t n, bool
     return m == 0 && n == 0;
 }
 
-/* The lengths add up to the text; with well-formed text, or tokens for bytes, so do the bytes
- * of the tokens. */
+/* Whether the lengths add up to the text and, if the text is well-formed or there are tokens for bytes, so
+ * do the bytes of the tokens. */
 static bool round_trip(const struct gkv__vocab *v, const char *text, size_t len,
                        bool formed)
 {
@@ -163,7 +163,7 @@ static bool round_trip(const struct gkv__vocab *v, const char *text, size_t len,
     return good;
 }
 
-/* Fed in pieces of step bytes, cut where it is safe: the ids are those of the whole. */
+/* Whether text fed in pieces of step bytes, cut where it is safe, gives the ids of the whole. */
 static bool cuts_agree(const struct gkv__vocab *v, const char *text, size_t len,
                        size_t step, size_t *n_cuts)
 {
@@ -193,7 +193,7 @@ static bool cuts_agree(const struct gkv__vocab *v, const char *text, size_t len,
 
 /* ---- vectors ------------------------------------------------------------------------- */
 
-/* tests/files/token/vectors.py says what a line is. */
+/* Checks a file of vectors; tests/files/token/vectors.py says what a line is. */
 static void check_vectors(const struct gkv__vocab *v, const char *name)
 {
     char   file[64], *all, *line, *rest;
@@ -251,7 +251,7 @@ static void check_vectors(const struct gkv__vocab *v, const char *name)
     ok(cases >= 68, "%s: %zu cases", name, cases);
 }
 
-/* llama.cpp's own pairs: texts between separator lines, a line of ids for each. */
+/* Checks llama.cpp's own pairs: texts between separator lines, and a line of ids for each. */
 static void check_pairs(const struct gkv__vocab *v, const char *path)
 {
     static const char separator[] = "\n__ggml_vocab_test__\n";
@@ -288,10 +288,10 @@ out:
     free(ids);
 }
 
-/* ---- made texts ---------------------------------------------------------------------- */
+/* ---- generated texts ---------------------------------------------------------------------- */
 
-/* Runs of one kind of character, of random length, from all over Unicode; about every 16th
- * byte is bad if wanted. */
+/* Runs of characters of one kind, of random length, from all over Unicode; unless `formed`, about every
+ * 16th byte is bad. */
 static size_t random_text(char *o, size_t cap, bool formed)
 {
     static const uint32_t from[][2] = {
@@ -342,7 +342,7 @@ static void check_made(const struct gkv__vocab *v, const char *name)
     ok(cut && n_cuts > total / 2000, "%s: cut at %zu places, same ids", name, n_cuts);
 }
 
-/* Words that a quadratic loop would take hours for. */
+/* Words that would take hours with a quadratic loop. */
 static void check_long(const struct gkv__vocab *v, const char *name)
 {
     static const char *const kind[] = { "a", "ab", "-", " ", "\n", "1", " \n", "\xc3\xa9" };
@@ -404,7 +404,7 @@ static void check_all(const struct gkv__vocab *v, const char *name)
 
 /* ---- the bundled model --------------------------------------------------------------- */
 
-/* Ids of a text with these plain ranges, in a string. */
+/* Ids of a text with these plain ranges, as a string. */
 static const char *ids_with(const struct gkv__vocab *v, const char *text,
                             const struct gkv__range *plain, size_t n_plain)
 {
@@ -422,7 +422,7 @@ static const char *ids_with(const struct gkv__vocab *v, const char *text,
     return o;
 }
 
-/* Within `limit` bytes: the status; *most is what was counted. */
+/* Tokenizes with a limit; returns the status; *most is the largest count. */
 static gkv_status within(const struct gkv__vocab *v, const char *text, size_t len, uint64_t limit,
                          uint64_t *most)
 {
@@ -431,14 +431,14 @@ static gkv_status within(const struct gkv__vocab *v, const char *text, size_t le
     gkv_status              status = gkv__tokenize(v, text, len, &whole, 1, &t, NULL);
 
     if (status == GKV_LIMIT && t.n)
-        status = GKV_OK;                        /* it should be as it was before */
+        status = GKV_OK;                        /* t must be unchanged */
     *most = t.most;
     gkv__tokens_free(&t);
     return status;
 }
 
-/* What is counted is what suffices, and no byte less does.  Of a long word: two numbers to a byte, a
- * possible merge for each pair of neighbours that has one (two of three in "the"), then its tokens. */
+/* The counted bytes are enough, and one byte less is not.  A long word takes two numbers per byte, a possible
+ * merge for each pair of neighbours that has one (two of three in "the"), then its tokens. */
 static void check_memory(const struct gkv__vocab *v)
 {
     enum { N = 60000 };
@@ -500,11 +500,11 @@ static void check_mini(const struct gkv__vocab *v)
     ok(1, "mini: plain ranges");
 }
 
-/* ---- vocabularies made here ---------------------------------------------------------- */
+/* ---- generated vocabularies ---------------------------------------------------------- */
 
-struct recipe {                 /* NULL or 0: as a sound vocabulary has it */
+struct recipe {                 /* NULL or 0: as in a sound vocabulary */
     const char *model, *pre;
-    const char *token[12];      /* after the 256 bytes; spelled as in a file, type first:
+    const char *token[12];      /* after the 256 bytes; spelled as in a file, with the type first:
                                  * "1ab" is an ordinary token */
     const char *merge[12];
     float       score[12];      /* of these tokens; model "llama" has scores, and no merges */
@@ -763,14 +763,14 @@ static void check_odd(void)
     check_made(m.v, "made");
     close_model(&m);
 
-    /* Merges that are out of order, and user tokens that overlap each other. */
+    /* Merges out of order, and user tokens that overlap.                     */
     make(&m, &(struct recipe){ .token = { "4aa", "4aaa", "4 ", "4a b", "4b\xc4\xa0", "1ea",
          "1et", "1tea" }, .merge = { "ea t", "te a", "e a", "t e", "e e", "ee a" } }, &err);
     check_made(m.v, "overlaps");
     close_model(&m);
 }
 
-/* SentencePiece's way. */
+/* The same with SentencePiece. */
 static void check_spm(void)
 {
     gkv_error    err;
@@ -803,7 +803,7 @@ static void check_spm(void)
     close_model(&m);
 }
 
-/* build-aux/pre-vectors.py says what a line is. */
+/* Checks pre-tokenizers; build-aux/pre-vectors.py says what a line is. */
 static void check_words(void)
 {
     size_t len, cases = 0, bad = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * wide.c - the AVX-512 kernels' source at AVX-512's width and tile shapes, compiled for AVX2
- * (the compiler splits each vector): so that tails, packing and tiles of that width are tested
- * on machines without it.  What it cannot test is the instructions themselves. */
+ * wide.c - the source of the AVX-512 kernels with AVX-512's width and tile shapes, compiled for AVX2
+ * (the compiler splits each vector), so that tails, packing and tiles of that width are tested on
+ * machines without it.  It does not test the instructions themselves. */
 #include "config.h"
 #include "simd/simd.h"
 #include "tests/kernels.h"
@@ -18,7 +18,7 @@
 #define I16 0
 #include "simd/impl/vec.h"
 
-/* What VNNI's instruction does, said slowly. */
+/* VNNI's instruction in plain arithmetic.    */
 INLINE int32_t i8_start(int32_t a, int32_t b) { return a + b; }
 INLINE vi i8_finish(vi s) { return s; }
 #define i8_pauses(top) 0

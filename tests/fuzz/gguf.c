@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * gguf.c - fuzz the reader of GGUF files.  With -fsanitize=fuzzer and -DGKV_LIBFUZZER, a
- * libFuzzer target; else a program that replays the files it is given. */
+ * gguf.c - fuzzes the reader of GGUF files.  With -fsanitize=fuzzer and -DGKV_LIBFUZZER it is a
+ * libFuzzer target, otherwise a program that replays the files it is given. */
 #include "config.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The reader maps files, so the input becomes one, which has lost its name already. */
+/* The reader maps files, so the input is written to a file without a name. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static int        fd = -1;
