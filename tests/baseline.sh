@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# TAP: instructions above the baseline live only in functions whose name ends in their
+# TAP: instructions above the baseline are only in functions whose names end in their
 # instruction set, so that a distribution's baseline build runs on the baseline machine
 echo 1..2
 skip() { echo "ok 1 # SKIP $1"; echo "ok 2 # SKIP $1"; exit; }
@@ -13,7 +13,7 @@ esac
 test -f $lib || skip "no shared library in this build"
 command -v "$objdump" >/dev/null || skip "no objdump"
 
-# A rule: what to look for, whose functions may have it, and one that must (or -).
+# A rule: instructions, the levels whose functions may have them, and a function that must (or -).
 case $("$objdump" -f $lib) in
   *x86-64*) rules='
     %ymm                                              avx2|avx512[a-z0-9]*|amx  attend_avx2
@@ -40,6 +40,6 @@ found=$("$objdump" -d --no-show-raw-insn $lib | RULES=$rules awk '
 bad=$(echo "$found" | grep '^stray')
 test -z "$bad" && echo "ok 1 - no stray instructions" ||
   { echo "not ok 1 - stray instructions"; echo "$bad" | sed 's/^/# /'; }
-# ... and the test sees them where they belong, so it could fail.
+# The test finds the instructions where they belong; so it would find stray ones too.
 echo "$found" | grep -q '^there' && echo "ok 2 - the kernels are there" ||
   echo "not ok 2 - the kernels are there"

@@ -4,8 +4,8 @@
 # and a text, and compare what they print with NAME.out, NAME.err and NAME.exit (a missing
 # file: nothing, nothing, 0).  A case that exits 77 is skipped; its last line says why.
 #
-#     tests/cli.sh [NAME...]              some of them
-#     UPDATE=1 tests/cli.sh [NAME...]     take what they print now as what is expected
+#     tests/cli.sh [NAME...]              runs only these
+#     UPDATE=1 tests/cli.sh [NAME...]     makes the present output the expected output
 #     GEMKV_BINDIR=/usr/bin ...           test an installed program
 
 # Cases send signals, which whoever started this may ignore (nohup, a job in the background).
@@ -20,7 +20,7 @@ build=$(cd "${builddir:-.}" && pwd) || exit 99
 cases=$src/tests/cli
 mkmodel=${MKMODEL:-$build/tests/mkmodel}
 plugins=$build/gpu/null/.libs
-GEMKV_PLUGIN_DIR=/nowhere                       # no device of this machine
+GEMKV_PLUGIN_DIR=/nowhere                       # no real device
 PATH=${GEMKV_BINDIR:-$build}:$PATH
 LC_ALL=C
 GEMKV_CPU=ref
@@ -28,7 +28,7 @@ GEMKV_MODEL=tiny.gguf
 export PATH LC_ALL GEMKV_CPU GEMKV_MODEL cases mkmodel plugins GEMKV_PLUGIN_DIR
 
 scratch=$(mktemp -d) || exit 99
-XDG_DATA_HOME=$scratch/data             # nothing calibrated by whoever runs this
+XDG_DATA_HOME=$scratch/data             # no calibration of the user
 export XDG_DATA_HOME
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 99' HUP INT TERM
@@ -41,7 +41,7 @@ awk 'BEGIN {
     print "The pass key is 48213 and the g\303\251nie is in the bottle."
 }' >"$scratch/fixture/text"
 
-# compare SUFFIX: did the case leave what is expected?
+# compare SUFFIX: whether the case printed what is expected.
 compare() {
     want=$cases/$name.$1
     if test -n "$UPDATE"; then

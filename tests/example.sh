@@ -15,7 +15,7 @@ scratch=$(mktemp -d) || exit 99
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 99' HUP INT TERM
 echo 1..3
-# From ".Bd -literal" to ".Ed", as a reader sees it.
+# The example is from ".Bd -literal" to ".Ed", as the manual shows it.
 sed -n '/^\.Bd -literal/,/^\.Ed/p' "$src/man/libgemkv.3" | sed '/^\./d; s/\\\\/\\/g' >"$scratch/example.c"
 # shellcheck disable=SC2086
 if "$build/libtool" --quiet --mode=link $CC -std=c11 -Wall -Wextra -Werror -I"$src/include" \

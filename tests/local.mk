@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 TEST_LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
 SH_LOG_DRIVER   = $(TEST_LOG_DRIVER)
-# Threads that wait do not spin: the machine may be busy.
+# Waiting threads must not spin: the machine may be busy.
 AM_TESTS_ENVIRONMENT = OMP_WAIT_POLICY=passive srcdir='$(srcdir)' builddir='$(builddir)' MANDOC='$(MANDOC)' \
 	CC='$(CC)' CFLAGS='$(CFLAGS)' OBJDUMP='$(OBJDUMP)' ; \
 	export OMP_WAIT_POLICY srcdir builddir MANDOC CC CFLAGS OBJDUMP ;
 
-# The oracle's golden vectors, end to end below the command line.
+# The oracle's golden vectors, through the whole library.
 TESTS += tests/golden.test
 check_PROGRAMS += tests/golden.test
 tests_golden_test_SOURCES = tests/golden.c tests/file.h tests/kernels.h tests/tap.h

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# man.sh - the manual is well formed, knows the options the program knows and no other, and
-# its examples work
+# man.sh - the manual is well formed, has exactly the options of the program, and its examples
+# work
 
 test "$(printf '\1\0' | od -An -td2 | tr -d ' ')" = 1 ||
     { echo "1..0 # SKIP big-endian machine: no model can be read"; exit; }
@@ -50,7 +50,7 @@ result $? "every option is in the manual"
 test -s "$scratch/page" && test ! -s "$scratch/extra"
 result $? "the manual has no other options"
 
-# "name" and "name:param" of all methods, as the program lists them in its refusals.
+# "name" and "name:param" of all methods, as the program lists them in its error messages.
 gemkv ask --method '' x 2>&1 | sed 's/.*there are://' | tr ' ' '\n' | sed '/^$/d' >"$scratch/names"
 while read -r name; do
     grep -q "^\.It Cm $name\$" "$methods" || echo "# not in gemkv-methods: $name"
@@ -64,7 +64,7 @@ cat "$scratch/missing"
 test -s "$scratch/names" && test ! -s "$scratch/missing"
 result $? "every method and parameter is in the manual"
 
-# Tensor types, on one line of the manual.
+# The tensor types, on one line of the manual, are those of the program.
 sed -n 's/^\(f32, .*\);$/\1/p' "$page" | tr -d ' ' | tr , '\n' >"$scratch/page"
 "$mkmodel" --list-types >"$scratch/program"
 test -s "$scratch/page" && diff "$scratch/page" "$scratch/program" >"$scratch/types"
@@ -72,7 +72,7 @@ code=$?
 sed 's/^/# /' "$scratch/types"
 result $code "every tensor type is in the manual"
 
-# Examples are the lines "$ command" of that section, in a place that has what they name.
+# Runs the lines "$ command" of section EXAMPLES, in a folder that has the files that they name.
 cd "$scratch" || exit 99
 "$mkmodel" tiny.gguf || exit 99
 GEMKV_MODEL=$PWD/tiny.gguf

@@ -1,19 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# rooms.sh - includes go downwards only.  A folder may include headers of itself and of those before it
-# in this list; the program includes the public header and its own.
+# rooms.sh - folders of src/ include downwards only: headers of their own and of folders before them in this
+# list; the program includes the public header and its own headers.
 rooms='base quant gguf token template model engine first select answer'
 src=${srcdir:-.}
-set -f                  # patterns are for headers, not for files that lie here
+set -f                  # patterns are for headers, not for files in this folder
 
-# Lines "FILE HEADER" of what the files of a folder include of the tree.
+# Lines "FILE HEADER": the headers of the tree that files of a folder include.
 includes() {
     find "$src/$1" -name '*.[ch]' | sort | while read -r file; do
         sed -n 's/^ *# *include *"\([^"]*\)".*/\1/p' "$file" | sed "s|^|$file |"
     done
 }
 
-# Those whose header is none of the patterns that follow the folder's name.
+# strangers FOLDER PATTERN...: includes that match none of the patterns.
 strangers() {
     folder=$1
     shift
@@ -43,7 +43,7 @@ for room in $rooms; do
     check "src/$room includes downwards only" "src/$room" $allowed
 done
 
-# What headers bring with them counts too: tensors are computed without text.
+# Headers included by headers count too: code that computes with tensors must not see text.
 reached() {     # PATTERN FOLDER...
     pattern=$1
     shift

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What a person sees: passages before the answer, costs after it, nothing on standard output.
+# What people see on a terminal: passages before the answer and costs after it, on standard error.
 t ask -f text $small "What is the pass key?" 2>err >out
 test -s out && echo "answer"
 sed 's/“.*”/“...”/; s/[0-9.]* tokens\/s/N tokens\/s/; s/  *[0-9.]*  “/  N  “/' err | mask

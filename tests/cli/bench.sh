@@ -39,15 +39,15 @@ t bench -f long -n 0
 t bench -f nowhere
 t bench -f long --methods full,truncate -k 96 -n 2 --memory 100K 2>err
 mask <err
-# the first method, which ratios are to, cannot be run here
+# ratios need the first method, which cannot be run here
 gemkv bench -f long -k 96 -n 2 --methods asl,truncate 2>/dev/null | tail -n 1 | sed 's/[0-9][0-9.]*/N/g; s/  */ /g; s/[KM]iB/MiB/g'
-# an answer that would have ended goes on
+# answers do not stop at a token that would end them
 mini="-m $cases/../../data/gemkv-mini-q8_0.gguf"
 head -n 12 text >short
 (unset GEMKV_CPU
  gemkv ask $mini -f short --method full -n 24 --json "How many cats?" | grep -o '"finish": "[a-z]*"'
  gemkv bench $mini -f short --methods full -n 24 --json "How many cats?" | grep -o '"answer": [0-9]*')
-# stopped, it shows what there is: one of two, and the second reads for minutes
+# when cancelled, it shows the methods that are done: one of two, since the second prefills for minutes
 yes "The cat and the hat sat on the mat." | head -n 20000 >longer
 : >progress                             # the first look may come before the program's first step
 gemkv bench --tty -f longer -k 96 -n 1 --methods truncate,full -t 1 >stopped 2>progress &

@@ -19,7 +19,7 @@ ask() { gemkv select --json -f text $small "$@" q | sed 's/.*"layer": \([0-9]*\)
 test "$(ask)" = "$found" && echo "select uses it"
 ask --layer 1
 grep -c '<path fill="none"' one.svg
-# by itself it is not used: the same is found again; and nothing is stored without being asked
+# calibrate does not use a stored result: it finds the same again; --dry-run stores nothing
 rm "$XDG_DATA_HOME"/gemkv/*
 gemkv $cal --json --dry-run -q | cmp - json && echo "found again"
 ls "$XDG_DATA_HOME"/gemkv
@@ -27,7 +27,7 @@ gemkv $cal -q | sed 's/[0-9.][0-9.]*/N/g; s/[*] /  /; s/ *[#.]*$//' | sort -u
 t calibrate --forget
 t calibrate --forget
 layer
-# what is stored makes no sense
+# a stored file that is invalid
 for bad in '{"layer": 99, "tsp_layer": 0}' '{"layer": 0}' '{"layer": "x", "tsp_layer": 0}' '{' ''; do
     gemkv $cal -q >/dev/null
     printf '%s' "$bad" >"$(ls "$XDG_DATA_HOME"/gemkv/*.json)"

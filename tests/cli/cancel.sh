@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# SIGTERM while it waits for more of the document.
+# SIGTERM while gemkv waits for more of the document.
 mkfifo fifo
 gemkv ask -f fifo q &
 pid=$!

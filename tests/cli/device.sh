@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The second pass on a device: gpu/null, which is told when to break.  f16 weights and products
-# in f32 leave nothing that could make another answer.
+# The second pass on a device: gpu/null, which fails where it is told to.  With f16 weights and products
+# in f32 its answers equal those of the CPU.
 test -f "$plugins/gemkv-null.so" || skip "no shared libraries in this build"
 GEMKV_PLUGIN_DIR=$plugins
 export GEMKV_PLUGIN_DIR
@@ -17,11 +17,11 @@ GEMKV_NULL_SLEEP=5 ask -q --device null | same slow upload
 ask --device null --json | sed 's/.*\("device":.*\), "cpu":.*/\1/' | mask
 ask --device null -v 2>&1 >/dev/null | grep -e 'on null' -e 'upload' | mask
 
-# sampling takes logits, not the best token
+# sampling needs logits, not the best token
 ask -q --device cpu --temperature 1 --seed 7 >sampled
 ask -q --device null --temperature 1 --seed 7 | cmp - sampled && echo "same samples"
 
-# before there is a device: an error, if it was asked for
+# failures before the upload: an error, if the device was named
 for at in count describe open plan; do
     GEMKV_NULL_FAIL=$at ask --device null -q
     echo "[$?] $at"
@@ -36,7 +36,7 @@ ask --device nil -q; echo "[$?] nil"
 GEMKV_PLUGIN_DIR=/nowhere ask --device cuda -q; echo "[$?] cuda"
 GEMKV_PLUGIN_DIR=. ask --device null -q; echo "[$?] a folder that is not absolute"
 
-# ... and by itself the CPU, with the reason for those who ask
+# ... with --device auto the CPU, and -v gives the reason
 mkdir dir
 cp "$plugins/gemkv-null.so" dir/gemkv-cuda.so
 GEMKV_PLUGIN_DIR=$PWD/dir
@@ -52,7 +52,7 @@ ask -v --kv-type bf16 2>&1 >/dev/null | grep 'on the CPU'
 : >dir/gemkv-cuda.so
 ask -q | same auto, a plugin that is none
 
-# after that: a warning, and the CPU goes on
+# failures after that: a warning, and the CPU takes over
 GEMKV_PLUGIN_DIR=$plugins
 for at in upload upload:7 ready reserve prefill prefill:1 step step:5; do
     GEMKV_NULL_FAIL=$at ask --device null 2>err | same $at
@@ -61,7 +61,7 @@ done
 GEMKV_NULL_FAIL=step:3 ask --device null --json | device
 GEMKV_NULL_FAIL=step:3 ask --device null --json | sed 's/.*\("warning": "[^"]*"\).*/\1/'
 
-# a run that is stopped while the upload goes on ends soon
+# a run that is stopped during the upload ends soon
 GEMKV_NULL_SLEEP=400 timeout 8 gemkv ask -q -f text -k 3 --device null question 2>err
 echo "[$?] refused while uploading"
 
@@ -78,11 +78,11 @@ GEMKV_NULL_FAIL=open one --device null; echo "[$?] eval, no device"
 one --device null --gpu-memory 1K; echo "[$?] eval, no room there"
 one -q --device nil; echo "[$?] eval, nil"
 
-# whoever only selects needs none
+# select needs no device
 gemkv select --device null -f text -k 200 "What is the pass key?" --json | device
 gemkv info --devices | sed "s|$plugins|...|"
 
-# what the layer over there does not have is said, and computed here unless the device was asked for
+# architectures that the device does not support: an error if it was named, else the CPU
 for arch in qwen2 gemma2 qwen3; do
     "$mkmodel" --arch=$arch $arch.gguf
     t ask -q -f text -k 80 --device null -m $arch.gguf question

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A path that holds gemkv and nothing else.
+# A $PATH with gemkv and nothing else.
 mkdir bin
 cat >bin/gemkv <<X
 #!/bin/sh

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Files of other sets become rows that gemkv takes.
+# The converters of bench/ turn files of other data sets into rows for gemkv eval qa.
 command -v python3 >/dev/null || skip "no python3"
 bench=$cases/../../bench
 PYTHONDONTWRITEBYTECODE=1

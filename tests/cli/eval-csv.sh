@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Cells hold what rows are called, whatever that is, and no formula.
+# Names of rows are quoted in cells, whatever they contain, and are never formulas.
 row() {
     printf '{"id": "%s", "task": "%s", "context": "The cat is in the hat.", "question": "q", "answers": "hat"}\n' "$@"
 }

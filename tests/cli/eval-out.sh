@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# --out goes on with a file of its own, and leaves any other as it is.
+# --out continues a file that gemkv eval wrote, and leaves any other file as it is.
 qa="eval qa $small -t 1 --data rows --method truncate -q --csv"
 qa_rows 3 >rows
 gemkv $qa --out all >table
 answers() { sed 's/, "tokens".*//' "$1"; }
 first=$(sed -n 1p all)
 
-# files of somebody else, none with a newline at the end
+# other files, none with a newline at the end
 n=0
 foreign() {
     n=$((n + 1))
@@ -29,12 +29,12 @@ foreign '%s\n{"id": "q2", "method": "x", "text": "a year of' "$first"
 foreign '%s\n{"id": "q2" "method": "x' "$first"
 foreign '%s\na year of work' "$first"
 echo "$n files refused"
-# not read to its end either
+# a large file is not read to its end
 truncate -s 3G sparse
 case $CFLAGS in *-fsanitize*) ;; *) ulimit -v 2000000;; esac
 gemkv $qa --out sparse 2>&1
 
-# what a killed run leaves, wherever it is cut
+# what a killed run leaves, cut at any byte
 again() {
     printf "$@" >part
     gemkv $qa --out part >out || echo "not taken"

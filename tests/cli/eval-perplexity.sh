@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Of the values only digits that survive another order of sums.
+# Values are cut to digits that do not depend on the order of sums.
 digits() {
     awk '$1 == "perplexity" { $2 = sprintf("%.3g", $2); $4 = sprintf("%.2g", $4) } 1'
 }

@@ -21,7 +21,7 @@ gemkv $qa --data rows --methods full,gemfilter:pool=max,kernel=7,truncate --out 
 sed 5q all >part
 printf '{"id": "q2", "meth' >>part
 gemkv $qa --data rows --methods full,gemfilter:pool=max,kernel=7,truncate --out part --csv >again
-# but seconds and bytes
+# the same, except for seconds and bytes
 columns() { sed 's/max,/max;/' "$1" | cut -d, -f1-18 | sort; }
 columns table >a
 columns again | cmp - a && echo "the same scores"

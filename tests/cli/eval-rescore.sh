@@ -3,7 +3,7 @@
 command -v python3 >/dev/null || skip "no python3"
 qa_rows 6 >rows
 gemkv eval qa $small -t 1 --data rows --method truncate --out first -q --csv >/dev/null
-# Right answers from what the model said: all of it, parts of it, something else.
+# References made from the model's answers: all of one, parts of one, something else.
 python3 - rows first >second-rows <<'P'
 import json, sys
 said = {r["id"]: r["answer"] for r in map(json.loads, open(sys.argv[2], encoding="utf-8"))}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The rows are what their tasks say: needles where they belong, counts, chains, values.
+# Rows are as their tasks say: needles at the right places, counts, chains, values.
 command -v python3 >/dev/null || skip "no python3"
 awk 'BEGIN {
     for (i = 0; i < 600; i++) {

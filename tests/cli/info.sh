@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# what this machine has is not the model's
+# mask what depends on this machine
 here() { sed '/ tokens: .*schedule/s/: .* (schedule.*/: N/; s/of .* that can/of N that can/; s/"fits": \[.*\]/"fits": [N]/'; }
 gemkv info tiny.gguf | here
 gemkv info -m tiny.gguf --json | here

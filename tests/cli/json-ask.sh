@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The shape: keys and their order; the machine's numbers and the model's words are masked.
+# Keys and their order; numbers of the machine and words of the model are masked.
 gemkv ask -f text $small --json "What is the pass key?" >json
 wc -l <json | tr -d ' '
 sed 's/"answer": "\([^"\\]\|\\.\)*"/"answer": "A"/; s/\[{.*}\]/[K]/' json | mask

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Every method answers, with what it keeps in its cache; the same bytes from one thread and three.
+# Every method answers and keeps its budget; the same bytes from one thread and three.
 not_sanitized "40 answers of 20 s each; golden.test runs all methods"
 for i in 1 2 3 4 5 6 7 8; do cat text; done >long
 same() { sed 's/"schedule_reason": "[^"]*", //; s/"seconds.*"kept"//' "$1"; }
@@ -19,7 +19,7 @@ for m in gemfilter gemfilter:row=middle gemfilter:row=largest asl-2pass:lobs=2,l
     same three | cmp - a
     echo "$m: $(tokens one), $(($(kv one) * 100 / full)) % of the cache"
 done
-# what cannot be
+# invalid parameters
 t ask -f long $small --keep 256 --method fastkv:tsp=99 question
 t ask -f long $small --keep 256 --method asl:lmin=0,lobs=4 question
 t ask -f long $small --keep 256 --method snapkv:window=400 question

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# One rule for every file that is written: a new one, of the regular kind.
+# One rule for every output file: it is new and regular.
 qa_rows 1 >rows
 seq 1 200 | sed 's/.*/The cat & sat on mat number & and looked at the hat./' >hay
 cat >needles <<'N'
@@ -39,21 +39,21 @@ for name in /dev/full /dev/null /dev/zero; do
 done 2>&1 | sed 's|/dev/[a-z]*|/dev/x|' | sort | uniq -c | tr -s ' '
 # two outputs, one name
 t $qa --out both --plot both | tail -n 1
-# new ones are what they should be
+# new files have the permissions that the umask leaves
 umask 007
 for args in "$qa --out" "$qa --rows" "$qa --plot" "ask $small -f text q --report"; do
     mkdir new
     gemkv $args new/file -q >out && ls -l new | sed -n 's/^\(.\{10\}\).* \([^ ]*\)$/\1 \2/p'
     rm -r new
 done
-# or nothing at all: too large, left out, cancelled
+# or there is no file: too large, skipped, cancelled
 mkdir new
 (trap '' XFSZ; ulimit -f 1; for f in rows plot; do t eval niah $small -t 1 --haystack hay --needles needles \
     --lengths 300 --depths 0,50,100 -q --$f new/$f; done) 2>&1 | grep new
 t ask -q -f text --memory 1M --report new/file q 2>/dev/null
 t $qa -c 10 -q --plot new/file 2>/dev/null
 ls new
-# nor when something ends it in between; and what came there meanwhile is not replaced
+# nor if a signal ends it; and a file made there meanwhile is not replaced
 mkfifo document
 start() {
     gemkv ask -q $small -f document --report new/file q >out 2>err &

@@ -17,12 +17,12 @@ cmp layer chunk && cmp layer16 chunk16 && echo "layer and chunk: the same"
 all() { gemkv select --json -f long $small --chunk 64 "$@" "What is the pass key?"; }
 all >one && why one
 all --schedule stream:budget=64,recent=16 >stream && why stream
-# less than the hidden states need in memory
+# a limit below what the hidden states need in memory
 less=$(($(field predicted one) - 300000))
 all --schedule layer --memory $less >two && why two
 all | sed 's/.*"kept"/"kept"/' >kept-one
 sed 's/.*"kept"/"kept"/' two | cmp - kept-one && echo "from a file: the same"
 ls | grep -c gemkv-
 TMPDIR=/nonexistent t select -f long $small --chunk 64 --schedule layer --memory $less question 2>&1 | mask
-# a schedule that is asked for is not replaced
+# a named schedule is not replaced by another
 gemkv select -f long $small --chunk 64 --schedule chunk --memory 2M question 2>&1 | mask

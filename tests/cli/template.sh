@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# the model's own template is run; one that cannot be is a warning that names what is used
+# the model's own template is used; if it cannot be run, a warning names the one used instead
 edit() { sed "$1" tiny.gguf >edited.gguf; }
 ask() { gemkv ask -f text $small -m edited.gguf "$@" 'Which key?' 2>&1 >/dev/null | grep template; }
 template() { gemkv info edited.gguf | sed -n 's/^template  *//p'; }
@@ -9,11 +9,11 @@ ask -v | tail -n 1 | sed "s/.*, //"
 ask --template plain
 template
 gemkv info --json edited.gguf | grep -o '"template.*_problem": "[^"]*"'
-# nor is its family known
+# and its family is unknown
 edit 's/{% for message in /{% fro message in /; s/im_start/im_strat/g'
 ask
 template
-# not the family's, but understood
+# differs from its family, but can be run
 edit 's/im_start/im_strat/g'
 ask
 template

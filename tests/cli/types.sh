@@ -13,6 +13,6 @@ for type in $("$mkmodel" --list-types); do
     GEMKV_CPU= gemkv ask -q -m m.gguf -f text $small 'Which key?' >answer || echo "$type: $?"
     test -s answer || echo "$type does not answer"
 done
-# one that is known but not computed with is refused by name
+# a type that is known but not supported is refused by name
 "$mkmodel" --break=type-iq2_s known.gguf
 t info known.gguf

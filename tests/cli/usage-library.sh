@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What only the library can judge is a usage error too.
+# Errors that only the library can find are usage errors too.
 t ask -q -f text --layer 99 question
 t ask -q -f text --template nope question
 t ask -q -f text --method gemfilter:kernel=4 question
