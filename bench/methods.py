@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""methods.py GEMKV RESULT.json - time to first token beside what the methods' operations predict
+"""methods.py GEMKV RESULT.json - time to first token, compared with what the methods' operations predict
 
     gemkv bench -m model.gguf -f document --json >result.json
     bench/methods.py [--rate T] [-o FILE] ./gemkv result.json...

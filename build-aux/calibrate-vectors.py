@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the NumPy oracle says of each layer, for tests/unit-calibrate.c.
+"""Write the NumPy oracle's results for each layer, for tests/unit-calibrate.c.
 
     build-aux/calibrate-vectors.py ../shared/oracle/golden >tests/files/golden/calibrate.txt
 
-choice MODEL PROMPT K FROM TO, then per layer whether the best K tokens cover FROM .. TO - 1, and
-how far the nearest of them is; tsp MODEL PROMPT TOKENS WINDOW KERNEL, then per layer the error of
-FastKV's equation 3, average pool."""
+A line "choice MODEL PROMPT K FROM TO" has, per layer, whether the best K tokens cover FROM .. TO - 1,
+and the distance of the nearest of them; "tsp MODEL PROMPT TOKENS WINDOW KERNEL" has, per layer, the
+error of FastKV's equation 3 with average pooling."""
 import json
 import sys
 

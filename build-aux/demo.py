@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The demonstration document: the first chapters of a novel, with facts inserted.
+"""Make the demonstration document: the first chapters of a novel, with facts inserted.
 
     build-aux/demo.py ../shared/eval/haystack/nesbit-the-prophets-mantle.txt > data/prophets-mantle.txt
 
-The text is cut before the chapter LAST; each fact becomes a sentence of its own at the end of
-the paragraph nearest to its depth that has at least 300 bytes.  data/README.md lists them."""
+The text ends before the chapter LAST.  Each fact becomes a sentence of its own at the end of the
+paragraph nearest to its depth that has at least 300 bytes.  data/README.md lists the facts."""
 import sys
 
 LAST = "VENGEANCE ASTRAY"

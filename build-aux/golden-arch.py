@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Golden vectors of the architectures, smaller than the oracle's own and of more of them.
+"""Make golden vectors of more architectures than the oracle's own, with smaller models.
 
     build-aux/golden-arch.py ../shared/oracle tests/files/golden         (needs NumPy)
 
-Writes MODEL.gguf, arch.txt and arch.bin in the oracle's form.  Models (F16, random), methods and
-the decoder are the NumPy oracle's, in float64; what it lacks is here: windows, caps, norms after
-attention and MLP, GELU, angles of local layers, experts.  Of several prompts, the one whose selection is
-no close call."""
+Writes MODEL.gguf, arch.txt and arch.bin in the oracle's format.  Models (F16, random), methods and
+the decoder are the NumPy oracle's, in float64.  This file adds what the oracle lacks: windows, caps,
+norms after attention and MLP, GELU, RoPE of local layers, experts.  Of several prompts it takes one whose
+selection has a wide margin."""
 import math
 import sys
 
@@ -49,7 +49,7 @@ CASES = [
                                             place="common")),
 ]
 N_NEW, Q, SEEDS = 8, 24, 12
-MARGIN, GAP = 1e-4, 2e-2                        # close enough to the best: stop looking
+MARGIN, GAP = 1e-4, 2e-2                        # wide enough: stop looking
 
 
 def experts(blk, d, n, f, r):
@@ -167,7 +167,7 @@ class Model(md.Model):
 
 def load(path):
     meta, tensors = gg.read_gguf(path)
-    for name in [n for n in tensors if "_exps" in n]:          # as the oracle calls matrices
+    for name in [n for n in tensors if "_exps" in n]:          # the oracle calls each expert's matrices
         tensors[name.replace("_exps", "")] = tensors[name]
     read, md.read_gguf = md.read_gguf, lambda _: (meta, tensors)
     m = md.load(path)

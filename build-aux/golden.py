@@ -4,12 +4,13 @@
 
     build-aux/golden.py ../shared/oracle/golden tests/files/golden
 
-Same text form, without what no test reads; the models are the oracle's own (F16, random)."""
+The text format stays the same, without fields that no test reads; the models are the oracle's own (F16,
+random)."""
 import shutil
 import sys
 
 SRC, DST = sys.argv[1], sys.argv[2]
-# The oracle's models; those that golden-arch.py makes smaller get other names.
+# The oracle's models; those that golden-arch.py makes too, smaller, get other names here.
 MODELS = {"llama3": "llama3", "mistral": "mistral", "qwen2": "qwen2-8", "qwen3yarn": "qwen3yarn-8", "phi3": "phi3-8"}
 SIZE = {"logits": 4, "scores": 4, "sel": 2}     # bytes per element
 

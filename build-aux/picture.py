@@ -6,7 +6,7 @@
     ./gemkv ask --json --schedule stream -f data/prophets-mantle.txt "$Q" >answer.json
     build-aux/picture.py answer.json data/prophets-mantle.txt "$Q" >data/picture.svg
 
-answer.json is of one document that is plain text.  Nothing beside the standard library is needed."""
+answer.json must be about one document, in plain text.  Needs the standard library only."""
 import json
 import sys
 from xml.sax.saxutils import escape
@@ -90,7 +90,7 @@ spots = list(pieces(best))
 for x, y, w in spots:
     put("<rect x='%.1f' y='%.1f' width='%.1f' height='4' rx='1' fill='%s'/>", x, y - 1.2, w, BEST)
 
-# The page with the best passage, and a line from it to its words.
+# The page with the best passage, and a line from it to the passage's text.
 x, y = page(best["start"] // (PER_LINE * LINES))
 put("<rect x='%g' y='%g' width='%g' height='%g' rx='3' fill='none' stroke='%s' stroke-width='2'/>",
     x - 2, y - 2, PAGE_W + 4, PAGE_H + 4, BEST)

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Write tests/files/token/words.txt: how published expressions cut texts into words.
+"""Write tests/files/token/words.txt: how published expressions split texts into words.
 
     pip install regex
     build-aux/pre-vectors.py > tests/files/token/words.txt
 
-A line is a pre-tokenizer, a text in hexadecimal, and the bytes of each word.  The expressions
-are those of the models' tokenizers (tiktoken's o200k_base, Mistral's tekken), and the lists of
-them that llama.cpp applies one after the other; the module regex runs them.  All characters
-are older than any table of Unicode in use."""
+A line is a pre-tokenizer, a text in hexadecimal, and the number of bytes of each word.  The
+expressions are those of the models' tokenizers (tiktoken's o200k_base, Mistral's tekken), and lists
+of expressions that llama.cpp applies one after the other; the module regex runs them.  All
+characters are older than any Unicode table in use."""
 import random
 
 import regex

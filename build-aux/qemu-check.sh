@@ -6,11 +6,11 @@
 # Cross-builds for other machines and runs the C tests under qemu's user emulation: AArch64
 # without dot products, with them, and with all that qemu has; then machines without kernels
 # of their own: 64 bits, 32 bits, and big-endian, where models must be refused.  Root on Debian
-# gets what is missing from apt-get; a machine without tools is skipped.
+# installs missing tools with apt-get; machines whose tools are missing are skipped.
 #
-# An emulator computes some twenty times slower, so of the oracle's cases every 12th of those with short
-# prompts is run, half of the methods (GOLDEN_TOKENS and GOLDEN_EVERY, tests/golden.c), and $slow and, without
-# kernels to test, $slower are left out; QEMU_ALL=1 runs all there is.
+# An emulator is some twenty times slower, so only every 12th of the oracle's cases with short prompts is run,
+# with half of the methods (GOLDEN_TOKENS and GOLDEN_EVERY, tests/golden.c).  The tests in $slow are left out,
+# and those in $slower too on machines without kernels to test; QEMU_ALL=1 runs everything.
 set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
@@ -35,13 +35,13 @@ install() {
     "$@" >"$dir/log" 2>&1 || { apt-get update -qq && "$@"; } >"$dir/log" 2>&1
 }
 
-# What of make check is for the emulator: programs, but for those named.
+# The tests of make check to run in the emulator: all programs except those named.
 tests_but() {
     printf 'include Makefile\nlist:\n\t@echo $(filter-out %s,$(filter %%.test,$(TESTS)))\n' \
         "$*" | make -s -f - list
 }
 
-# check WHAT EMULATOR TESTS: run them, print one line
+# check WHAT EMULATOR TESTS: runs the tests, prints one line
 failed=0
 check() {
     rm -f tests/*.log tests/*.trs
@@ -80,7 +80,7 @@ for host; do
 
     mkdir "$dir/$host"
     cd "$dir/$host"
-    # Warnings are errors only once configure has made up its mind.
+    # -Werror only after configure, whose checks may have warnings.
     if ! { ../configure --host="$host" CFLAGS=-O2 &&
             make -j"$jobs" CFLAGS='-O2 -Werror' &&
             make -j"$jobs" CFLAGS='-O2 -Werror' check TESTS=; } >build.log 2>&1; then
@@ -89,7 +89,7 @@ for host; do
         failed=1
         continue
     fi
-    # The tests start it by themselves.
+    # The tests start mkmodel, so it needs a wrapper that runs it in the emulator.
     printf '#!/bin/sh\nexec %s "%s" "$@"\n' "$emulator" "$PWD/tests/mkmodel" \
         >tests/mkmodel.sh
     chmod +x tests/mkmodel.sh

@@ -5,11 +5,11 @@
     pip install gguf
     build-aux/quant-vectors.py tests/files/quant
 
-Run it where src/quant/types.h is.  types.txt has name, number, block and bytes of each type.
-TYPE.bin holds blocks of random bits with one scale each out of SCALES: the block, then for
-each 32 of its weights the FNV-1a of their binary32 values, little-endian as the file is.
-decode.txt has the FNV-1a of all numbers of f16 and bf16 that are numbers, in order of their codes.
-encode.txt has the FNV-1a of what gguf-py makes of N floats of unit-quant.c's generator, for
+Run it in the root of the source tree.  types.txt has name, number, block and bytes of each type.
+TYPE.bin has blocks of random bits, each with a scale out of SCALES: the block, then for
+each 32 of its weights the FNV-1a of their binary32 values, all little-endian.
+decode.txt has the FNV-1a of all values of f16 and bf16 except NaNs, in order of their codes.
+encode.txt has the FNV-1a of gguf-py's encoding of N floats of unit-quant.c's generator, for
 the types that it can write."""
 import re
 import sys
@@ -22,7 +22,7 @@ ROW = re.compile(r"X\(([A-Z]\w+), +(\w+),.*?(?:, u[78], +\d+, ([01]), [01], \((.
 SIZE = {"uint16_t": 2, "uint8_t": 1, "int8_t": 1}
 
 
-def rows(path):                 # of types.h: name, where a block has its f16 numbers
+def rows(path):                 # rows of types.h: name, offsets of the f16 numbers in a block
     for line in open(path):
         match = ROW.match(line.strip())
         if match:
@@ -40,7 +40,7 @@ def place_of_d(layout):
             at += SIZE[kind] * int(count or 1)
 
 
-# Ordinary, negative, largest, subnormal (two of them), zeros of either sign.
+# Ordinary, negative, largest, two subnormal ones, zeros of either sign.
 SCALES = [0x2345, 0xa123, 0x7bff, 0xfbff, 0x0001, 0x83ff, 0x0000, 0x8000]
 N = 32 * 256
 
@@ -52,7 +52,7 @@ def fnv(data):
     return h
 
 
-def splitmix(n):                # the upper halves, as unit-quant.c takes them
+def splitmix(n):                # the upper halves, as in unit-quant.c
     state, out = 1, []
     for _ in range(n):
         state = state + 0x9e3779b97f4a7c15 & 0xffffffffffffffff
@@ -75,7 +75,7 @@ def main():
         kind = gguf.GGMLQuantizationType[name.upper()]
         _, size = gguf.GGML_QUANT_SIZES[kind]
         blocks = rng.integers(0, 256, (len(SCALES), size), dtype=np.uint8)
-        for j, offset in enumerate(at):         # the second number takes another scale
+        for j, offset in enumerate(at):         # the second number gets another scale
             for i, block in enumerate(blocks):
                 d = np.array([SCALES[(i + 3 * j) % len(SCALES)]], dtype="<u2")
                 block[offset:offset + 2] = d.view(np.uint8)

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# In an empty build folder: all tests under AddressSanitizer and UBSan.
+# Runs all tests under AddressSanitizer and UBSan, in an empty build folder.
 set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)
 mkdir -p tree && (cd "$src" && git ls-files -z | xargs -0 tar cf - --exclude=data/*.gguf) | tar xf - -C tree

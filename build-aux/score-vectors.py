@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Write the vectors of tests/unit-score.c with bench/rescore.py, whose measures know nothing of
-ours, and the packages rouge-score and nltk:
+"""Write the vectors of tests/unit-score.c with bench/rescore.py, whose measures are independent of
+those in src/, and the packages rouge-score and nltk:
 
     pip install rouge-score nltk
     build-aux/score-vectors.py data/prophets-mantle.txt >tests/files/score.jsonl
@@ -21,8 +21,8 @@ book = open(sys.argv[1], encoding="utf-8").read()
 sys.argv = [str(rescore), "/dev/null"]
 scores = runpy.run_path(str(rescore))["scores"]
 
-# What normal forms trip over: quotes of all kinds next to articles, accents, other alphabets,
-# spaces that are not ASCII, numbers that are letters to some.
+# Hard cases for normal forms: quotes of all kinds next to articles, accents, other alphabets,
+# spaces that are not ASCII, numbers that some implementations take for letters.
 ODD = """“a the The a. An “The” É école ÉCOLE a—b the-a Ωmega ДОМ x² ½ a\u00a0b an… thé €5 a€ ａ (a) it's
 .. , 中文 “an” ﬁ ß ①a a① a\u0301 –a– ٣ Ÿ ÿ Ž ž Ő ő""".split()
 words = [w for w in book.split()[:4000]] + 40 * ODD

@@ -5,12 +5,12 @@
     pip install jinja2
     build-aux/template-vectors.py tests/files/template GOLDEN_DIR
 
-jinja.txt    small templates of our own and what jinja2 makes of them, set up as Hugging Face does
-golden.txt   of GOLDEN_DIR/golden.json and golden_ids.json (templates that models carry, which
-             are not ours to copy), the conversations and hashes of the renderings
+jinja.txt    small templates of our own, rendered by jinja2 set up as in Hugging Face
+golden.txt   conversations, and hashes of their renderings, from GOLDEN_DIR/golden.json and
+             golden_ids.json (with templates of models, whose licences do not allow copies)
 
-Everything but names is in hexadecimal.  The hash is FNV-1a with 64 bits; that of ids is of
-their decimal form, with a space behind each."""
+Everything except names is in hexadecimal.  The hash is FNV-1a with 64 bits; that of ids is of
+their decimal form, with a space after each."""
 import datetime
 import json
 import os
@@ -112,7 +112,7 @@ a\n{% raw -%}  \n {{ x }} {%- endraw %}\n b
 """
 
 
-class Generation(Extension):    # {% generation %} marks what an assistant said
+class Generation(Extension):    # {% generation %} marks the assistant's text
     tags = {"generation"}
 
     def parse(self, parser):
@@ -151,7 +151,7 @@ def main():
         for m in MESSAGES:
             f.write("message %s %s\n" % (m["role"], hexed(m["content"])))
         for line in TEMPLATES.strip("\n").split("\n"):
-            # Twice: with Jinja's escapes in strings, and with newlines and tabs themselves.
+            # Twice: with escapes in Jinja's strings, and with real newlines and tabs.
             for text in {line: 1, line.replace("\\n", "\n").replace("\\t", "\t"): 1}:
                 try:
                     made = hexed(render(text, MESSAGES, "<s>", "</s>", True))

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Write src/base/unicode-data.h: the character classes that pre-tokenizers ask for.
+"""Write src/base/unicode-data.h: the character classes that pre-tokenizers use.
 
     python3 -m pip install unicodedata2
     python3 build-aux/unicode-data.py > src/base/unicode-data.h
 
-The output depends on the Unicode version of the module alone, and says which one it was.
-unicodedata2 follows Unicode more closely than the unicodedata that comes with Python, which
-serves as well when the newest characters do not matter.
+The output depends only on the Unicode version of the module, which it names.  unicodedata2
+follows Unicode more closely than Python's own unicodedata, which is enough when the newest
+characters do not matter.
 
-Newer tables are not always better: a pre-tokenizer is part of a model, and was trained with
-the tables of its day.  What has been assigned keeps its class, so this only moves characters
-that no training text contained.  After an update, run tests/unit-token.
+Newer tables are not always better: a pre-tokenizer is part of a model, which was trained with
+the tables of its time.  Assigned characters keep their class, so an update only changes
+characters that no training text contained.  After an update, run tests/unit-token.
 """
 try:
     import unicodedata2 as unicodedata
@@ -20,7 +20,7 @@ except ImportError:
 
 OTHER, UPPER, LOWER, CASELESS, MARK, NUMBER, SPACE, PUNCT = range(8)
 KIND = {"Lu": UPPER, "Lt": UPPER, "Ll": LOWER, "Lm": CASELESS, "Lo": CASELESS}
-BLOCK = 128                                 # code points per row: the smallest sum, about
+BLOCK = 128                                 # code points per row: about the smallest total size
 PER_LINE = 16
 
 # The property White_Space.  Python does not have it (str.isspace adds U+001C..1F), and it

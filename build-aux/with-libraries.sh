@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The oracle's answers once more, with OpenBLAS and with oneDNN as the matrix product.
+# Runs the oracle's cases again, with OpenBLAS and with oneDNN for matrix products.
 set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)
 dir=$(mktemp -d)

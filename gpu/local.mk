@@ -6,7 +6,7 @@ cuda_headers = $(srcdir)/gpu/cuda/attend.cuh $(srcdir)/gpu/cuda/device.cuh $(src
 	$(srcdir)/gpu/cuda/unpack.cuh
 EXTRA_DIST += gpu/README.md gpu/plugin.h $(cuda_units) $(cuda_headers)
 
-# Opened by libgemkv from this folder, never linked.
+# libgemkv opens plugins from this folder at run time; it is never linked with them.
 gpu/cuda/gemkv-cuda.so: $(cuda_units) $(cuda_headers) $(srcdir)/gpu/plugin.h $(srcdir)/src/quant/quant.h \
 		$(srcdir)/src/quant/types.h
 	$(AM_V_GEN)$(MKDIR_P) gpu/cuda && $(NVCC) -shared -std=c++17 $(NVCCFLAGS) $(CUDA_TARGETS) \

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # One convenience library per instruction set, with its own flags; nothing else is compiled
-# above the baseline.  FMA contraction is what the kernels are written for.
+# above the baseline.  The kernels are written for FMA contraction.
 noinst_LTLIBRARIES += simd/libsimd.la
 simd_libsimd_la_SOURCES = simd/simd.h simd/simd.c simd/ref.c simd/vec_impl.h \
 	simd/impl/vec.h simd/impl/wide.h simd/impl/bytes.h simd/impl/formats.h simd/impl/gemm.h \

@@ -2,8 +2,8 @@
 include_HEADERS    = include/gemkv.h
 pkgconfig_DATA     = src/gemkv.pc
 
-# Everything but the public shell, as a convenience library, so that tests can reach internal
-# symbols that libgemkv.so hides.
+# The whole library as a convenience library, so that tests can use internal symbols, which
+# libgemkv.so hides.
 noinst_LTLIBRARIES = src/libcore.la
 src_libcore_la_SOURCES = \
 	gpu/plugin.h \
@@ -41,7 +41,7 @@ src_libcore_la_SOURCES = \
 	src/answer/decode.c src/answer/decode.h src/answer/device.c src/answer/device.h src/answer/sample.c src/answer/sample.h \
 	src/api.c src/document-file.c src/document-index.c src/document.c src/document.h src/eval.c src/plan.c src/plan.h src/probe.c \
 	src/prompt.c src/prompt.h src/run.c src/run.h src/session.c src/session.h
-# No FMA contraction, even where $CFLAGS has the instruction: the same bytes on any machine.
+# No FMA contraction, even if $CFLAGS allows the instruction: the same bytes on any machine.
 src_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINDIR='"$(pkglibdir)"'
 src_libcore_la_CFLAGS = $(AM_CFLAGS) $(OPENBLAS_CFLAGS) -ffp-contract=off
 src_libcore_la_LIBADD = simd/libsimd.la $(OPENBLAS_LIBS) $(ONEDNN_LIBS)
