@@ -41,11 +41,11 @@ struct bench {
 };
 
 static const struct opt own[] = {
-    { 0, 'p', "n-prompt", "N[,N]...", NULL, "read N tokens into an empty context; 0: do not",
+    { 0, 'p', "n-prompt", "N[,N]...", NULL, "prefill N tokens in an empty context; 0: do not",
       opt_numbers, offsetof(struct bench, prompt), 0, INT32_MAX },
-    { 0, 'n', "n-gen", "N", NULL, "write N tokens, one at a time; 0: do not",
+    { 0, 'n', "n-gen", "N", NULL, "decode N tokens, one at a time; 0: do not",
       opt_u64, offsetof(struct bench, n_gen), 0, INT32_MAX },
-    { 0, 'd', "n-depth", "N[,N]...", NULL, "write them after N tokens",
+    { 0, 'd', "n-depth", "N[,N]...", NULL, "decode them after N tokens",
       opt_numbers, offsetof(struct bench, depth), 0, INT32_MAX },
     { 0, 'r', "repetitions", "N", "5, with --file 1", "how often to measure each",
       opt_u64, offsetof(struct bench, repetitions), 1, 1000 },

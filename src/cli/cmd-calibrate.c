@@ -57,7 +57,7 @@ static void opt_percent(const struct args *a, void *at)
 }
 
 static const struct opt own[] = {
-    { 0, 0, "fraction", "P%", NULL, "prompts whose needle the layer must keep",
+    { 0, 0, "fraction", "P%", NULL, "share of prompts whose needle the layer must keep",
       opt_percent, offsetof(struct calibrate, fraction), 0, 0 },
     { 0, 0, "dry-run", NULL, NULL, "do not store what was found",
       opt_flag, offsetof(struct calibrate, dry_run), 0, 0 },

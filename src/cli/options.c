@@ -29,7 +29,7 @@ const struct opt options_table[] = {
       "selection method, see below", opt_text, AT(gkv.method) },
     { FOR_BENCH | FOR_ROWS, 0, "methods", "all|NAME[:PARAM=VALUE,...][,NAME...]",
       "gemfilter",
-      "methods that are asked the same; see gemkv ask --help", opt_methods, AT(methods) },
+      "methods to compare; see gemkv ask --help", opt_methods, AT(methods) },
     { FOR_ROWS, 0, "method", "NAME[:PARAM=VALUE,...]", NULL,
       "one more method; may be given several times", opt_methods, AT(methods) },
     { SELECT | FOR_CALIBRATE | FOR_INFO, 'k', "keep", "N|P%", "1024",

@@ -239,7 +239,7 @@ static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error
 
 const struct gkv__schedule gkv__schedule_stream = {
     .name = "stream",
-    .summary = "chunk by chunk, each early layer remembering what the question attends to: bounded "
+    .summary = "chunk by chunk; each early layer keeps what the question attends to: bounded "
                "memory, time linear in the text, approximate",
     .params = params,
     .kv_type = "f16",

@@ -93,7 +93,7 @@ static const struct gkv__watch watch = {
 
 const struct gkv__select gkv__select_fastkv = {
     .name = "fastkv",
-    .summary = "one pass; after one layer only the tokens that the end attends to go on",
+    .summary = "one pass; after one layer, only tokens that the end of the prompt attends to go on",
     .params = params,
     .kind = GKV__SWEEPS,
     .watch = &watch,

@@ -172,7 +172,7 @@ static gkv_status run(struct gkv__context *c, gkv_error *err)
 
 const struct gkv__select gkv__select_finch = {
     .name = "finch",
-    .summary = "chunk by chunk, every layer remembering what the question attends to",
+    .summary = "chunk by chunk; every layer keeps what the question attends to",
     .params = params,
     .kind = GKV__RUNS,
     .run = run,

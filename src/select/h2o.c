@@ -174,7 +174,7 @@ static const struct gkv__watch watch = {
 
 const struct gkv__select gkv__select_h2o = {
     .name = "h2o",
-    .summary = "one pass; each head keeps what got most attention from all tokens, and the end",
+    .summary = "one pass; each head keeps the tokens that received most attention, and the last ones",
     .params = params,
     .kind = GKV__SWEEPS,
     .watch = &watch,

@@ -274,7 +274,7 @@ static gkv_status run(struct gkv__context *c, gkv_error *err)
 
 const struct gkv__select gkv__select_streamingllm_online = {
     .name = "streamingllm-online",
-    .summary = "the beginning and a sliding window are all that a token sees of those before it",
+    .summary = "one pass; a token sees only the first tokens and a sliding window",
     .params = params,
     .kind = GKV__RUNS,
     .run = run,

@@ -33,7 +33,7 @@ struct kv {
 };
 
 static const struct opt own[] = {
-    { 0, 0, "kinds", "KIND[,KIND]...", NULL, "of kv, passkey, number and math.find",
+    { 0, 0, "kinds", "KIND[,KIND]...", NULL, "which of kv, passkey, number and math.find",
       opt_text, offsetof(struct kv, kinds), 0, 0 },
     { .name = NULL }
 };

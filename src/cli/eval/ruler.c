@@ -42,7 +42,7 @@ struct ruler {
 };
 
 static const struct opt own[] = {
-    { 0, 0, "tasks", "NAME[,NAME]...", "all that there is data for", "of RULER's tasks, see below",
+    { 0, 0, "tasks", "NAME[,NAME]...", "all that there is data for", "which of RULER's tasks, see below",
       opt_text, offsetof(struct ruler, tasks), 0, 0 },
     { 0, 0, "no-begin", NULL, NULL, "do not give the model the beginning of the answer",
       opt_flag, offsetof(struct ruler, no_begin), 0, 0 },
