@@ -11,14 +11,14 @@
  *     gkv_document_open  a text that is fed once and asked often, by several sessions
  *     gkv_eval_open      the model itself over token ids, for measuring
  *
- * No call prints or exits.  Process-wide is only the level of gkv_cpu_cap, and what is opened once: the
- * tables of methods and schedules, and the device plugins.  Pointers returned as const belong
+ * No call prints or exits.  Only the level of gkv_cpu_cap, the tables of methods and schedules, and
+ * the device plugins that were opened are process-wide.  Pointers returned as const belong
  * to the object they came from and live as long as it does.  Every pointer named err may be
- * NULL.  Layers count from 0, positions and byte offsets too.
+ * NULL.  Layers, positions and byte offsets count from 0.
  *
- * Structs grow at their end in later versions.  A call that fills one, or that gets options, is told how
- * much of it the caller knows: gkv_session_stats(s, &stats) and its like are macros that add
- * sizeof.  Rows of tables have room in `reserved` instead, so that the next row stays where it is. */
+ * Structs grow at their end in later versions.  A call that fills a struct, or that gets options, is told
+ * the size that the caller knows: gkv_session_stats(s, &stats) and the like are macros that add
+ * sizeof.  Rows of tables have room in `reserved` instead, so that their size stays the same. */
 #ifndef GEMKV_H
 #define GEMKV_H
 
@@ -56,7 +56,7 @@ typedef enum {
 
 typedef struct {
     gkv_status status;
-    char       text[508];       /* one line for a person, no newline: what, where, what now */
+    char       text[508];       /* one line for a person, no newline: what, where, remedy   */
 } gkv_error;
 
 GKV_API const char *gkv_version(void);
@@ -87,21 +87,21 @@ typedef struct {
 typedef struct {
     const char      *name, *summary;
     const gkv_param *params;            /* ends with a row whose name is NULL                */
-    int              two_passes;        /* it has a first pass, for which there are schedules */
+    int              two_passes;        /* has a first pass that a schedule computes         */
     const void      *reserved[3];
 } gkv_method;
 GKV_API const gkv_method *gkv_methods(size_t *count);           /* static table              */
 
-/* In which order a first pass meets tokens and layers. */
+/* The order in which a first pass computes tokens and layers. */
 typedef struct {
     const char      *name, *summary;
     const gkv_param *params;            /* ends with a row whose name is NULL                */
-    int              exact;             /* the same selection, whichever is taken            */
+    int              exact;             /* exact schedules all give the same selection       */
     const void      *reserved[3];
 } gkv_schedule;
 GKV_API const gkv_schedule *gkv_schedules(size_t *count);       /* static table              */
 
-/* Chat templates for models whose own cannot be run: the i-th line "name: what it looks like",
+/* Chat templates for models whose own cannot be run: the i-th line "name: how it looks",
  * NULL when there is no such line.                                                          */
 GKV_API const char *gkv_template_describe(size_t i);
 
@@ -129,23 +129,23 @@ typedef struct {
                                                    or NULL: none, or not understood          */
     uint32_t    filter_layer;
     const char *filter_layer_source;            /* "file", "paper: GemFilter D.1", "rule: ...",
-                                                   or as gkv_model_layers said               */
+                                                   or given to gkv_model_layers              */
     uint32_t    tsp_layer;                      /* the same for FastKV                       */
     const char *tsp_layer_source;
     const gkv_type_group *type_groups;          /* ends with a row whose group is NULL       */
-    int         chat_template_own;              /* the file's own is run; else only the family
-                                                   is known, or nothing                      */
+    int         chat_template_own;              /* 1: the file's own is run; 0: its family's,
+                                                   if that is known                          */
     const char *chat_template_problem;          /* why its own is not run, or NULL           */
 } gkv_model_info;
 GKV_API void gkv_model_describe_size(const gkv_model *model, gkv_model_info *out, size_t size);
 #define gkv_model_describe(model, out) gkv_model_describe_size((model), (out), sizeof *(out))
 
-/* A number that tells models apart: of the file's metadata and table of tensors, not of the
- * weights.  The same for copies of a file, wherever they are.                               */
+/* A number that tells models apart, computed from the file's metadata and table of tensors, not from
+ * the weights.  Copies of a file have the same number.                                      */
 GKV_API uint64_t gkv_model_fingerprint(const gkv_model *model);
-/* From now on filter at layer `filter`, and let FastKV select after layer `tsp`, where
- * gkv_options.layer does not say otherwise; source, copied, says who found that out.  Not while a
- * session of the model is open.                                                             */
+/* From now on, `filter` is the filter layer and FastKV selects after layer `tsp`, unless
+ * gkv_options.layer is set; source, copied, says where these numbers come from.  Do not call it while
+ * a session of the model is open.                                                           */
 GKV_API gkv_status gkv_model_layers(gkv_model *model, uint32_t filter, uint32_t tsp,
                                     const char *source, gkv_error *err);
 
@@ -186,11 +186,11 @@ typedef struct {
     const char *schedule;       /* first pass: "layer", "stream:budget=4096"; NULL or "auto": the
                                    fastest exact one that fits in memory_limit, else stream  */
     const char *device;         /* second pass and answer: "cpu"; "cuda" or "cuda:1", through a
-                                   plugin; NULL or "auto": that if there is one, else the CPU */
+                                   plugin; NULL or "auto": a device if possible, else the CPU */
     const char *chat_template;  /* family: gkv_template_describe; NULL: the model's own      */
     const char *kv_type;        /* "f32", "f16", "bf16", "q8_0"; NULL: f16, and f32 in exact
                                    schedules of the first pass                               */
-    const char *gemm;           /* matrix products: "own" (NULL): integer formats with activations
+    const char *gemm;           /* matrix products: "own" (NULL): quantised types with activations
                                    rounded to 8 or 16 bits in blocks of 32; "exact": all in f32;
                                    "openblas", if built with it: the same; "onednn", likewise,
                                    except that bf16 weights are multiplied in bf16 if possible */
@@ -217,10 +217,10 @@ typedef struct {
     const char *begin;          /* words that the answer begins with: part of the prompt, not
                                    of what gkv_next gives; NULL: none                        */
     uint64_t    gpu_memory;     /* bytes of the device's memory, 0: what is free there       */
-    int         ignore_end;     /* what ends an answer does not end it: for measuring        */
+    int         ignore_end;     /* tokens that end an answer do not end it: for measuring    */
 } gkv_options;
 
-/* The defaults.  Calls refuse options that it has not set up. */
+/* Sets the defaults.  Calls refuse options that were not set up by this. */
 GKV_API void       gkv_options_init_size(gkv_options *opt, size_t size);
 #define gkv_options_init(opt) gkv_options_init_size((opt), sizeof *(opt))
 /* A session with a document of its own, which gkv_feed fills.                               */
@@ -230,15 +230,15 @@ GKV_API gkv_status gkv_session_open(gkv_session **out, gkv_model *model,
 GKV_API gkv_status gkv_feed(gkv_session *s, const char *text, size_t len, gkv_error *err);
 /* End of a file: the next gkv_feed begins another.  Optional after the last.                */
 GKV_API gkv_status gkv_feed_end(gkv_session *s, gkv_error *err);
-/* A question about the document: select, prefill.  As often as you like, each time from scratch as
- * far as the answer goes: no question knows of those before it.  The first ends the feeding.  After an
- * error the next question may be asked, unless it was GKV_NOMEM.                            */
+/* A question about the document: select, prefill.  It may be called any number of times; an answer does
+ * not depend on earlier questions.  The first call ends the feeding.  After an error other than GKV_NOMEM
+ * the next question may be asked.                                                           */
 GKV_API gkv_status gkv_ask(gkv_session *s, const char *question, size_t len, gkv_error *err);
 /* The same, but stop after the selection.                                                   */
 GKV_API gkv_status gkv_select(gkv_session *s, const char *question, size_t len, gkv_error *err);
 /* The next piece of the answer: whole UTF-8 characters, valid until the next call.          */
 GKV_API gkv_status gkv_next(gkv_session *s, const char **text, size_t *len, gkv_error *err);
-/* Whatever runs gives up soon with GKV_CANCELLED, now or at the next call, once.            */
+/* The call that is running, or else the next one, returns GKV_CANCELLED soon.               */
 GKV_API void       gkv_cancel(gkv_session *s);          /* any thread, any signal handler    */
 GKV_API void       gkv_session_close(gkv_session *s);
 
@@ -249,9 +249,9 @@ GKV_API void       gkv_session_close(gkv_session *s);
  *     gkv_document_feed(d, text, len, &err);
  *     gkv_session_of(&s, d, &opt, &err);      gkv_ask(s, ...); gkv_next(s, ...); gkv_ask(s, ...);
  *
- * Of *opt count chat_template, system, raw, memory_limit and max_context.  One thread feeds it.  The
- * first gkv_session_of ends that; when it has returned, any thread may use the document, until
- * gkv_document_close, which comes after the sessions'.                                      */
+ * Of *opt it uses chat_template, system, raw, memory_limit and max_context.  One thread feeds the
+ * document.  The first gkv_session_of ends the feeding; when it has returned, any thread may use the
+ * document.  Close its sessions before gkv_document_close.                                  */
 GKV_API gkv_status gkv_document_open(gkv_document **out, gkv_model *model, const gkv_options *opt,
                                      gkv_error *err);
 GKV_API gkv_status gkv_document_feed(gkv_document *d, const char *text, size_t len, gkv_error *err);
@@ -259,13 +259,13 @@ GKV_API gkv_status gkv_document_end_file(gkv_document *d, gkv_error *err);
 GKV_API void       gkv_document_close(gkv_document *d);
 /* The text of file i, as it was fed, len bytes; NULL when there is none. */
 GKV_API const char *gkv_document_text(const gkv_document *d, size_t i, size_t *len);
-/* Tokens so far: those that no further text and no question can change. */
+/* Number of tokens so far that neither further text nor a question can change. */
 GKV_API uint64_t   gkv_document_tokens(const gkv_document *d);
 /* The page, from 1 on, of a byte of file i: form feeds end pages.  0: there is no such file. */
 GKV_API uint64_t   gkv_document_page(const gkv_document *d, size_t i, uint64_t byte);
 
-/* To path, whole or not at all; finishes d.  And back, for the same model and chat template: GKV_FORMAT
- * says what is wrong with the file.                                                         */
+/* Save writes d to path, whole or not at all, and ends its feeding.  Load reads it, for the same model and
+ * chat template; GKV_FORMAT when something is wrong with the file.                          */
 GKV_API gkv_status gkv_document_save(gkv_document *d, const char *path, gkv_error *err);
 GKV_API gkv_status gkv_document_load(gkv_document **out, gkv_model *model, const gkv_options *opt,
                                      const char *path, gkv_error *err);
@@ -290,7 +290,7 @@ GKV_API gkv_status gkv_session_of(gkv_session **out, gkv_document *d, const gkv_
                                   gkv_error *err);
 GKV_API const gkv_document *gkv_session_document(const gkv_session *s);
 
-/* What memory_limit 0 stands for now, in bytes: 80 % of what is available; 0: unknown.      */
+/* The limit that memory_limit 0 means now, in bytes: 80 % of what is available; 0: unknown. */
 GKV_API uint64_t   gkv_memory_default(void);
 /* Bytes of resident memory that a prompt of n tokens will need (the peak of the process).   */
 GKV_API gkv_status gkv_memory_needed(gkv_model *model, const gkv_options *opt, uint64_t n,
@@ -298,7 +298,7 @@ GKV_API gkv_status gkv_memory_needed(gkv_model *model, const gkv_options *opt, u
 
 /* ---- what was kept, and what it cost ---------------------------------------------------- */
 typedef struct {
-    uint32_t    file;           /* which one, in the order of feeding                        */
+    uint32_t    file;           /* its number, in the order of feeding                       */
     uint64_t    start, end;     /* bytes in that file                                        */
     float       score;          /* the largest score of its tokens ...                       */
     uint64_t    best;           /* ... and the byte in the file where that token begins      */
@@ -332,54 +332,54 @@ GKV_API void            gkv_session_stats_size(const gkv_session *s, gkv_stats *
 #define gkv_session_stats(s, out) gkv_session_stats_size((s), (out), sizeof *(out))
 
 /* ---- which layer to select at ----------------------------------------------------------- */
-/* One layer as the filter layer of a prompt, and as the layer after which FastKV selects.   */
+/* Results of one layer as the filter layer, and as the layer after which FastKV selects.    */
 typedef struct {
-    double      covered;        /* part of the wanted tokens that GemFilter keeps there      */
-    uint64_t    distance;       /* tokens from the nearest kept one to them; 0: it is one    */
+    double      covered;        /* share of the wanted tokens that GemFilter keeps there     */
+    uint64_t    distance;       /* tokens from the wanted ones to the nearest kept; 0: kept  */
     double      error;          /* squared distance of the last token's final hidden state to
                                    that of the whole prompt (FastKV, equation 3); NaN: not tried */
 } gkv_layer_probe;
 
-/* Read the question, run all layers over the prompt, and look at each.  layer is an array of the
- * model's n_layer.  Wanted: the tokens of bytes start .. end of the first file.  Of the
- * session's options counts what gkv_options says of a first pass; GemFilter keeps `keep`, forces
- * none.  tsp: FastKV is tried after layers 0 .. tsp - 1, with a fifth of the prompt going on.
- * Instead of gkv_ask.                                                                       */
+/* Instead of gkv_ask: runs all layers over the prompt, and tries each as the layer that selects.  layer
+ * is an array of the model's n_layer.  Wanted are the tokens of bytes start .. end of the first file.  Of
+ * the session's options it uses those of a first pass; GemFilter keeps `keep` tokens, and none
+ * regardless of their score.  FastKV is tried after layers 0 .. tsp - 1, with a fifth of the prompt
+ * going on.                                                                                 */
 GKV_API gkv_status gkv_probe(gkv_session *s, const char *question, size_t len, uint64_t start,
                              uint64_t end, uint32_t tsp, gkv_layer_probe *layer, gkv_error *err);
 
 /* ---- the model itself, for measuring ---------------------------------------------------- */
-/* Token ids through all layers, in one context that grows and can be cut back.  No documents,
- * no template, no selection; nothing ends the text.  One thread at a time.                  */
+/* Token ids through all layers, in one context that grows and can be truncated.  No documents,
+ * no template, no selection; no token ends the text.  One thread at a time.                 */
 typedef struct gkv_eval gkv_eval;
 
-/* Reserve all that n_ctx tokens need, on the CPU.  Of *opt count kv_type (NULL: f16), gemm,
+/* Reserve all that n_ctx tokens need, on the CPU.  Of *opt it uses kv_type (NULL: f16), gemm,
  * threads, chunk, memory_limit and progress.  GKV_LIMIT when it would exceed the limit even
  * with small chunks; the error says how much it needs.  The model must outlive *out.        */
 GKV_API gkv_status gkv_eval_open(gkv_eval **out, gkv_model *model, const gkv_options *opt,
                                  uint64_t n_ctx, gkv_error *err);
 /* Append the tokens ids[n].  logprob, unless NULL, is an array of n: logprob[i] becomes the
  * natural logarithm of the probability that the model gives to ids[i] after all before it.
- * logprob[0] is NaN when that is not known: in an empty context, and after a cut.  NULL
+ * logprob[0] is NaN when that is unknown: in an empty context, and after gkv_eval_truncate.  NULL
  * computes the logits of the last token only, as generation does.  An id outside of the
  * vocabulary is GKV_INVALID, more tokens than fit GKV_LIMIT; then nothing has changed.  After
- * GKV_CANCELLED the tokens are those before the call, and what follows them is not known.   */
+ * GKV_CANCELLED the tokens are those before the call, and the next token is unknown.        */
 GKV_API gkv_status gkv_eval_tokens(gkv_eval *e, const uint32_t *ids, size_t n, float *logprob,
                                    gkv_error *err);
-/* The likeliest token after those appended.  It is not appended.  GKV_INVALID when it is not
- * known: in an empty context, and after a cut.                                              */
+/* The likeliest token after those appended.  It is not appended.  GKV_INVALID when it is unknown:
+ * in an empty context, and after gkv_eval_truncate.                                         */
 GKV_API gkv_status gkv_eval_next(gkv_eval *e, uint32_t *id, gkv_error *err);
-/* Cut: forget all but the first n tokens.                                                   */
+/* Forget all but the first n tokens.                                                        */
 GKV_API gkv_status gkv_eval_truncate(gkv_eval *e, uint64_t n, gkv_error *err);
-/* gkv_eval_tokens gives up soon, with GKV_CANCELLED, now or when it is called next.         */
+/* gkv_eval_tokens, running now or called next, returns GKV_CANCELLED soon.                  */
 GKV_API void       gkv_eval_cancel(gkv_eval *e);        /* any thread, any signal handler    */
 GKV_API void       gkv_eval_close(gkv_eval *e);
 
 typedef struct {
     uint64_t    n, n_ctx;                       /* tokens appended, tokens that fit          */
     uint64_t    memory_predicted, memory_peak, memory_limit;        /* bytes                 */
-    uint64_t    bytes_weights;                  /* that each single token reads              */
-    uint64_t    bytes_position;                 /* of keys and values, per earlier token     */
+    uint64_t    bytes_weights;                  /* weights read to decode one token          */
+    uint64_t    bytes_position;                 /* keys and values read per earlier token    */
     uint32_t    threads, chunk;                 /* chosen                                    */
     const char *cpu, *kv_type, *gemm;
 } gkv_eval_info;
