@@ -3,9 +3,9 @@
  *
  *     bench/attend [THREADS [TYPE]]
  *
- * GFLOP/s that causal attention of a block of tokens needs after so many others, 32 query heads on 8
- * of keys and values of TYPE (f16), beside a loop of nothing but FMA in f32 on as many threads at
- * once.  Sizes alternate; median of five and the range. */
+ * GFLOP/s of causal attention of a block of tokens at several depths, with 32 query heads, 8 KV heads and
+ * a cache of TYPE (f16), and those of a loop of FMA in f32 only, on the same number of threads.  Sizes
+ * alternate; prints the median of five and the range. */
 #include "config.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static void fill(float *x, size_t n)
         x[i] = (float)rand() / (float)RAND_MAX - 0.5f;
 }
 
-/* Seconds of one block of rows. */
+/* Returns the seconds for one block of rows. */
 static double run(unsigned n_threads, const struct gkv__quant *type, size_t i)
 {
     const size_t d = cases[i].head_dim;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * cuda-peak.cu - what a CUDA device can do at most: bytes copied and read, products of bf16.
+ * cuda-peak.cu - the peak rates of a CUDA device: bytes copied and read, products of bf16.
  *
  *     nvcc -O3 -arch=native -o cuda-peak cuda-peak.cu -lcublas && ./cuda-peak */
 #include <algorithm>

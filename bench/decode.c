@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * decode.c - decode beside a loop that only reads memory
+ * decode.c - decode compared with a loop that only reads memory
  *
  *     bench/decode MODEL [KV [DEPTH [THREADS [ROUNDS]]]]
  *
- * Decodes eight tokens after DEPTH others, then reads the model's file from end to end, in turns of a
- * tenth of a second or a few: on a shared machine the bandwidth changes from one second to the next, so
- * that a loop before a run and one after it say little.  Medians; of the fractions also
- * the quartiles.  KV: f16 (default), q8_0, ...; without DEPTH 0, two threads, 25 rounds. */
+ * Alternates, every few tenths of a second, between decoding eight tokens after DEPTH others and reading
+ * the model's file from end to end: on a shared machine the bandwidth changes from one second to the next,
+ * so that a loop before a run and one after it say little.  Prints medians, and quartiles of
+ * the ratios.  Defaults: KV f16, DEPTH 0, two threads, 25 rounds. */
 #include "config.h"
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * device.c - a device beside the CPU: the same logits, and how fast.
+ * device.c - a device compared with the CPU: its logits, and its speed.
  *
  *     device [-d NAME] [-g BYTES] compare MODEL...
  *                                     logits of a prompt and of steps after it, against f32
@@ -104,7 +104,7 @@ static void on_cpu(const gkv_model *m, const char *gemm, const uint32_t *id, flo
     free(x);
 }
 
-/* In two blocks, so that the second finds keys before its own. */
+/* Runs the prompt in two blocks, so that the second has earlier keys to attend to. */
 static void on_device(const gkv_model *m, const uint32_t *id, float *out, uint32_t *best)
 {
     struct gkv__device *d = start(m, N_PROMPT, N_PROMPT + N_STEPS);
@@ -163,7 +163,7 @@ static int ascending(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Multiply-adds of k tokens in all layers; bytes that a step after them reads. */
+/* Multiply-adds of k tokens in all layers, and bytes that a decoding step after them reads. */
 static double work_of(const gkv_model *m, size_t k)
 {
     return m->shape.n_layer * gkv__layer_work(&m->shape, 0, k);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * bench/kernels.c - one thread: GFLOP/s of the kernels at the level in use (GEMKV_CPU caps it),
- * beside the same core in a loop of FMA only; the same of products as the engine calls them, with every
- * --gemm of this build; then GB/s of K and V in decode, beside a loop that only reads them.
- * Candidates alternate; median of nine and the range are printed. */
+ * bench/kernels.c - one thread: GFLOP/s of the kernels at the level in use (GEMKV_CPU caps it) and of a
+ * loop of FMA only on the same core; then of products as the engine calls them, with every --gemm of this
+ * build; then GB/s of K and V in decode, and of a loop that only reads them.
+ * Candidates alternate; prints the median of nine and the range. */
 #include "config.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static const struct gkv__simd *simd;
 static float *a, *b, *c, *panels, *qt, *ot, *kv, *score, *row, *form;
 static uint8_t *weights[GKV__N_TYPES];
 
-/* Of this thread, so that what else the machine does counts less. */
+/* CPU time of this thread, so that other work of the machine counts less. */
 static double cpu_seconds(void)
 {
     struct timespec t;
@@ -37,7 +37,7 @@ static float *numbers(size_t n)
     return p;
 }
 
-/* Each returns its floating-point operations. */
+/* Each run returns the number of its floating-point operations. */
 static double run_peak(void)
 {
     return bench_peak(20000000);
@@ -65,7 +65,7 @@ static double run_attend(void)
     return 4.0 * BLOCKS * 4 * TILES * (double)lanes * KEYS * D;
 }
 
-/* The same with weights of a type in its own form, activations prepared once. */
+/* The same with weights of a type in its own form; activations are prepared once. */
 static double run_mul(enum gkv__type type)
 {
     const struct gkv__product *mul = &simd->product[type];
@@ -83,7 +83,7 @@ static double run_mul(enum gkv__type type)
     return 2.0 * M * N * K;
 }
 
-/* Decode: bytes of weights read. */
+/* Decode: returns the bytes of weights read. */
 static double run_gemv(enum gkv__type type)
 {
     enum { LONG = 4 * K };
@@ -111,7 +111,7 @@ static int ascending(const void *x, const void *y)
     return (p > q) - (p < q);
 }
 
-/* Unpacking f32 weights is a copy, so what is left is what they cost as the engine calls them. */
+/* Unpacking f32 weights is only a copy, so this is the speed of products as the engine calls them. */
 static void gemms(void)
 {
     enum { MOST = 8 };
@@ -143,7 +143,7 @@ static void gemms(void)
     }
 }
 
-/* Beside each other in one run: every type that has a form of its own. */
+/* Compares in one run all types that have a form of their own. */
 static void formats(void)
 {
     static double gemm[GKV__N_TYPES][RUNS], gemv[GKV__N_TYPES][RUNS];
@@ -179,8 +179,8 @@ static void formats(void)
     }
 }
 
-/* Decoding: query heads that share a KV head, f16 keys and values that no cache holds, in
- * pieces as src/engine/attend.c cuts them.  The first line reads them and does nothing else. */
+/* Decoding: query heads that share a KV head; more f16 keys and values than CPU caches hold, in
+ * pieces as in src/engine/attend.c.  The first line is a loop that only reads them. */
 static void decode(void)
 {
     enum { KV = 1 << 19, PIECE = 512, N_ROWS = 5 };

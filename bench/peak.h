@@ -4,11 +4,11 @@
 
 #include <stddef.h>
 
-/* n rounds of ten independent multiply-adds in registers, at the widest level that the
- * kernel table uses; the number of floating-point operations done. */
+/* Runs n rounds of ten independent multiply-adds in registers, at the widest level that the
+ * kernel table uses; returns the number of floating-point operations. */
 double bench_peak(long n);
 
-/* Reads n bytes, p aligned to 32, and returns something that depends on each. */
+/* Reads n bytes, p aligned to 32, and returns a value that depends on each of them. */
 double bench_read(const void *p, size_t n);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * token.c - how fast a vocabulary opens, and text becomes tokens
+ * token.c - how fast a vocabulary is opened and text is tokenized
  *
  *     bench/token MODEL [FILE ...]
  *
- * Prints one line of CSV per text: the files, joined, and texts that are one long word or
- * hard in another way.  The best of five runs, one thread. */
+ * Prints one line of CSV per text: the files, joined, and hard texts, for instance one long word.
+ * The best of five runs, one thread. */
 #include "config.h"
 #include <stdio.h>
 #include <stdlib.h>
