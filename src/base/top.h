@@ -10,7 +10,7 @@
  * with the smaller index wins; NaN counts as the smallest.  O(n), allocates nothing. */
 void gkv__top(const float *score, size_t n, size_t k, uint32_t *out);
 
-/* The first and the last tokens get the highest of all scores. */
+/* Gives the first keep_first and the last keep_last tokens the highest of all scores. */
 void gkv__force(float *score, size_t n, size_t keep_first, size_t keep_last);
 
 #endif

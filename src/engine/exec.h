@@ -32,7 +32,7 @@ struct gkv__exec {
     float *turn;                                /* n_rot: RoPE's cos, sin of each pair       */
 
     atomic_bool *cancel;                        /* set by the caller: stop soon              */
-    /* Progress of the present stage, in units of multiply-adds. */
+    /* Progress of the current stage, in multiply-adds. */
     void      (*progress)(void *arg, const gkv_progress *p);
     void       *progress_arg;
     gkv_stage   stage;

@@ -20,7 +20,7 @@ struct gkv__str { const char *p; uint64_t n; };         /* not NUL-terminated */
 
 struct gkv__kv {
     struct gkv__str key;
-    uint32_t        type;       /* of the value, or of the elements when n_array is used     */
+    uint32_t        type;       /* of the value, or of the elements of an array              */
     bool            is_array;
     uint64_t        n;          /* elements of an array                                      */
     const uint8_t  *data;       /* value, or first element, little-endian, unaligned         */

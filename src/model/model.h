@@ -38,7 +38,7 @@ struct gkv__layer_weights {
     const float    *attn_post, *ffn_post;           /* [n_embd] after them                   */
     struct gkv__mat q, k, v, o;                     /* [n_head * head_dim, n_embd], ...      */
     const float    *q_bias, *k_bias, *v_bias;       /* [n_head * head_dim], ...              */
-    const float    *q_norm, *k_norm;                /* [head_dim] of each head, before RoPE  */
+    const float    *q_norm, *k_norm;                /* [head_dim], for each head, before RoPE */
     struct gkv__mat gate, up, down;                 /* [n_ff, n_embd] twice, [n_embd, n_ff]  */
     struct gkv__mat router;                         /* [n_expert, n_embd]; gate, up and down are
                                                        then n_expert matrices, one after the other */

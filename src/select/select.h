@@ -45,7 +45,7 @@ gkv_status gkv__select_parse(const char *spec, const struct gkv__select **out,
 /* The kind of the method, or GKV__KEEPS_ALL if the budget has room for the whole prompt. */
 enum gkv__kind gkv__task_kind(const struct gkv__task *t);
 
-/* One pass by a method that sweeps or runs. */
+/* Runs the one pass of a method of kind GKV__SWEEPS or GKV__RUNS. */
 gkv_status gkv__select_run(struct gkv__context *c, gkv_error *err);
 uint64_t   gkv__select_bytes(const struct gkv__task *t, uint32_t chunk);
 

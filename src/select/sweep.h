@@ -37,7 +37,7 @@ struct gkv__watch {
     uint32_t (*heads)(const struct gkv__task *t);
     /* How many of the last of n tokens are watched in layer il, which fills `received`; NULL: none. */
     size_t   (*rows)(const struct gkv__task *t, uint32_t il, size_t n);
-    /* Weight of the i-th of them; NULL: 1. */
+    /* Weight of the i-th watched row; NULL: 1. */
     float    (*weight)(const struct gkv__task *t, size_t i, size_t rows);
     /* Whether layer il fills `score` with raw scores: q . k of the last row, as in schedule.h. */
     bool     (*raw)(const struct gkv__task *t, uint32_t il);

@@ -240,7 +240,7 @@ static struct gkv__jstr name(struct parser *s)
 }
 
 /* ---- expressions ------------------------------------------------------------------------ */
-/* Each may return NULL, but only when the run has failed. */
+/* Each function returns NULL only when the run has failed. */
 
 static bool enter(struct parser *s)
 {
@@ -683,7 +683,7 @@ static struct gkv__jnode *text_node(struct parser *s, struct gkv__jstr text)
     return node;
 }
 
-/* Text up to the next tag, as the white space control of the tags on both sides leaves it. */
+/* Text up to the next tag, without the white space that the tags on both sides remove. */
 static struct gkv__jnode *text(struct parser *s)
 {
     const char        *tag = next_tag(s->p, s->end), *sign = tag + 2;
@@ -738,7 +738,7 @@ typedef const char *const ends[5];
 
 static struct gkv__jnode *statements(struct parser *s, ends *until);
 
-/* Statements behind the tag that is being read, up to and with this end tag. */
+/* Finishes the present tag, then parses statements up to the end tag `end`, which is included. */
 static struct gkv__jnode *body(struct parser *s, const char *end)
 {
     ends               until = { end };
@@ -769,7 +769,7 @@ static struct gkv__jnode *if_statement(struct parser *s)
     return leave(s, node);
 }
 
-/* One or more names, or a.b, for set; for a loop too, but without dots. */
+/* The targets of set: one or more names, or a.b.  The targets of a loop are names only. */
 static struct gkv__jnode *targets(struct parser *s)
 {
     struct gkv__jnode *first = NULL, **last = &first;
@@ -807,7 +807,7 @@ static struct gkv__jnode *for_statement(struct parser *s)
     node->args = targets(s);
     if (!word(s, "in"))
         wrong(s, "in");
-    node->a = either(s);                        /* an "if" behind it is the loop's */
+    node->a = either(s);                        /* an "if" after it belongs to the loop */
     if (word(s, "if"))
         node->b = expression(s);
     if (is(s, NAME, "recursive"))
@@ -864,7 +864,7 @@ static struct gkv__jnode *filter_statement(struct parser *s)
 
     if (!node || !first)
         return NULL;
-    text->name = (struct gkv__jstr){ "", NULL, 0 };     /* no name: the text of the block */
+    text->name = (struct gkv__jstr){ "", NULL, 0 };     /* empty name: the text of the block */
     first->name = name(s);
     if (sign(s, "("))
         first->args = arguments(s, ")");
@@ -938,14 +938,14 @@ static struct gkv__jnode *statement(struct parser *s)
     return NULL;
 }
 
-/* One piece of text or one tag, which may make nothing. */
+/* One piece of text or one tag; some tags make no node. */
 static struct gkv__jnode *piece(struct parser *s, ends *until, bool *done)
 {
     struct gkv__jnode *node = NULL;
 
     if (s->p < s->end && next_tag(s->p, s->end) > s->p)
         return text(s);
-    text(s);                                    /* nothing, but it forgets the tag before */
+    text(s);                                    /* no text, but this resets `strip` */
     if (s->p == s->end) {
         *done = true;
         for (size_t i = 0; (*until)[i]; i++)
@@ -979,7 +979,7 @@ static struct gkv__jnode *piece(struct parser *s, ends *until, bool *done)
     return node;
 }
 
-/* Up to a tag out of until, which is then the token ahead; or to the end. */
+/* Statements up to a tag in `until`, whose name is then the next token; or up to the end. */
 static struct gkv__jnode *statements(struct parser *s, ends *until)
 {
     struct gkv__jnode *first = NULL, **last = &first;
@@ -995,8 +995,8 @@ static struct gkv__jnode *statements(struct parser *s, ends *until)
     return leave(s, first);
 }
 
-/* As Python's reader of templates does: every kind of line end is \n, and one at the end of it
- * all is none. */
+/* As Jinja does: every kind of line end becomes \n, and one at the end of the template is
+ * removed. */
 static struct gkv__jtext one_kind_of_newline(struct gkv__jrun *r, const char *p, size_t len)
 {
     struct gkv__jtext t = { .p = gkv__j_alloc(r, len + 1, 1), .cap = len + 1 };

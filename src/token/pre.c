@@ -43,7 +43,7 @@ static const uint8_t ascii[128] = {
 #undef N
 #undef S
 
-/* The character at p, which is well-formed, and its length. */
+/* The character at p, which is well-formed; *n becomes its length. */
 static inline uint32_t decode(const uint8_t *p, size_t *n)
 {
     uint32_t cp;
