@@ -22,17 +22,17 @@ enum { AUTO, TRUE, COMMON, CHUNK };
 static const char *const key_types[] = { "f16", "bf16", "q8_0", "f32" };
 
 static const struct gkv__param params[] = {
-    [BUDGET] = { "budget", "2048", "tokens that each early layer remembers", 64, 1 << 20 },
+    [BUDGET] = { "budget", "2048", "tokens that each early layer keeps", 64, 1 << 20 },
     [STEP] = { "step", "0", "tokens per chunk; 0: what fills two times --chunk with warm-up and question",
                0, 65536 },
     [WARM] = { "warm", "64", "tokens before a chunk that are run again", 0, 4096 },
     [RECENT] = { "recent", "64", "last tokens of a chunk that stay for the next", 0, 4096 },
-    [PLACE] = { "place", "auto", "distance of keys from the question at the filter layer: true, the same "
-                "for all, or true up to the trained length; chunk: each chunk is scored where it is run, and "
-                "no keys are kept", .words = "auto true common chunk" },
+    [PLACE] = { "place", "auto", "distance of the filter layer's keys from the question: true; common, the "
+                "same for all; auto, true up to the trained length; chunk: each chunk is scored when it is "
+                "run, and no keys are kept", .words = "auto true common chunk" },
     [KEYS] = { "keys", "f16", "type of the filter layer's keys", .words = "f16 bf16 q8_0 f32" },
-    [REFINE] = { "refine", "2", "the best passages are read again, exactly: how many tokens of them for "
-                 "each that is kept; 0: none", 0, 64 },
+    [REFINE] = { "refine", "2", "tokens of the best passages that are prefilled again, exactly, for each "
+                 "token that is kept; 0: none", 0, 64 },
     { .name = NULL },
 };
 

@@ -23,12 +23,12 @@ enum { SNAPKV, FULL };
 enum { ASL, GEM };
 
 #define COMMON_PARAMS                                                                           \
-    [WINDOW] = { "window", "32", "last tokens of the prompt, that observe and are kept", 1, 4096 }, \
+    [WINDOW] = { "window", "32", "last tokens of the prompt, which choose and are kept", 1, 4096 }, \
     [KERNEL] = { "kernel", "7", "width of the pool, an odd number of tokens", 1, 255, .odd = true }, \
     [POOL] = { "pool", "avg", "how neighbouring scores are pooled", .words = GKV__POOL_WORDS }, \
     [LMIN] = { "lmin", "-1", "first layer that may select; -1: a third of the depth, lobs - 1 at least", -1, 4096 }, \
     [LOBS] = { "lobs", "8", "layers whose ranks are compared", 2, 64 },                         \
-    [TAU] = { "tau", "0.3", "select when the variance of ranks falls below so much of that at lmin", 0, 1 }
+    [TAU] = { "tau", "0.3", "select when the variance of ranks falls below this share of that at lmin", 0, 1 }
 
 static const struct gkv__param params_one[] = {
     COMMON_PARAMS,
@@ -38,7 +38,7 @@ static const struct gkv__param params_one[] = {
 
 static const struct gkv__param params_two[] = {
     COMMON_PARAMS,
-    [LAST] = { "score", "asl", "what the layer found selects by: its own ranks, or GemFilter's score",
+    [LAST] = { "score", "asl", "scores by which that layer selects: its own ranks, or GemFilter's score",
                .words = "asl gem" },
     { .name = NULL },
 };

@@ -19,7 +19,7 @@ static const struct gkv__param params[] = {
     [KV_RATE] = { "kv_rate", "0.1", "share of the prompt that each head keeps", 0, 1 },
     [TSP_LEN] = { "tsp_len", "0", "tokens that go on, instead of the share", 0, 1 << 30 },
     [KV_LEN] = { "kv_len", "0", "tokens that each head keeps, instead of the share", 0, 1 << 30 },
-    [WINDOW] = { "window", "8", "last tokens of the prompt, that observe and are kept", 1, 4096 },
+    [WINDOW] = { "window", "8", "last tokens of the prompt, which choose and are kept", 1, 4096 },
     [KERNEL] = { "kernel", "7", "width of the pool, an odd number of tokens", 1, 255, .odd = true },
     [POOL] = { "pool", "max", "how neighbouring scores are pooled", .words = GKV__POOL_WORDS },
     { .name = NULL },

@@ -19,11 +19,11 @@ enum { EXACT, CEIL };
 
 static const struct gkv__param params[] = {
     [CHUNK] = { "chunk", "1024", "tokens of the document per step", 1, 65536 },
-    [NORMALIZE] = { "normalize", "on", "whether later rows of the question count more, as they see more",
+    [NORMALIZE] = { "normalize", "on", "whether later rows of the question weigh more, as they see more",
                     .words = "on off" },
-    [HEADS] = { "heads", "all", "whether heads choose together or each KV head its own", .words = "all kv" },
-    [RATIO] = { "ratio", "exact", "share of a chunk that is kept: what ends at the budget, or the authors' "
-                "whole number", .words = "exact ceil" },
+    [HEADS] = { "heads", "all", "whether heads choose together, or each KV head for itself", .words = "all kv" },
+    [RATIO] = { "ratio", "exact", "share of a chunk that is kept: one that leads to the budget, or the authors' "
+                "rounded ratio", .words = "exact ceil" },
     { .name = NULL },
 };
 

@@ -17,8 +17,8 @@ enum { POOL, KERNEL, ROW };
 static const struct gkv__param params[] = {
     [POOL] = { "pool", "avg", "how neighbouring scores are pooled", .words = GKV__POOL_WORDS },
     [KERNEL] = { "kernel", "5", "width of the pool, an odd number of tokens", 1, 255, .odd = true },
-    [ROW] = { "row", "last", "whose attention counts: the prompt's last token's, its middle's, or that of "
-              "the token with the largest scores (appendix E.2)", .words = "last middle largest" },
+    [ROW] = { "row", "last", "token of the prompt whose query scores: the last, the middle one, or the one "
+              "with the largest scores (appendix E.2)", .words = "last middle largest" },
     { .name = NULL },
 };
 

@@ -21,7 +21,7 @@ enum { ONCE, STEP };
 
 static const struct gkv__param params[] = {
     [RECENT] = { "recent", "32", "last tokens of the prompt, always kept", 1, 65536 },
-    [EVICT] = { "evict", "once", "when: once, after the prompt, or after each token of the answer too",
+    [EVICT] = { "evict", "once", "evict once, after the prompt, or also after each token of the answer",
                 .words = "once step" },
     { .name = NULL },
 };

@@ -16,11 +16,11 @@ extern const struct gkv__select gkv__select_pyramidinfer;
 enum { RECENT, DECAY, LEAST, SINKS, WEIGHT };
 
 static const struct gkv__param params[] = {
-    [RECENT] = { "recent", "0.2", "share of the prompt, its end, that observes and is kept", 0, 0.9 },
-    [DECAY] = { "decay", "0.9", "share of tokens that goes on after the last layers", 0.01, 1 },
-    [LEAST] = { "least", "64", "tokens before the recent ones that are never dropped below", 1, 1 << 20 },
+    [RECENT] = { "recent", "0.2", "share of the prompt, at its end, that chooses and is kept", 0, 0.9 },
+    [DECAY] = { "decay", "0.9", "share of tokens that go on after the last layers", 0.01, 1 },
+    [LEAST] = { "least", "64", "fewest tokens before the recent ones that go on", 1, 1 << 20 },
     [SINKS] = { "sinks", "4", "first tokens, always kept", 0, 4096 },
-    [WEIGHT] = { "weight", "1.2", "how much the last row counts, the first recent one counting 1", 0.1, 100 },
+    [WEIGHT] = { "weight", "1.2", "weight of the last row, relative to the first recent one", 0.1, 100 },
     { .name = NULL },
 };
 

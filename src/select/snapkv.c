@@ -15,10 +15,10 @@ enum { WINDOW, KERNEL, POOL, HEADS };
 enum { KV, QUERY };
 
 static const struct gkv__param params[] = {
-    [WINDOW] = { "window", "32", "last tokens of the prompt, that observe and are kept", 1, 4096 },
+    [WINDOW] = { "window", "32", "last tokens of the prompt, which choose and are kept", 1, 4096 },
     [KERNEL] = { "kernel", "5", "width of the pool, an odd number of tokens", 1, 255, .odd = true },
     [POOL] = { "pool", "avg", "how neighbouring scores are pooled", .words = GKV__POOL_WORDS },
-    [HEADS] = { "heads", "kv", "who chooses: the query heads of a KV head together, or each query head",
+    [HEADS] = { "heads", "kv", "whether the query heads of a KV head choose together, or each for itself",
                 .words = "kv query" },
     { .name = NULL },
 };

@@ -15,8 +15,8 @@ enum { ORIGINAL, CACHE };
 
 static const struct gkv__param params[] = {
     [SINKS] = { "sinks", "4", "first tokens, always kept", 0, 65536 },
-    [POSITIONS] = { "positions", "original", "whether kept tokens stand where they stood in the prompt, or "
-                    "side by side", .words = "original cache" },
+    [POSITIONS] = { "positions", "original", "whether kept tokens keep their positions in the prompt, or "
+                    "get consecutive ones", .words = "original cache" },
     { .name = NULL },
 };
 
