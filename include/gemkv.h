@@ -9,6 +9,7 @@
  *     gkv_next           take the answer, piece by piece, until GKV_END
  *
  *     gkv_document_open  a text that is fed once and asked often, by several sessions
+ *     gkv_library_open   documents in a folder, found by their words
  *     gkv_eval_open      the model itself over token ids, for measuring
  *
  * No call prints or exits.  Only the level of gkv_cpu_cap, the tables of methods and schedules, and
@@ -261,6 +262,8 @@ GKV_API void       gkv_document_close(gkv_document *d);
 GKV_API const char *gkv_document_text(const gkv_document *d, size_t i, size_t *len);
 /* Number of tokens so far that neither further text nor a question can change. */
 GKV_API uint64_t   gkv_document_tokens(const gkv_document *d);
+/* A number of all its text, as it was fed. */
+GKV_API uint64_t   gkv_document_hash(const gkv_document *d);
 /* The page, from 1 on, of a byte of file i: form feeds end pages.  0: there is no such file. */
 GKV_API uint64_t   gkv_document_page(const gkv_document *d, size_t i, uint64_t byte);
 
@@ -330,6 +333,87 @@ typedef struct {
 GKV_API const gkv_kept *gkv_session_kept(const gkv_session *s, size_t *count);
 GKV_API void            gkv_session_stats_size(const gkv_session *s, gkv_stats *out, size_t size);
 #define gkv_session_stats(s, out) gkv_session_stats_size((s), (out), sizeof *(out))
+
+/* ---- library ---------------------------------------------------------------------------- */
+/* Documents in a folder, by name: a catalogue of them with their words, and for each a segment, a file of
+ * gkv_document_index.  All are of one model, chat template and layer.  One process writes at a time,
+ * others go on reading.  Killed at any moment, a library is what it was or what it should become.
+ *
+ *     gkv_library_open(&l, "notes", GKV_LIBRARY_WRITE | GKV_LIBRARY_CREATE, &err);
+ *     gkv_library_put(l, &source, document, &opt, &err);
+ *     gkv_library_find(l, question, NULL, 16, &n, &err);      gkv_library_entry(l, 0, &entry);
+ *     gkv_library_load(l, entry.name, model, &opt, &document, &err);
+ *
+ * One thread at a time.  GKV_IO: the file system refuses, or another process writes; GKV_FORMAT: the catalogue
+ * is damaged, or of a later format; GKV_INVALID: these are another model's documents, ...; a build without
+ * SQLite knows GKV_UNSUPPORTED only. */
+typedef struct gkv_library gkv_library;
+
+enum {
+    GKV_LIBRARY_WRITE = 1,      /* until gkv_library_close no other process can              */
+    GKV_LIBRARY_CREATE = 2      /* with GKV_LIBRARY_WRITE: if there is none                  */
+};
+
+/* Where a document comes from, and how it was indexed. */
+typedef struct {
+    const char *name;           /* in the library, any text: the path as it was given        */
+    const char *path;           /* absolute, or NULL: it was no file                         */
+    uint64_t    bytes;          /* of the file, ...                                          */
+    int64_t     modified;       /* ... and its time, in ns since 1970; 0: not known          */
+    int32_t     layer;          /* the filter layer, ...                                     */
+    const char *grade;          /* ... and how it is indexed; NULL: "compact"                */
+    const void *reserved[4];
+} gkv_source;
+
+typedef struct {
+    gkv_source  source;
+    uint64_t    id;             /* increases with each gkv_library_put                       */
+    uint64_t    bytes, hash;    /* of the text: gkv_document_hash                            */
+    uint64_t    tokens, pages;
+    uint64_t    segment_bytes;  /* of its file, ...                                          */
+    uint64_t    stored_bytes;   /* ... and of the disk: files have holes                     */
+    uint64_t    model;          /* gkv_model_fingerprint                                     */
+    const char *model_name;
+    int64_t     added;          /* or noted: ns since 1970                                   */
+    double      score;          /* gkv_library_find: BM25 of the best passage, ...           */
+    uint64_t    start, end;     /* ... and where that is, in bytes of the text               */
+} gkv_library_entry_info;
+
+GKV_API gkv_status gkv_library_open(gkv_library **out, const char *path, unsigned flags, gkv_error *err);
+GKV_API void       gkv_library_close(gkv_library *l);
+/* GKV_INVALID, by name, unless all its documents are of this model and layer. */
+GKV_API gkv_status gkv_library_fits(gkv_library *l, const gkv_model *model, int32_t layer, gkv_error *err);
+/* Index d, a text of one file, into a segment, as gkv_document_index does with source->grade and ->layer, and
+ * name it in the catalogue, in place of what had that name.  opt NULL: text and tokens only, without an
+ * index.  After an error the library is as before.                                          */
+GKV_API gkv_status gkv_library_put(gkv_library *l, const gkv_source *source, gkv_document *d,
+                                   const gkv_options *opt, gkv_error *err);
+/* The text of source->name was read again and is the same: remember path, bytes and modified. */
+GKV_API gkv_status gkv_library_note(gkv_library *l, const gkv_source *source, gkv_error *err);
+/* GKV_END: there is no document of that name.                                               */
+GKV_API gkv_status gkv_library_remove(gkv_library *l, const char *name, gkv_error *err);
+/* Collect entries whose names match glob, as fnmatch(3) does it, or all if that is NULL: how many are *n.
+ * With a question those that share a word with it, the one with the best passage first (BM25; of equals the
+ * smaller id), at most `top` of them unless that is 0; without one all of them, by id.      */
+GKV_API gkv_status gkv_library_find(gkv_library *l, const char *question, const char *glob, size_t top,
+                                    size_t *n, gkv_error *err);
+/* The i-th of them; zeroed when there is none.  Its text is valid until the next gkv_library_find. */
+GKV_API void       gkv_library_entry_size(const gkv_library *l, size_t i, gkv_library_entry_info *out, size_t size);
+#define gkv_library_entry(l, i, out) gkv_library_entry_size((l), (i), (out), sizeof *(out))
+/* The entry of that name, valid until the next gkv_library_get.  GKV_END: there is none.    */
+GKV_API gkv_status gkv_library_get_size(gkv_library *l, const char *name, gkv_library_entry_info *out, size_t size,
+                                        gkv_error *err);
+#define gkv_library_get(l, name, out, err) gkv_library_get_size((l), (name), (out), sizeof *(out), (err))
+/* gkv_document_load of its segment: the caller closes *out.  GKV_END: there is no such name. */
+GKV_API gkv_status gkv_library_load(gkv_library *l, const char *name, gkv_model *model, const gkv_options *opt,
+                                    gkv_document **out, gkv_error *err);
+/* Read all of its segment: is it what was written?  Of the catalogue, when name is NULL.    */
+GKV_API gkv_status gkv_library_verify(gkv_library *l, const char *name, gkv_error *err);
+/* Only if its size is wrong or somebody has written to it since.                            */
+GKV_API gkv_status gkv_library_verify_quick(gkv_library *l, const char *name, gkv_error *err);
+/* Remove segments that the catalogue does not name, as the next writer would, and entries whose segment is
+ * not there: how many.                                                                      */
+GKV_API gkv_status gkv_library_prune(gkv_library *l, uint64_t *segments, uint64_t *entries, gkv_error *err);
 
 /* ---- which layer to select at ----------------------------------------------------------- */
 /* Results of one layer as the filter layer, and as the layer after which FastKV selects.    */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "src/base/mem.h"
+#include "src/base/sum.h"
 #include "src/document.h"
 #include "src/model/model.h"
 #include "src/base/unicode.h"
@@ -330,6 +331,19 @@ const char *gkv_document_text(const gkv_document *d, size_t i, size_t *len)
 uint64_t gkv_document_tokens(const gkv_document *d)
 {
     return d->tokens.n;
+}
+
+uint64_t gkv_document_hash(const gkv_document *d)
+{
+    uint64_t h = GKV__SUM_START;
+
+    for (size_t i = 0; i < d->n_files; i++) {
+        size_t len;
+        const char *text = gkv_document_text(d, i, &len);
+
+        h = gkv__sum(gkv__sum(h, &(uint64_t){ len }, sizeof(uint64_t)), text, len);
+    }
+    return h;
 }
 
 uint64_t gkv_document_page(const gkv_document *d, size_t i, uint64_t byte)

@@ -40,11 +40,13 @@ src_libcore_la_SOURCES = \
 	src/select/streamingllm.c src/select/sweep.c src/select/sweep.h src/select/truncate.c src/select/words.h \
 	src/answer/decode.c src/answer/decode.h src/answer/device.c src/answer/device.h src/answer/sample.c src/answer/sample.h \
 	src/api.c src/document-file.c src/document-index.c src/document.c src/document.h src/eval.c src/plan.c src/plan.h src/probe.c \
-	src/prompt.c src/prompt.h src/run.c src/run.h src/session.c src/session.h
+	src/prompt.c src/prompt.h src/run.c src/run.h src/session.c src/session.h \
+	src/library/catalogue.c src/library/catalogue.h src/library/folder.c src/library/folder.h \
+	src/library/library.c src/library/none.c src/library/passage.c src/library/passage.h
 # No FMA contraction, even if $CFLAGS allows the instruction: the same bytes on any machine.
 src_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINDIR='"$(pkglibdir)"'
-src_libcore_la_CFLAGS = $(AM_CFLAGS) $(OPENBLAS_CFLAGS) -ffp-contract=off
-src_libcore_la_LIBADD = simd/libsimd.la $(OPENBLAS_LIBS) $(ONEDNN_LIBS)
+src_libcore_la_CFLAGS = $(AM_CFLAGS) $(OPENBLAS_CFLAGS) $(SQLITE_CFLAGS) -ffp-contract=off
+src_libcore_la_LIBADD = simd/libsimd.la $(OPENBLAS_LIBS) $(ONEDNN_LIBS) $(SQLITE_LIBS)
 
 lib_LTLIBRARIES     = libgemkv.la
 libgemkv_la_SOURCES =

@@ -144,8 +144,13 @@ check_PROGRAMS += tests/unit-bm25.test
 tests_unit_bm25_test_SOURCES = tests/unit-bm25.c tests/tap.h
 tests_unit_bm25_test_LDADD   = src/libcore.la
 
-
 TESTS += tests/unit-index.test
 check_PROGRAMS += tests/unit-index.test
 tests_unit_index_test_SOURCES = tests/unit-index.c tests/tap.h
 tests_unit_index_test_LDADD   = src/libcore.la
+
+TESTS += tests/unit-library.test
+check_PROGRAMS += tests/unit-library.test
+tests_unit_library_test_SOURCES = tests/unit-library.c tests/tap.h
+tests_unit_library_test_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS)
+tests_unit_library_test_LDADD   = src/libcore.la $(SQLITE_LIBS)

@@ -68,6 +68,15 @@ test -z "$found" || printf 'not '
 echo "ok $n - src/engine, src/first, src/select see neither tokenizer nor templates"
 test -z "$found" || echo "$found"
 
+# Documents on disk: on top of a document's own interface, and below the program only.
+check "src/library includes documents and what they are made of" src/library gemkv.h 'src/base/*' src/document.h \
+    'src/library/*'
+n=$((n + 1))
+found=$({ includes src; includes simd; includes gpu; } | grep ' src/library/' | grep -v "^$src/src/library/")
+test -z "$found" || printf 'not '
+echo "ok $n - nothing below src/library includes it"
+test -z "$found" || echo "$found" | sed 's/^/# /'
+
 check "simd includes itself and block layouts" simd 'simd/*' 'src/quant/*' gemkv.h
 check "the program includes the public header and its own" src/cli gemkv.h 'src/cli/*'
 
