@@ -94,6 +94,6 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 const struct cmd cmd_ask = {
     .name = "ask", .summary = "Answer a question about long documents",
-    .synopsis = "[options] [-f FILE]... QUESTION", .takes = FOR_ASK, .run = run,
+    .synopsis = "[options] [-f FILE... | -L LIBRARY] QUESTION", .takes = FOR_ASK, .run = run,
     .more_help = run_more_help
 };

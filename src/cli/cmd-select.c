@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * cmd-select.c - print the text that an answer would be based on */
 #include "config.h"
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "src/cli/input.h"
 #include "src/cli/report.h"
 #include "src/cli/run.h"
 #include "src/cli/say.h"
@@ -23,12 +21,12 @@ static void print(const struct run *r)
         if (i)
             out_char('\n');
         if (!r->o.quiet) {
-            char *head = format("==> %s:%" PRIu64 "-%" PRIu64 " score %.3g <==\n",
-                                input_name(r->o.file.v[k[i].file]), k[i].start, k[i].end,
-                                (double)k[i].score);
+            char *place = run_place(r, &k[i]);
+            char *head = format("==> %s score %.3g <==\n", place, (double)k[i].score);
 
             out_text(head, strlen(head));
             free(head);
+            free(place);
         }
         out_text(k[i].text, len);
         if (len && k[i].text[len - 1] != '\n')
@@ -65,6 +63,6 @@ static int run(const struct cmd *self, int argc, char **argv)
 
 const struct cmd cmd_select = {
     .name = "select", .summary = "Print the text that an answer would be based on",
-    .synopsis = "[options] [-f FILE]... QUESTION", .takes = FOR_ASK, .run = run,
+    .synopsis = "[options] [-f FILE... | -L LIBRARY] QUESTION", .takes = FOR_ASK, .run = run,
     .more_help = run_more_help
 };

@@ -9,7 +9,7 @@
 #include "src/cli/say.h"
 
 #define SELECT  (FOR_ASK | FOR_BENCH | FOR_ROWS)
-#define COMPUTE (SELECT | FOR_CALIBRATE | FOR_PERPLEXITY)
+#define COMPUTE (SELECT | FOR_CALIBRATE | FOR_PERPLEXITY | FOR_INDEX)
 
 #define AT(member)         offsetof(struct options, member), 0, 0
 #define IN(member, lo, hi) offsetof(struct options, member), lo, hi
@@ -21,6 +21,12 @@ const struct opt options_table[] = {
       opt_text, AT(model) },
     { FOR_ASK, 'f', "file", "FILE", "standard input, unless it is a terminal",
       "document; may be given several times, - is standard input", opt_documents, AT(file) },
+    { FOR_ASK, 'L', "library", "FOLDER", NULL, "documents that gemkv index has read, instead of files",
+      opt_text, AT(library) },
+    { FOR_ASK, 0, "among", "GLOB", "all", "with -L: documents whose names match, such as 'notes/*'",
+      opt_text, AT(among) },
+    { FOR_ASK, 0, "top", "N", "16", "with -L: documents to ask about at most; their words choose them",
+      opt_u32, IN(top, 1, UINT32_MAX) },
     { FOR_BENCH, 'f', "file", "FILE", NULL,
       "measure methods on this document instead; - is standard input", opt_file, AT(text) },
     { FOR_TOKENIZE | FOR_PERPLEXITY, 'f', "file", "FILE", "standard input, unless it is a terminal",
@@ -34,7 +40,7 @@ const struct opt options_table[] = {
       "one more method; may be given several times", opt_methods, AT(methods) },
     { SELECT | FOR_CALIBRATE | FOR_INFO, 'k', "keep", "N|P%", "1024",
       "tokens to keep, or percent of the prompt", opt_keep, AT(gkv) },
-    { SELECT, 0, "layer", "N", "the model's", "filter layer, counted from 0",
+    { SELECT | FOR_INDEX, 0, "layer", "N", "the model's", "filter layer, counted from 0",
       opt_u32, IN(gkv.layer, 0, INT32_MAX) },
     { FOR_ASK | FOR_ROWS, 0, "keep-first", "N", "4", "first tokens kept whatever their score",
       opt_u32, IN(gkv.keep_first, 0, UINT32_MAX - 1) },
@@ -75,9 +81,9 @@ const struct opt options_table[] = {
     { FOR_ASK, 0, "raw", NULL, NULL,
       "no chat template: the prompt is the documents and the question, byte for byte",
       opt_on, AT(gkv.raw) },
-    { FOR_ASK, 0, "system", "TEXT", NULL, "system prompt, if the model's template takes one",
+    { FOR_ASK | FOR_INDEX, 0, "system", "TEXT", NULL, "system prompt, if the model's template takes one",
       opt_text, AT(gkv.system) },
-    { FOR_ASK | FOR_ROWS | FOR_CALIBRATE, 0, "template", "NAME", "the model's", "chat template",
+    { FOR_ASK | FOR_ROWS | FOR_CALIBRATE | FOR_INDEX, 0, "template", "NAME", "the model's", "chat template",
       opt_text, AT(gkv.chat_template) },
     { COMPUTE, 't', "threads", "N", "one per physical core", "threads",
       opt_u32, IN(gkv.threads, 1, 4096) },

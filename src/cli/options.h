@@ -25,6 +25,7 @@ enum {
     FOR_HAYSTACK = 512,                 /* ... from files of text,                        */
     FOR_NEEDLES = 1024,                 /* ... with sentences put into them               */
     FOR_EVAL = 2048,                    /* eval without a task                            */
+    FOR_INDEX = 4096,
     FOR_ALL = ~0
 };
 
@@ -33,6 +34,8 @@ struct options {
     const char    *model, *cpu;
     const char    *text;                /* a single file, or NULL                         */
     struct words   file;                /* for ask and select; "-" is standard input      */
+    const char    *library, *among;     /* the folder, and which documents; or NULL       */
+    uint32_t       top;                 /* how many of them; 0: the default               */
     struct methods methods;
     struct numbers lengths, depths;
     uint64_t       samples;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * run.c - see run.h */
 #include "config.h"
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +59,11 @@ static void check(struct run *r)
     if (r->o.n_operand > 1)
         usage(cmd, "one question only, in quotes; documents are given with -f");
     r->question = *r->o.operand;
-    if (r->o.file.n)
+    if (r->o.library && r->o.file.n)
+        usage(cmd, "documents of a library, or files: give -L or -f");
+    if (!r->o.library && (r->o.among || r->o.top))
+        usage(cmd, "--among and --top choose documents of a library; give one with -L");
+    if (r->o.library || r->o.file.n)
         return;
     if (isatty(STDIN_FILENO))
         usage(cmd, "no document; give one with -f FILE, or on standard input");
@@ -187,6 +192,20 @@ static int feed_all(const struct run *r)
     return code;
 }
 
+static int read_documents(struct run *r)
+{
+    gkv_error  err = { 0 };
+    gkv_status status;
+
+    if (r->o.library)
+        return library_session(r);
+    status = gkv_session_open(&r->session, r->model, &r->o.gkv, &err);
+    if (status)
+        return run_failed(&r->progress, status, &err);
+    progress_watch(&r->progress, r->session);
+    return feed_all(r);
+}
+
 static void note(void *arg, const char *line)
 {
     (void)arg;
@@ -233,13 +252,10 @@ int run_open(struct run *r, const struct cmd *cmd, int argc, char **argv, run_as
     o->note = r->o.json ? NULL : note;
     if (ask == gkv_select && (!o->device || !strcmp(o->device, "auto")))
         o->device = "cpu";                  /* a device would have nothing to do      */
-    status = gkv_session_open(&r->session, r->model, o, &err);
-    if (status)
-        return run_failed(&r->progress, status, &err);
-    progress_watch(&r->progress, r->session);
-    code = feed_all(r);
+    code = read_documents(r);
     if (code)
         return code;
+    progress_watch(&r->progress, r->session);
     status = ask(r->session, r->question, strlen(r->question), &err);
     progress_erase();
     if (status)
@@ -253,8 +269,20 @@ void run_close(struct run *r)
     output_drop(&r->report);
     progress_end(&r->progress);
     gkv_session_close(r->session);
+    library_close(&r->shelf);
     gkv_model_close(r->model);
     options_free(&r->o);
+}
+
+char *run_place(const struct run *r, const gkv_kept *k)
+{
+    const gkv_document *d = gkv_session_document(r->session);
+    const char         *name = input_name(r->o.file.v[k->file]);
+
+    if (!r->o.library)
+        return format("%s:%" PRIu64 "-%" PRIu64, name, k->start, k->end);
+    return format("%s:%" PRIu64 "-%" PRIu64 " page %" PRIu64, name, k->start, k->end,
+                  gkv_document_page(d, k->file, k->start));
 }
 
 /* ---- JSON ---------------------------------------------------------------------------- */
@@ -340,10 +368,17 @@ void run_json(struct json *j, const struct run *r, const char *answer, size_t le
     json_named_uint(j, "kv", s.memory_kv);
     json_close(j);
 
+    if (r->o.library)
+        library_json(j, r);
     json_named_open(j, "kept", '[');
     for (size_t i = 0; i < n; i++) {
         json_open(j, '{');
         json_named_uint(j, "file", kept[i].file);
+        if (r->o.library) {
+            json_named_string(j, "document", r->o.file.v[kept[i].file]);
+            json_named_uint(j, "page", gkv_document_page(gkv_session_document(r->session), kept[i].file,
+                                                         kept[i].start));
+        }
         json_named_uint(j, "start", kept[i].start);
         json_named_uint(j, "end", kept[i].end);
         json_key(j, "score");

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <gemkv.h>
 #include "src/cli/json.h"
+#include "src/cli/library.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/cli/progress.h"
@@ -19,6 +20,7 @@ struct run {
     struct output report;
     gkv_model    *model;
     gkv_session  *session;
+    struct shelf  shelf;
     struct progress progress;
     char          warned[256];                  /* the last warning of the library        */
 };
@@ -35,6 +37,9 @@ void run_close(struct run *r);
 
 /* Prints the library's warning, unless it was printed already. */
 void run_warn(struct run *r);
+
+/* "FILE:12-34", of a library "FILE:12-34 page 5"; for free(). */
+char *run_place(const struct run *r, const gkv_kept *k);
 
 /* Prints why the library failed, or how far the work was when it was cancelled. */
 int  run_failed(const struct progress *p, gkv_status status, const gkv_error *err);

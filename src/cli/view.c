@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "src/cli/input.h"
 #include "src/cli/say.h"
 #include "src/cli/utf8.h"
 #include "src/cli/view.h"
@@ -78,12 +77,6 @@ static void excerpt(const gkv_kept *k, size_t width)
     free(line);
 }
 
-static char *location(const struct run *r, const gkv_kept *k)
-{
-    return format("%s:%" PRIu64 "-%" PRIu64, input_name(r->o.file.v[k->file]), k->start,
-                  k->end);
-}
-
 void view_summary(const struct run *r)
 {
     size_t    n;
@@ -110,7 +103,7 @@ void view_kept(const struct run *r)
     qsort(best, n, sizeof *best, by_score);
     shown = r->o.verbose || n < BEST ? n : BEST;
     for (size_t i = 0; i < shown; i++) {
-        char *where = location(r, best[i]);
+        char *where = run_place(r, best[i]);
 
         say("  %s, score %.3g", where, (double)best[i]->score);
         excerpt(best[i], width);
