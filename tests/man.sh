@@ -9,6 +9,7 @@ src=$(cd "${srcdir:-.}" && pwd) || exit 99
 build=$(cd "${builddir:-.}" && pwd) || exit 99
 page=$src/man/gemkv.1
 methods=$src/man/gemkv-methods.7
+library=$src/man/gemkv-library.5
 mandoc=${MANDOC:-mandoc}
 mkmodel=${MKMODEL:-$build/tests/mkmodel}
 PATH=${GEMKV_BINDIR:-$build}:$PATH
@@ -28,7 +29,7 @@ result() {      # result CODE NAME
 
 # configure says ":" when there is no mandoc
 if test "$mandoc" != : && command -v "$mandoc" >/dev/null; then
-    "$mandoc" -T lint -W warning "$page" "$methods" >"$scratch/lint"
+    "$mandoc" -T lint -W warning "$page" "$methods" "$library" >"$scratch/lint"
     code=$?
     sed 's/^/# /' "$scratch/lint"
     result $code "mandoc -T lint"
@@ -85,6 +86,8 @@ awk 'BEGIN {
 }' >book.txt
 cp book.txt notes.txt
 sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/s/^\$ //p' "$page" | sed 's/\\e/\\/g' >examples
+# A build without SQLite has no libraries.
+if gemkv index --list nothing 2>&1 | grep -q 'built without'; then sed -i '/library/d' examples; fi
 while IFS= read -r line; do
     sh -c "$line" </dev/null >out 2>err && test -s out
     code=$?
