@@ -40,15 +40,6 @@ static uint64_t sum_of(uint64_t h, const void *p, size_t n)
     return h;
 }
 
-static uint64_t template_print(const gkv_document *d)
-{
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-
-    h = sum_of(h, d->tmpl->open, strlen(d->tmpl->open) + 1);
-    h = sum_of(h, d->tmpl->ask, strlen(d->tmpl->ask) + 1);
-    return sum_of(h, d->tmpl->close, strlen(d->tmpl->close) + 1);
-}
-
 struct part { const void *p; uint64_t n; };
 
 enum { N_PARTS = 4 };
@@ -91,7 +82,7 @@ static uint64_t aligned(uint64_t bytes)
 static bool write_document(int fd, const gkv_document *d, struct gkv__index_work *w)
 {
     struct head h = {
-        .model = gkv_model_fingerprint(d->model), .tmpl = template_print(d), .n_files = d->n_files,
+        .model = gkv_model_fingerprint(d->model), .tmpl = gkv__document_template(d), .n_files = d->n_files,
         .n_tokens = d->tokens.n, .len = d->len, .tokenized = d->tokenized,
     };
     struct part part[N_PARTS];
@@ -179,7 +170,7 @@ static gkv_status check_head(const gkv_document *d, const struct head *h, uint64
         return damaged(path, "its sizes do not fit", err);
     if (h->model != gkv_model_fingerprint(d->model))
         return damaged(path, "its tokens are another model's", err);
-    if (h->tmpl != template_print(d))
+    if (h->tmpl != gkv__document_template(d))
         return damaged(path, "its tokens are those of another chat template", err);
     if (d->limit && gkv__plus(d->resident, all) > d->limit)
         return gkv__fail(err, GKV_LIMIT, "%s: %" PRIu64 " bytes of memory are needed, the limit is %" PRIu64

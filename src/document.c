@@ -333,6 +333,27 @@ uint64_t gkv_document_tokens(const gkv_document *d)
     return d->tokens.n;
 }
 
+/* The model's own template is its program and the system prompt; what that prints may have the date in it. */
+uint64_t gkv__document_template(const gkv_document *d)
+{
+    const struct gkv__template *t = d->tmpl;
+    const bool own = t == &d->own_template || t == d->model->own_template;
+    struct gkv__str part[3] = {
+        { t->open, strlen(t->open) }, { t->ask, strlen(t->ask) }, { t->close, strlen(t->close) },
+    };
+    uint64_t h = GKV__SUM_START;
+
+    if (own) {
+        part[0] = (struct gkv__str){ "", 0 };
+        (void)gkv__gguf_str(d->model->file, "tokenizer.chat_template", &part[0], NULL);    /* checked when opened */
+        part[1] = (struct gkv__str){ t->open + t->system, t->system_end - t->system };
+        part[2] = (struct gkv__str){ "", 0 };
+    }
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+        h = gkv__sum(gkv__sum(h, &part[i].n, sizeof part[i].n), part[i].p, (size_t)part[i].n);
+    return h;
+}
+
 uint64_t gkv_document_hash(const gkv_document *d)
 {
     uint64_t h = GKV__SUM_START;

@@ -53,6 +53,8 @@ void       gkv__document_free(gkv_document *d);
 /* Ends the text, and tokenizes all of it that does not depend on the question.  GKV_DOCUMENT: no text. */
 gkv_status gkv__document_finish(gkv_document *d, gkv_error *err);
 
+/* A number that tells chat templates apart.  Where a template prints the date, it is the same on all days. */
+uint64_t   gkv__document_template(const gkv_document *d);
 /* Append text, as it is, to the document's. */
 gkv_status gkv__document_append(gkv_document *d, const char *text, size_t len, gkv_error *err);
 /* The document has its own index: it is one part. */

@@ -165,6 +165,32 @@ static void test_own(const gkv_model *m)
     drop(&b);
 }
 
+/* A saved document is of its model's template, which may print another date tomorrow; a system prompt is part
+ * of it. */
+static void test_template_number(gkv_model *m)
+{
+    const struct gkv__template today = *m->own_template;
+    gkv_document *d[3] = { NULL };
+    gkv_options o;
+    uint64_t number[4];
+
+    gkv_options_init(&o);
+    for (size_t i = 0; i < 3; i++) {
+        o.system = i == 1 ? "Be brief." : NULL;
+        o.chat_template = i == 2 ? "llama3" : NULL;
+        if (gkv_document_open(&d[i], m, &o, NULL))
+            printf("# document %zu cannot be opened\n", i);
+        number[i] = gkv__document_template(d[i]);
+    }
+    m->own_template->open = "<|im_start|>system\nTomorrow.";
+    number[3] = gkv__document_template(d[0]);
+    *m->own_template = today;
+    ok(number[0] == number[3], "the same template on another day");
+    ok(number[0] != number[1] && number[0] != number[2], "... but not with a system prompt, nor another one");
+    for (size_t i = 0; i < 3; i++)
+        gkv_document_close(d[i]);
+}
+
 /* A system prompt is plain text: it cannot end its own turn. */
 static void test_system(const gkv_model *m)
 {
@@ -268,6 +294,7 @@ int main(void)
     test_pages();
     test_special();
     test_own(m);
+    test_template_number(m);
     test_system(m);
     test_refusals();
     test_passages();

@@ -147,19 +147,6 @@ static void remove_segment(const gkv_library *l, const gkv_library_entry_info *e
         unlink(path);
 }
 
-static uint64_t template_print(const gkv_document *d)
-{
-    const char *const part[] = { d->tmpl->open, d->tmpl->ask, d->tmpl->close };
-    uint64_t h = GKV__SUM_START;
-
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
-        const uint64_t len = strlen(part[i]);
-
-        h = gkv__sum(gkv__sum(h, &len, sizeof len), part[i], (size_t)len);
-    }
-    return h;
-}
-
 static gkv_status check_source(const gkv_source *s, const gkv_document *d, gkv_error *err)
 {
     if (!s->name || !*s->name)
@@ -184,7 +171,7 @@ static void describe(struct gkv__record *r, const gkv_source *s, const gkv_docum
             .pages = gkv_document_page(d, 0, len ? len - 1 : 0), .model = gkv_model_fingerprint(d->model),
             .model_name = info.name ? info.name : "",
         },
-        .tmpl = template_print(d),
+        .tmpl = gkv__document_template(d),
     };
     if (!r->e.source.grade)
         r->e.source.grade = "compact";
