@@ -56,28 +56,26 @@ static int take(const struct run *r, struct answer *a)
     return status == GKV_END ? 0 : run_failed(&r->progress, status, &err);
 }
 
-static int run(const struct cmd *self, int argc, char **argv)
+static int show(struct run *r)
 {
-    struct run    r;
     struct answer a = { NULL, 0, 0 };
     struct json   j = { .depth = 0 };
-    int           code = run_open(&r, self, argc, argv, gkv_ask);
-    bool          people = !r.o.json && !r.o.quiet;
+    bool          people = !r->o.json && !r->o.quiet;
     bool          together = people && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
+    int           code;
 
-    if (!code && people) {
-        view_kept(&r);
+    if (people) {
+        view_kept(r);
         if (together)
             say("%s", "");
     }
+    code = take(r, &a);
     if (!code)
-        code = take(&r, &a);
+        run_warn(r);
     if (!code)
-        run_warn(&r);
-    if (!code)
-        code = report_write(&r, a.text ? a.text : "", a.len);
-    if (!code && r.o.json) {
-        run_json(&j, &r, a.text ? a.text : "", a.len);
+        code = report_write(r, a.text ? a.text : "", a.len);
+    if (!code && r->o.json) {
+        run_json(&j, r, a.text ? a.text : "", a.len);
         json_print(&j);
         out_flush();
     }
@@ -85,15 +83,19 @@ static int run(const struct cmd *self, int argc, char **argv)
         out_flush();
         if (together)
             say("%s", "");
-        view_cost(&r);
+        view_cost(r);
     }
     free(a.text);
-    run_close(&r);
     return code;
+}
+
+static int run(const struct cmd *self, int argc, char **argv)
+{
+    return run_questions(self, argc, argv, gkv_ask, show);
 }
 
 const struct cmd cmd_ask = {
     .name = "ask", .summary = "Answer a question about long documents",
-    .synopsis = "[options] [-f FILE... | -L LIBRARY] QUESTION", .takes = FOR_ASK, .run = run,
+    .synopsis = "[options] [-f FILE... | -L LIBRARY] QUESTION | --questions FILE", .takes = FOR_ASK, .run = run,
     .more_help = run_more_help
 };

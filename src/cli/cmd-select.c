@@ -34,35 +34,36 @@ static void print(const struct run *r)
     }
 }
 
-static int run(const struct cmd *self, int argc, char **argv)
+static int show(struct run *r)
 {
-    struct run  r;
     struct json j = { .depth = 0 };
-    int         code = run_open(&r, self, argc, argv, gkv_select);
+    int         code = report_write(r, NULL, 0);
 
-    if (!code)
-        code = report_write(&r, NULL, 0);
-    if (!code && r.o.json) {
-        run_json(&j, &r, NULL, 0);
+    if (!code && r->o.json) {
+        run_json(&j, r, NULL, 0);
         json_print(&j);
         out_flush();
     }
-    if (!code && !r.o.json) {
-        print(&r);
+    if (!code && !r->o.json) {
+        print(r);
         out_flush();
-        if (!r.o.quiet) {
+        if (!r->o.quiet) {
             if (isatty(STDOUT_FILENO) && isatty(STDERR_FILENO))
                 say("%s", "");
-            view_summary(&r);
-            view_cost(&r);
+            view_summary(r);
+            view_cost(r);
         }
     }
-    run_close(&r);
     return code;
+}
+
+static int run(const struct cmd *self, int argc, char **argv)
+{
+    return run_questions(self, argc, argv, gkv_select, show);
 }
 
 const struct cmd cmd_select = {
     .name = "select", .summary = "Print the text that an answer would be based on",
-    .synopsis = "[options] [-f FILE... | -L LIBRARY] QUESTION", .takes = FOR_ASK, .run = run,
+    .synopsis = "[options] [-f FILE... | -L LIBRARY] QUESTION | --questions FILE", .takes = FOR_ASK, .run = run,
     .more_help = run_more_help
 };

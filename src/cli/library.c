@@ -228,6 +228,19 @@ int library_session(struct run *r)
     return code ? code : join(r);
 }
 
+int library_again(struct run *r)
+{
+    if (!r->o.library || !r->shelf.ranked)      /* all are there */
+        return 0;
+    progress_watch(&r->progress, NULL);
+    gkv_session_close(r->session);
+    r->session = NULL;
+    library_close(&r->shelf);
+    r->shelf = (struct shelf){ .library = NULL };
+    r->o.file.n = 0;
+    return library_session(r);
+}
+
 void library_close(struct shelf *s)
 {
     if (s->part)

@@ -28,6 +28,8 @@ struct shelf {
 
 /* The session of r about documents of r->o.library, whose names become r->o.file.  0 or an exit status. */
 int  library_session(struct run *r);
+/* The same for the next question, which may choose others.  Without -L it does nothing. */
+int  library_again(struct run *r);
 void library_close(struct shelf *s);
 void library_json(struct json *j, const struct run *r);
 

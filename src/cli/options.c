@@ -21,6 +21,8 @@ const struct opt options_table[] = {
       opt_text, AT(model) },
     { FOR_ASK, 'f', "file", "FILE", "standard input, unless it is a terminal",
       "document; may be given several times, - is standard input", opt_documents, AT(file) },
+    { FOR_ASK, 0, "questions", "FILE", NULL,
+      "ask each line of it, after the documents were read once; - is standard input", opt_text, AT(questions) },
     { FOR_ASK, 'L', "library", "FOLDER", NULL, "documents that gemkv index has read, instead of files",
       opt_text, AT(library) },
     { FOR_ASK, 0, "among", "GLOB", "all", "with -L: documents whose names match, such as 'notes/*'",

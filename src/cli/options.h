@@ -34,6 +34,7 @@ struct options {
     const char    *model, *cpu;
     const char    *text;                /* a single file, or NULL                         */
     struct words   file;                /* for ask and select; "-" is standard input      */
+    const char    *questions;           /* a file of them                                 */
     const char    *library, *among;     /* the folder, and which documents; or NULL       */
     uint32_t       top;                 /* how many of them; 0: the default               */
     struct methods methods;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * run.c - see run.h */
 #include "config.h"
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -54,11 +55,15 @@ static void check(struct run *r)
 {
     const struct cmd *cmd = r->o.cmd;
 
-    if (r->o.n_operand == 0)
-        usage(cmd, "no question given");
-    if (r->o.n_operand > 1)
+    if (r->o.questions ? r->o.n_operand : r->o.n_operand > 1)
         usage(cmd, "one question only, in quotes; documents are given with -f");
-    r->question = *r->o.operand;
+    if (!r->o.questions && r->o.n_operand == 0)
+        usage(cmd, "no question given");
+    if (r->o.questions && r->o.report)
+        usage(cmd, "a report has one question; --questions has several");
+    if (r->o.questions && !strcmp(r->o.questions, "-") && !r->o.library && !r->o.file.n)
+        usage(cmd, "the questions are on standard input; give a document with -f FILE");
+    r->question = r->o.questions ? NULL : *r->o.operand;
     if (r->o.library && r->o.file.n)
         usage(cmd, "documents of a library, or files: give -L or -f");
     if (!r->o.library && (r->o.among || r->o.top))
@@ -171,7 +176,8 @@ static int feed(void *arg, const char *text, size_t len)
     gkv_error       err = { 0 };
 
     f->bytes += len;
-    return fed(f, gkv_feed(f->run->session, text, len, &err), &err);
+    return fed(f, f->run->shelf.document ? gkv_document_feed(f->run->shelf.document, text, len, &err)
+                                         : gkv_feed(f->run->session, text, len, &err), &err);
 }
 
 static int feed_all(const struct run *r)
@@ -187,9 +193,22 @@ static int feed_all(const struct run *r)
         if (!code && f.bytes == 0)
             code = fail(EXIT_DOCUMENT, "%s: there is no text in it", f.name);
         if (!code)
-            code = fed(&f, gkv_feed_end(r->session, &err), &err);
+            code = fed(&f, r->shelf.document ? gkv_document_end_file(r->shelf.document, &err)
+                                             : gkv_feed_end(r->session, &err), &err);
     }
     return code;
+}
+
+static int read_often(struct run *r)
+{
+    gkv_error  err = { 0 };
+    gkv_status status = gkv_document_open(&r->shelf.document, r->model, &r->o.gkv, &err);
+    int        code = status ? run_failed(&r->progress, status, &err) : feed_all(r);
+
+    if (code)
+        return code;
+    status = gkv_session_of(&r->session, r->shelf.document, &r->o.gkv, &err);
+    return status ? run_failed(&r->progress, status, &err) : 0;
 }
 
 static int read_documents(struct run *r)
@@ -199,6 +218,8 @@ static int read_documents(struct run *r)
 
     if (r->o.library)
         return library_session(r);
+    if (r->o.questions)                     /* what does not depend on one stays for the next */
+        return read_often(r);
     status = gkv_session_open(&r->session, r->model, &r->o.gkv, &err);
     if (status)
         return run_failed(&r->progress, status, &err);
@@ -224,7 +245,33 @@ void run_warn(struct run *r)
     warn("%s", s.warning);
 }
 
-int run_open(struct run *r, const struct cmd *cmd, int argc, char **argv, run_ask *ask)
+static int open_questions(struct run *r)
+{
+    const char *path = r->o.questions;
+
+    if (!path)
+        return 0;
+    r->questions = strcmp(path, "-") ? fopen(path, "r") : stdin;
+    return r->questions ? 0 : fail(EXIT_DOCUMENT, "%s: %s", path, strerror(errno));
+}
+
+/* The next line that is not blank, without its end.  False: there is none. */
+static bool next_question(struct run *r)
+{
+    ssize_t n;
+
+    do {
+        if (isatty(fileno(r->questions)))
+            fputs("? ", stderr);
+        n = getline(&r->line, &r->room, r->questions);
+        while (n > 0 && strchr(" \t\r\n", r->line[n - 1]))
+            r->line[--n] = 0;
+    } while (n == 0);
+    r->question = r->line;
+    return n > 0;
+}
+
+static int open_all(struct run *r, const struct cmd *cmd, int argc, char **argv, run_ask *ask)
 {
     gkv_options *o = &r->o.gkv;
     gkv_error    err = { 0 };
@@ -232,11 +279,10 @@ int run_open(struct run *r, const struct cmd *cmd, int argc, char **argv, run_as
     char        *path;
     int          code;
 
-    *r = (struct run){ 0 };
     options_parse(&r->o, cmd, argc, argv);
     check(r);
     path = run_begin(&r->o);
-    code = r->o.report ? output_new(&r->report, r->o.report) : 0;
+    code = r->o.report ? output_new(&r->report, r->o.report) : open_questions(r);
     if (code) {
         free(path);
         return code;
@@ -252,7 +298,15 @@ int run_open(struct run *r, const struct cmd *cmd, int argc, char **argv, run_as
     o->note = r->o.json ? NULL : note;
     if (ask == gkv_select && (!o->device || !strcmp(o->device, "auto")))
         o->device = "cpu";                  /* a device would have nothing to do      */
-    code = read_documents(r);
+    return 0;
+}
+
+static int ask_one(struct run *r, run_ask *ask, int (*show)(struct run *r))
+{
+    gkv_error  err = { 0 };
+    gkv_status status;
+    int        code = r->session ? library_again(r) : read_documents(r);
+
     if (code)
         return code;
     progress_watch(&r->progress, r->session);
@@ -261,10 +315,10 @@ int run_open(struct run *r, const struct cmd *cmd, int argc, char **argv, run_as
     if (status)
         return run_failed(&r->progress, status, &err);
     run_warn(r);
-    return 0;
+    return show(r);
 }
 
-void run_close(struct run *r)
+static void close_all(struct run *r)
 {
     output_drop(&r->report);
     progress_end(&r->progress);
@@ -272,6 +326,29 @@ void run_close(struct run *r)
     library_close(&r->shelf);
     gkv_model_close(r->model);
     options_free(&r->o);
+    if (r->questions && r->questions != stdin)
+        fclose(r->questions);
+    free(r->line);
+}
+
+int run_questions(const struct cmd *cmd, int argc, char **argv, run_ask *ask, int (*show)(struct run *r))
+{
+    struct run r = { .question = NULL };
+    int        code = open_all(&r, cmd, argc, argv, ask);
+
+    if (!code && !r.questions)
+        code = ask_one(&r, ask, show);
+    while (!code && r.questions && next_question(&r)) {
+        if (!r.o.json) {
+            out_printf("? ");
+            out_text(r.question, strlen(r.question));
+            out_char('\n');
+            out_flush();
+        }
+        code = ask_one(&r, ask, show);
+    }
+    close_all(&r);
+    return code;
 }
 
 char *run_place(const struct run *r, const gkv_kept *k)
@@ -327,6 +404,8 @@ void run_json(struct json *j, const struct run *r, const char *answer, size_t le
 
     gkv_session_stats(r->session, &s);
     json_open(j, '{');
+    if (r->questions)
+        json_named_string(j, "question", r->question);
     if (answer) {
         json_key(j, "answer");
         json_text(j, answer, len);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <gemkv.h>
 #include "src/cli/json.h"
 #include "src/cli/library.h"
@@ -20,6 +21,9 @@ struct run {
     struct output report;
     gkv_model    *model;
     gkv_session  *session;
+    FILE         *questions;                    /* of --questions, or NULL                */
+    char         *line;                         /* ... where question is the last one     */
+    size_t        room;
     struct shelf  shelf;
     struct progress progress;
     char          warned[256];                  /* the last warning of the library        */
@@ -30,10 +34,9 @@ typedef gkv_status run_ask(gkv_session *s, const char *question, size_t len,
 
 void run_more_help(void);                       /* the methods and their parameters       */
 
-/* Does everything up to and including ask (gkv_ask or gkv_select).  0 or an exit status; in both cases
- * run_close follows. */
-int  run_open(struct run *r, const struct cmd *cmd, int argc, char **argv, run_ask *ask);
-void run_close(struct run *r);
+/* Reads the documents, asks by ask (gkv_ask or gkv_select), and has each result shown: the question of the
+ * command line, or the lines of --questions one after the other.  Returns an exit status, as show does. */
+int  run_questions(const struct cmd *cmd, int argc, char **argv, run_ask *ask, int (*show)(struct run *r));
 
 /* Prints the library's warning, unless it was printed already. */
 void run_warn(struct run *r);
