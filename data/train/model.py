@@ -58,10 +58,11 @@ def before_attention(x, cos, sin, n, wq, wk, wv, heads, kv_heads, head, eps):
     return q, k, times(h, wv).view(-1, kv_heads, head)
 
 
-def after_attention(x, a, wo, n, wg, wu, wd, eps):
-    x = x + times(a, wo)
+def after_attention(x, a, wo, n, wg, wu, wd, eps, drop=0.0):
+    """drop: how much of what the two halves of a layer add is left out by chance, at training."""
+    x = x + F.dropout(times(a, wo), drop)
     h = norm(x, n, eps)
-    return x + times(F.silu(times(h, wg)) * times(h, wu), wd)
+    return x + F.dropout(times(F.silu(times(h, wg)) * times(h, wu), wd), drop)
 
 
 def attention(q, k, v, rows):
@@ -108,7 +109,7 @@ class Model(nn.Module):
         s = self.shape
         return self.before(x, cos, sin, b.attn_norm, b.attn_q, b.attn_k, b.attn_v, s.heads, s.kv_heads, s.head, s.eps)
 
-    def hidden(self, ids, positions, marks=None, dtype=torch.bfloat16):
+    def hidden(self, ids, positions, marks=None, dtype=torch.bfloat16, drop=0.0):
         """ids and positions [rows, length] -> [rows * length, width], and with marks the filter layer's loss and hits."""
         s, rows = self.shape, ids.shape[0]
         cos, sin = rope(positions, s)
@@ -119,7 +120,7 @@ class Model(nn.Module):
             if marks is not None and i == s.filter_layer:
                 filtered = filter_loss(q, k, marks, rows, s)
             x = self.after(
-                x, attention(q, k, v, rows), b.attn_output, b.ffn_norm, b.ffn_gate, b.ffn_up, b.ffn_down, s.eps
+                x, attention(q, k, v, rows), b.attn_output, b.ffn_norm, b.ffn_gate, b.ffn_up, b.ffn_down, s.eps, drop
             )
         x = norm(x, self.output_norm, s.eps)
         return x if marks is None else (x, *filtered)
@@ -166,6 +167,27 @@ class Model(nn.Module):
                 x = self.after(x, a, b.attn_output, b.ffn_norm, b.ffn_gate, b.ffn_up, b.ffn_down, s.eps)
             logits = self.logits(x)
         return out
+
+    @torch.no_grad()
+    def answers(self, prompts, stop, most=32, dtype=torch.bfloat16):
+        """Greedy continuations of several short prompts (lists of ids), without a cache."""
+        device = self.token_embd.device
+        longest = max(map(len, prompts)) + most
+        ids = torch.full((len(prompts), longest), stop, device=device)
+        for i, p in enumerate(prompts):
+            ids[i, : len(p)] = torch.tensor(p, device=device)
+        row, end = torch.arange(len(prompts), device=device), torch.tensor([len(p) for p in prompts], device=device)
+        positions = torch.arange(longest, device=device).expand(len(prompts), -1)
+        going = torch.ones(len(prompts), dtype=torch.bool, device=device)
+        for _ in range(most):
+            x = self.hidden(ids, positions, dtype=dtype).view(len(prompts), longest, -1)[row, end - 1]
+            token = (x.float() @ self.token_embd.float().T).argmax(-1)
+            going &= token != stop
+            if not going.any():
+                break
+            ids[row[going], end[going]] = token[going]
+            end += going
+        return [ids[i, len(p) : end[i]].tolist() for i, p in enumerate(prompts)]
 
     @torch.no_grad()
     def kept(self, ids, k, dtype=torch.bfloat16):

@@ -19,6 +19,18 @@ from tokenizer import Tokenizer
 REFUSAL = "The text does not say."
 WIKI, BOOK, PARAGRAPH = range(3)
 IGNORE, TEXT, ANSWER = 0, 1, 2  # weights of tokens
+# How often a paragraph with human questions is taken from which set.
+ORIGINS = {
+    "squad-fi-en": 0.56,
+    "squad": 0.09,
+    "squadshifts-wiki": 0.12,
+    "squadshifts-reddit": 0.05,
+    "squadshifts-amazon": 0.05,
+    "qed": 0.04,
+    "qamr": 0.03,
+    "policyqa": 0.03,
+    "fairytaleqa": 0.03,
+}
 LEADS = [
     "",
     "",
@@ -28,7 +40,6 @@ LEADS = [
     "Some information is hidden within the following text. Make sure to memorize it. I will quiz you about it afterwards.\n",
     "Answer the question based on the given documents. Only give me the answer and do not output any other words.\n\n",
 ]
-ASK = "\n\nQuestion: "
 
 
 class Piece:
@@ -58,12 +69,13 @@ class Rows:
         self.ask = ask[np.lexsort((ask[:, 1], ask[:, 0]))]
         self.ask_of = np.searchsorted(self.ask[:, 0], np.arange(len(self.kind) + 1))
         self.of = [np.flatnonzero(self.kind == k) for k in (WIKI, BOOK, PARAGRAPH)]
+        names = [str(x) for x in d["origins"]]
+        self.from_ = {o: np.flatnonzero(d["origin"] == names.index(o)) for o in ORIGINS if o in names}
         self.tok = Tokenizer(os.path.join(folder, "vocabulary.json"))
         e = self.tok.encode
         self.USER = [self.tok.turn] + e("user\n")
         self.ASSISTANT = [self.tok.end] + e("\n") + [self.tok.turn] + e("assistant\n")
         self.REFUSE = e(REFUSAL)
-        self.NEXT = e("Question: ")
         self.stop = np.array([t.endswith((".", "!", "?", '."', '!"', '?"')) for t in self.tok.tokens])
         self.facts = Facts(self.rng, self.phrase)
         words = [
@@ -113,10 +125,15 @@ class Rows:
 
         add(self.USER + lead, TEXT)
         base = p.n
-        add(document, TEXT)
+        drop, first = self.tok.ask(document, self.tok.decode(questions[0][0]), r.random() < 0.8)
+        add(document[: len(document) - drop], TEXT)
         for i, (q, a, one, two) in enumerate(questions):
-            start = add(self.tok.encode(ASK) if i == 0 else self.USER + (self.NEXT if r.random() < 0.7 else []), TEXT)
-            add(q, TEXT)
+            if i == 0:
+                start = add(first, TEXT)
+            else:
+                q = self.tok.encode("Question: " + self.tok.decode(q)) if r.random() < 0.7 else q
+                start = add(self.USER, TEXT)
+                add(q, TEXT)
             add(self.ASSISTANT, TEXT)
             if one[0] >= 0:
                 shift = lambda s: (base + s[0], base + s[1]) if s[0] >= 0 else (0, 0)
@@ -160,7 +177,7 @@ class Rows:
                 others = [self.facts.instance(r.choice(self.facts.single))[0]] if r.random() < 0.15 else []
             at = list(range(len(sentences), len(sentences) + len(said)))
             q, a = r.choice(qas)
-            refused = r.random() < 0.1
+            refused = r.random() < 0.06
             if not refused:
                 sentences += [e(r.choice([" ", " ", "\n", " "]) + s) for s in said]
             elif two:  # one of the two sentences is missing
@@ -305,6 +322,11 @@ class Rows:
 
     # ---- questions on real text --------------------------------------------------------------
 
+    def paragraph(self):
+        """A document with human questions."""
+        of = self.rng.choices(list(self.from_), [ORIGINS[o] for o in self.from_])[0]
+        return int(self.rng.choice(self.from_[of]))
+
     def asked(self, i):
         return range(self.ask_of[i], self.ask_of[i + 1])
 
@@ -334,7 +356,7 @@ class Rows:
         while p.n < room or not p.n:
             k += 1
             if paragraphs and (r.random() < 0.75 or p.n + 1200 > room):
-                i = int(r.choice(self.of[PARAGRAPH]))
+                i = self.paragraph()
             else:
                 i = int(r.choice(self.of[WIKI]))
             lo, hi = int(self.doc[i]), int(self.doc[i + 1])
@@ -349,9 +371,11 @@ class Rows:
                 break
             self.heading(p, i, style, k)
             mine = [j for j in self.asked(i) if self.ask[j, 1] >= lo and self.ask[j, 2] <= hi or self.ask[j, 1] < 0]
-            mine = r.sample(mine, min(len(mine), r.randrange(2, 7) if self.kind[i] == PARAGRAPH else most))
+            mine = self.few(mine, r.randrange(2, 7), 0.25) if self.kind[i] == PARAGRAPH else r.sample(
+                mine, min(len(mine), most)
+            )
             cut = None
-            if mine and r.random() < 0.1:
+            if mine and r.random() < 0.06:
                 j = mine[0]
                 if self.ask[j, 1] >= 0:
                     cut = int(self.ask[j, 1]), int(self.ask[j, 2])
@@ -372,8 +396,8 @@ class Rows:
                     back = cut[1] - cut[0] if cut and s >= cut[1] else 0
                     asks.append((q, a, (at + s - lo - back, at + t - lo - back), self.NOWHERE))
             p.add(self.tok.encode(r.choice(["\n\n", "\n\n", "\n\n\n"])))
-        for _ in range(len(asks) // 14 + (r.random() < 0.2)):  # questions of other documents
-            j = r.choice(self.asked(int(r.choice(self.of[PARAGRAPH]))) or [0])
+        for _ in range(r.random() < 0.25):  # a question of another document
+            j = r.choice(self.asked(self.paragraph()) or [0])
             if self.ask[j, 0] != i:
                 asks.append((self.words_of(j)[0], self.REFUSE, self.NOWHERE, self.NOWHERE))
         r.shuffle(asks)
@@ -381,6 +405,59 @@ class Rows:
 
     def human(self, n):
         return self.documents(n, True)
+
+    def few(self, asks, most, refused):
+        """Some questions of a paragraph, at times one that it does not answer."""
+        r = self.rng
+        good = [j for j in asks if self.ask[j, 1] >= 0]
+        bad = [j for j in asks if self.ask[j, 1] < 0]
+        return r.sample(good, min(len(good), most)) + (r.sample(bad, 1) if bad and r.random() < refused else [])
+
+    def alone(self, n):
+        """Paragraphs one by one, each with its questions: human ones, or made ones on part of an article."""
+        r, parts, total = self.rng, [], 0
+        while not parts or total < n - 200:
+            human = r.random() < 0.75
+            i = self.paragraph() if human else int(r.choice(self.of[WIKI]))
+            lo, hi = int(self.doc[i]), int(self.doc[i + 1])
+            if not human or hi - lo > 600:
+                lo = r.randrange(lo, max(lo + 1, hi - 300))
+                hi = min(hi, lo + r.randrange(100, 500))
+            mine = [j for j in self.asked(i) if self.ask[j, 1] >= lo and self.ask[j, 2] <= hi or self.ask[j, 1] < 0]
+            mine = self.few(mine, r.choice([1, 2, 3, 6]), 0.4)
+            if not mine:
+                continue
+            # One of two documents that differ only in whether the answering sentence is there.
+            cut = self.ask[mine[0], 1:3] if r.random() < 0.07 and self.ask[mine[0], 1] >= 0 else (hi, hi)
+            document = np.concatenate([self.tokens[lo : cut[0]], self.tokens[cut[1] : hi]])
+            asks = []
+            for j in mine:
+                s, t = int(self.ask[j, 1]), int(self.ask[j, 2])
+                q, a = self.words_of(j)
+                if s < 0 or (s >= cut[0] and t <= cut[1]):
+                    asks.append((q, self.REFUSE, self.NOWHERE, self.NOWHERE))
+                elif t <= cut[0] or s >= cut[1]:
+                    back = int(cut[1] - cut[0]) if s >= cut[1] else 0
+                    asks.append((q, a, (s - lo - back, t - lo - back), self.NOWHERE))
+            r.shuffle(asks)
+            parts.append(self.chat(document, asks))
+            total += len(parts[-1][0]) + 1
+        return self.joined(parts)
+
+    def joined(self, parts):
+        """Samples one after another, with the token between them that begins a text."""
+        ids, weights, marks, n = [], [], [], 0
+        for k, (x, w, m) in enumerate(parts):
+            if k:
+                ids.append([self.tok.bos])
+                weights.append([IGNORE])
+                n += 1
+            place = lambda s, e: (s + n, e + n) if e else (0, 0)
+            marks += [(last + n, asked + n, *place(s1, e1), *place(s2, e2)) for last, asked, s1, e1, s2, e2 in m]
+            ids.append(x)
+            weights.append(w)
+            n += len(x)
+        return np.concatenate(ids).astype(np.uint16), np.concatenate(weights).astype(np.uint8), marks
 
     def articles(self, n):
         return self.documents(n, False)
@@ -442,21 +519,23 @@ class Rows:
         x = self.span(n)
         return x, np.ones(n, np.uint8), []
 
-    # The share of each kind among short samples, and among those of more than 6,000 tokens.
+    # The share of each kind in rows of up to 1,024 tokens, among short samples of longer rows, and among those of
+    # more than 6,000 tokens.
     KINDS = {
-        "needles": (0.24, 0.38),
-        "fragments": (0.06, 0.02),
-        "pairs": (0.07, 0.08),
-        "several": (0.05, 0.05),
-        "cloze": (0.06, 0.07),
-        "human": (0.26, 0.08),
-        "articles": (0.16, 0.20),
-        "book": (0.05, 0.10),
-        "plain": (0.05, 0.02),
+        "alone": (0.76, 0.10, 0.00),
+        "needles": (0.08, 0.25, 0.40),
+        "fragments": (0.06, 0.06, 0.02),
+        "pairs": (0.02, 0.06, 0.08),
+        "several": (0.02, 0.05, 0.05),
+        "cloze": (0.02, 0.05, 0.06),
+        "human": (0.02, 0.24, 0.09),
+        "articles": (0.01, 0.12, 0.18),
+        "book": (0.00, 0.05, 0.10),
+        "plain": (0.01, 0.02, 0.02),
     }
 
-    def sample(self, n):
-        column = n > 6000
+    def sample(self, n, length):
+        column = 0 if length <= 1024 else 1 if n <= 6000 else 2
         kind = self.rng.choices(list(self.KINDS), [w[column] for w in self.KINDS.values()])[0]
         return getattr(self, kind)(n)
 
@@ -466,7 +545,7 @@ class Rows:
         """0, 1, 2 ... for most rows; else with gaps, so that short rows know far distances, too."""
         r = self.rng
         at = np.arange(n, dtype=np.int32)
-        if n < 12000 and r.random() < 0.5:
+        if n < 12000 and r.random() < (0.5 if n > 1024 else 0.25):
             spare = int(n * (reach / n) ** r.random()) - n
             cuts = [r.randrange(1, n) for _ in range(r.randrange(1, 7))]
             shares = self.np.dirichlet(np.ones(len(cuts)))
@@ -481,12 +560,12 @@ class Rows:
         while n < length + 1:
             left = length + 1 - n
             size = left if left < 500 or r.random() < 0.45 else r.randrange(300, left)
-            x, w, m = self.sample(max(size, 260))
+            x, w, m = self.sample(max(size, 260), length)
             for last, asked, s1, e1, s2, e2 in m:
                 if last + n < length:
                     second = (s2 + n, e2 + n) if e2 else (0, 0)
                     marks.append((last + n, asked + n, s1 + n, e1 + n, *second))
-            ids += [x, np.array([self.tok.bos if r.random() < 0.5 else self.tok.eot], np.uint16)]
+            ids += [x, np.array([self.tok.bos if length <= 1024 or r.random() < 0.5 else self.tok.eot], np.uint16)]
             weights += [w, np.ones(1, np.uint8)]
             n += len(x) + 1
         if len(marks) > questions:
@@ -524,13 +603,17 @@ if __name__ == "__main__":
                     "<=",
                     [repr(show(y[2], y[3])) + (repr(show(y[4], y[5])) if y[5] else "") for y in m],
                 )
-    for length in (4096, 16384, 32768, 131072):
-        t, n, answers = time.time(), 0, 0
+    for length in (1024, 4096, 16384, 32768, 131072):
+        t, n, answers, asked, refused = time.time(), 0, 0, 0, 0
         while time.time() - t < 5:
             x, w, _, m = rows.row(length)
             n += length
             answers += int((w == ANSWER).sum())
+            begins = np.flatnonzero((w[1:] == ANSWER) & (w[:-1] != ANSWER)) + 1
+            asked += len(begins)
+            refused += sum(x[b : b + len(rows.REFUSE)].tolist() == rows.REFUSE for b in begins)
         print(
             length,
             f"{n / (time.time() - t):.0f} tokens/s, answers {answers / n:.3f}, questions {int((m[:, 0] >= 0).sum())}",
+            f"refused {refused / max(1, asked):.3f} of {asked}",
         )

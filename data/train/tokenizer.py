@@ -69,6 +69,21 @@ class Tokenizer:
             out += ids
         return out
 
+    def ask(self, document, question, strip=True):
+        """How a question follows a document (ids): how many of its last tokens go, and the ids in their place.
+
+        As in the engine, punctuation at the end of the document and the line ends behind it are one piece.
+        """
+        n = 0
+        while n < min(6, len(document)) and all(
+            c in self.MARKS for c in self.tokens[int(document[len(document) - n - 1])]
+        ):
+            n += 1
+        end = self.decode([int(t) for t in document[len(document) - n :]])
+        return n, self.encode((end.rstrip("\n") if strip else end) + "\n\nQuestion: " + question)
+
+    MARKS = set(".,;:!?'\"()[]-" + LETTER[10])
+
     def decode(self, ids):
         text = "".join(self.tokens[i] for i in ids if i < self.bos)
         return bytes(BYTE[c] for c in text).decode("utf-8", "replace")

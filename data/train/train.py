@@ -9,7 +9,7 @@ until a fraction of the time; each step takes one length, drawn by weight. CKPT 
 and optimizer) and weights.pt (bfloat16) at every --save seconds and at the end, and log.txt.
 
 One step is --tokens tokens on every GPU, whatever the length. Matrices are trained by Muon, the rest by
-AdamW. The loss is that of the text, of the answers (twice as much), and of the filter layer.
+AdamW. The loss is that of the answers, of a sample of the text, and of the filter layer.
 """
 
 import argparse
@@ -35,14 +35,18 @@ def arguments():
     p.add_argument("--init")
     p.add_argument("--out", required=True)
     p.add_argument("--minutes", type=float, default=16.5)
-    p.add_argument("--phases", default="0.36:4096 0.6:4096*2,16384 1:4096*6,32768*3,131072*2")
+    p.add_argument("--phases", default="0.3:1024,4096 0.5:1024*4,4096*3,16384*2,32768 1:1024*9,4096*6,16384*3,32768*4,131072*2")
+    p.add_argument("--text", type=float, default=0.15, help="share of the tokens of text that the loss looks at")
+    p.add_argument("--text-weight", type=float, default=0.25)
+    p.add_argument("--drop", type=float, default=0.1, help="dropout in rows of up to 1,024 tokens")
     p.add_argument("--tokens", type=int, default=131072)
-    p.add_argument("--workers", type=int, default=5, help="processes that make rows, for each length")
-    p.add_argument("--matrix-rate", type=float, default=0.012)
+    p.add_argument("--workers", type=int, default=2, help="processes that make rows, for each length")
+    p.add_argument("--matrix-rate", type=float, default=0.01)
     p.add_argument("--rate", type=float, default=1e-3)
     p.add_argument("--warmup", type=int, default=60)
     p.add_argument("--level", type=float, default=0.4, help="fraction of the time before the rates fall")
     p.add_argument("--filter-weight", type=float, default=0.15)
+    p.add_argument("--rope-base", type=float, default=Shape.rope_base)
     p.add_argument("--save", type=float, default=100)
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--plain", action="store_true", help="no torch.compile, float32: for a test without a GPU")
@@ -119,7 +123,7 @@ def main():
             print(*words, flush=True)
             print(*words, file=log_file, flush=True)
 
-    shape = Shape()
+    shape = Shape(rope_base=a.rope_base)
     state = {}
     if a.init and a.init.endswith(".gguf"):
         model = from_gguf(gguf.Reader(a.init), shape)
@@ -153,8 +157,11 @@ def main():
         return (loss * text).sum(), (loss * answer).sum(), text.sum(), answer.sum()
 
     def losses(ids, weights, positions, marks):
-        h, filtered, hits = model.hidden(ids[:, :-1], positions, marks, dtype)
+        drop = a.drop if ids.shape[1] <= 1025 else 0.0
+        h, filtered, hits = model.hidden(ids[:, :-1], positions, marks, dtype, drop)
         y, w = ids[:, 1:].reshape(-1), weights[:, 1:].reshape(-1)
+        at = torch.nonzero((w == ANSWER) | ((w == TEXT) & (torch.rand(w.shape, device=device) < a.text)))[:, 0]
+        h, y, w = h[at], y[at], w[at]
         total = [0.0] * 4
         for i in range(0, len(y), 16384):
             part = checkpoint(chunk_loss, h[i : i + 16384], y[i : i + 16384], w[i : i + 16384], use_reentrant=False)
@@ -196,7 +203,7 @@ def main():
             batch(length)
     began = saved = time.time()
     step = tokens = 0
-    means, by_length = {}, {}
+    means, by_length, seconds, last = {}, {}, {}, began
     while True:
         now = torch.tensor((time.time() - began) / (a.minutes * 60), device=device)
         if world > 1:
@@ -210,7 +217,7 @@ def main():
         for group in adam.param_groups:
             group["lr"] = a.rate * rate
         text, answer, filtered, hits = losses(*batch(length))
-        (0.5 * text + answer + a.filter_weight * filtered).backward()
+        (a.text_weight * text + answer + a.filter_weight * filtered).backward()
         if world > 1:
             for p in model.parameters():
                 dist.all_reduce(p.grad, op=dist.ReduceOp.AVG if cuda else dist.ReduceOp.SUM)
@@ -226,6 +233,8 @@ def main():
         step += 1
         tokens += a.tokens * world
         by_length[length] = by_length.get(length, 0) + a.tokens * world
+        seconds[length] = seconds.get(length, 0) + time.time() - last
+        last = time.time()
         means.setdefault(length, []).append(torch.stack([x.detach().float() for x in (text, answer, filtered, hits)]))
         if step in (1, 2, 5, 20) or step % 50 == 0:
             for n, rows in sorted(means.items()):
@@ -242,7 +251,7 @@ def main():
             save()
             saved = time.time()
     save()
-    log("tokens by length:", {n: f"{t / 1e6:.1f} M" for n, t in sorted(by_length.items())})
+    log("by length:", {n: f"{t / 1e6:.1f} M tokens, {seconds[n]:.0f} s" for n, t in sorted(by_length.items())})
     log(f"done: {step} steps, {tokens} tokens, {time.time() - began:.0f} s")
     if world > 1:
         dist.barrier()
