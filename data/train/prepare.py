@@ -15,9 +15,12 @@ DATA: tokens    uint16, all documents one after another
                 -1: nothing does), beginning of the question, of the answer, their end in `said`; source
       said      uint16, questions and answers
       title     int64 [n + 1] and titles uint16: the documents' names
+      origin    uint8 [n]: which of the names in `origins` the document is from
 """
 
 import json
+import os
+import pickle
 import random
 import sys
 from multiprocessing import Pool
@@ -79,6 +82,7 @@ def document(args):
     ids, where = at_token(d["text"], [max(0, a - 1) for _, _, a, _ in found] + [b for _, _, _, b in found])
     return (
         kind,
+        "",
         d["title"],
         ids,
         [(tok.encode(q), tok.encode(spoken(a)), where[max(0, s - 1)], where[e], MADE) for q, a, s, e in found],
@@ -104,6 +108,7 @@ def paragraph(d):
     )
     return (
         PARAGRAPH,
+        d["source"],
         d["title"],
         ids,
         [
@@ -148,6 +153,18 @@ def held_out_rows(folder, qa, wiki):
                     f.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
+def kept(path, results):
+    """Results that take minutes: read from the file of an earlier run, or written there."""
+    if not os.path.exists(path):
+        with open(path + ".part", "wb") as f:
+            for r in results:
+                pickle.dump(r, f)
+        os.replace(path + ".part", path)
+    with open(path, "rb") as f:
+        while f.peek(1):
+            yield pickle.load(f)
+
+
 def main():
     folder, vocabulary, tagger = sys.argv[1:4]
     tok = Tokenizer(vocabulary)
@@ -165,20 +182,21 @@ def main():
             if words:
                 learner.learn(words)
 
-    tokens, doc, kind, titles, title, said, ask = [], [0], [], [], [0], [], []
+    tokens, doc, kind, origin, titles, title, said, ask = [], [0], [], [], [], [0], [], []
     total = spoken_total = 0
-    with Pool(2, start_worker, (vocabulary, tagger, learner.base_forms)) as pool:
-        jobs = [(BOOK, d, i) for i, d in enumerate(books)] + [(WIKI, d, i) for i, d in enumerate(wiki)]
+    jobs = [(BOOK, d, i) for i, d in enumerate(books)] + [(WIKI, d, i) for i, d in enumerate(wiki)]
+    with Pool(len(os.sched_getaffinity(0)), start_worker, (vocabulary, tagger, learner.base_forms)) as pool:
         for name, results in (
             ("paragraphs", pool.imap(paragraph, qa, 50)),
-            ("documents", pool.imap(document, jobs, 10)),
+            ("documents", kept(f"{folder}/documents.pickle", pool.imap(document, jobs, 10))),
         ):
-            for k, t, ids, asks in results:
+            for k, o, t, ids, asks in results:
                 n = len(doc) - 1
                 tokens.append(np.array(ids, np.uint16))
                 total += len(ids)
                 doc.append(total)
                 kind.append(k)
+                origin.append(o)
                 t = tok.encode(t)
                 titles.append(np.array(t, np.uint16))
                 title.append(title[-1] + len(t))
@@ -201,8 +219,11 @@ def main():
                 f"{name}: {len(kind)} so far, {total / 1e6:.1f} M tokens, {len(ask)} questions of {spoken_total / 1e6:.1f} M tokens",
                 flush=True,
             )
+    origins = sorted(set(origin))
     np.savez(
         f"{folder}/data.npz",
+        origins=np.array(origins),
+        origin=np.array([origins.index(o) for o in origin], np.uint8),
         tokens=np.concatenate(tokens),
         doc=np.array(doc),
         kind=np.array(kind, np.uint8),

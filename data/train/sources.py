@@ -26,8 +26,8 @@ import sys
 from collections import defaultdict
 
 SEED = 20261123
-WIKI_CHARACTERS = 135_000_000  # about 31 million tokens
-BOOK_CHARACTERS = 40_000_000
+WIKI_CHARACTERS = 100_000_000  # about 23 million tokens
+BOOK_CHARACTERS = 30_000_000
 HELD_OUT_SHARE = 0.2  # of the SQuADShifts articles
 
 # Articles of the SQuAD development sets: questions on them measure the model, so neither their
