@@ -47,6 +47,16 @@ check_PROGRAMS += tests/unit-gemm.test
 tests_unit_gemm_test_SOURCES = tests/unit-gemm.c tests/tap.h
 tests_unit_gemm_test_LDADD   = src/libcore.la
 
+TESTS += tests/unit-file.test
+check_PROGRAMS += tests/unit-file.test
+tests_unit_file_test_SOURCES = tests/unit-file.c tests/tap.h
+tests_unit_file_test_LDADD   = src/libcore.la
+
+TESTS += tests/unit-sample.test
+check_PROGRAMS += tests/unit-sample.test
+tests_unit_sample_test_SOURCES = tests/unit-sample.c tests/tap.h
+tests_unit_sample_test_LDADD   = src/libcore.la
+
 TESTS += tests/unit-token.test
 check_PROGRAMS += tests/unit-token.test
 tests_unit_token_test_SOURCES = tests/unit-token.c tests/tap.h

@@ -274,6 +274,34 @@ static void test_numbers(void)
     remove(path);
 }
 
+/* An array at the end of the file: all of it is there, or it is refused, by one element too. */
+static void test_array(void)
+{
+    const char *path = in_dir("array.gguf");
+    const uint64_t element[] = { 1, 2, 4, 8 };
+    const uint32_t type[] = { GKV__U8, GKV__U16, GKV__U32, GKV__U64 }, array = GKV__ARR;
+    unsigned good = 0;
+
+    for (unsigned i = 0; i < 4; i++)
+        for (uint64_t more = 0; more < 2; more++) {
+            uint8_t        file[128] = "GGUF\3";
+            const uint64_t n = 3 + more;
+            gkv_error      err;
+            bool           clear;
+
+            file[16] = 1;
+            file[24] = 1;
+            file[32] = 'k';
+            memcpy(file + 33, &array, 4);
+            memcpy(file + 37, &type[i], 4);
+            memcpy(file + 41, &n, 8);
+            spill(path, file, 49 + 3 * element[i]);
+            good += try(path, &err, &clear) == (more ? GKV_FORMAT : GKV_OK) && clear;
+        }
+    ok(good == 8, "%u of 8: an array that ends with the file, and one with an element more", good);
+    remove(path);
+}
+
 /* ---- what is no model ---------------------------------------------------------------- */
 static void test_files(void)
 {
@@ -345,6 +373,16 @@ static void test_parts(void)
     rename(in_dir("n-00002-of-00003.gguf"), in_dir(part[1]));
     rename(in_dir("n-00003-of-00003.gguf"), in_dir(part[2]));
     refused(in_dir(part[0]), GKV_FORMAT, "the parts hold");
+    if (!make("--split=4 %s", in_dir("n.gguf")))
+        bail("mkmodel failed");
+    rename(in_dir("n-00002-of-00004.gguf"), in_dir(part[1]));
+    refused(in_dir(part[0]), GKV_FORMAT, "is not part 2 of 3 as its name says");
+    for (int i = 1; i <= 4; i++) {
+        char name[32];
+
+        snprintf(name, sizeof name, "n-%05d-of-00004.gguf", i);
+        remove(in_dir(name));
+    }
     spill(in_dir(part[1]), "GGUF", 4);
     refused(in_dir(part[0]), GKV_FORMAT, part[1]);
     remove(in_dir("n-00001-of-00003.gguf"));
@@ -406,7 +444,6 @@ static void test_readme(void)
     remove(in_dir("list"));
 }
 
-/* ---- damage by chance ---------------------------------------------------------------- */
 /* Overwrites n bytes at `at`, opens the file, and restores the bytes. */
 static gkv_status with(int fd, const char *path, const uint8_t *sound, size_t at,
                        const void *bytes, size_t n, unsigned *unclear)
@@ -424,6 +461,44 @@ static gkv_status with(int fd, const char *path, const uint8_t *sound, size_t at
     return status;
 }
 
+/* ---- tensors that overlap by as little as can be ---------------------------------------- */
+static void test_overlap(void)
+{
+    const char *path = in_dir("overlap.gguf");
+    unsigned    bad = 0, unclear = 0;
+    size_t      n, n_tensors;
+    uint8_t    *sound;
+    struct gkv__gguf *g;
+    int         fd;
+
+    if (!make("--type=f32 --layers=1 %s", path))
+        bail("mkmodel failed");
+    sound = slurp(path, &n);
+    fd = open(path, O_WRONLY);
+    g = must_open(path);
+    n_tensors = gkv__gguf_n_tensors(g);
+    for (size_t i = 1; i < n_tensors; i++) {
+        const struct gkv__tensor *t = gkv__gguf_tensor_at(g, i);
+        /* the name, the number of dimensions, the dimensions, the type, the offset */
+        const size_t at = (size_t)((const uint8_t *)t->name.p - (const uint8_t *)gkv__gguf_tensor_at(g, 0)->name.p);
+        uint8_t     *entry = memmem(sound, n, gkv__gguf_tensor_at(g, 0)->name.p, (size_t)gkv__gguf_tensor_at(g, 0)->name.n);
+        uint64_t     offset;
+        gkv_status   status;
+
+        entry += at + t->name.n + 4 + 8 * t->n_dims + 4;
+        memcpy(&offset, entry, sizeof offset);
+        offset -= 32;
+        status = with(fd, path, sound, (size_t)(entry - sound), &offset, sizeof offset, &unclear);
+        bad += status != GKV_FORMAT;
+    }
+    ok(!bad && !unclear, "each of %zu tensors begins 32 bytes earlier, in the one before: refused", n_tensors - 1);
+    gkv__gguf_close(g);
+    close(fd);
+    free(sound);
+    remove(path);
+}
+
+/* ---- damage by chance ---------------------------------------------------------------- */
 #define P63 ((uint64_t)1 << 63)
 #define P40 ((uint64_t)1 << 40)
 
@@ -502,10 +577,12 @@ int main(void)
     test_types();
     test_values();
     test_numbers();
+    test_array();
     test_files();
     test_parts();
     test_breaks();
     test_readme();
+    test_overlap();
     test_chance();
     ok(!rmdir(dir), "nothing is left behind");
     return done();

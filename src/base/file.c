@@ -26,10 +26,12 @@ bool gkv__write_at(int fd, const void *p, uint64_t n, uint64_t at)
 {
     for (ssize_t done; n; p = (const char *)p + done, at += (uint64_t)done, n -= (uint64_t)done) {
         done = pwrite(fd, p, (size_t)gkv__min(n, MOST), (off_t)at);
-        if (done < 0 && errno == EINTR)
+        if (done < 0 && errno == EINTR) {
             done = 0;
-        else if (done < 0)
+        } else if (done <= 0) {
+            errno = done ? errno : EIO;
             return false;
+        }
     }
     return true;
 }

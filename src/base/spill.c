@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "src/base/file.h"
 #include "src/base/mem.h"
 #include "src/base/spill.h"
 
@@ -23,7 +24,7 @@ static gkv_status failed(const struct gkv__spill *x, const char *what, int why, 
 {
     return gkv__fail(err, GKV_IO, "cannot %s a temporary file of %" PRIu64 " bytes in %s: %s; set "
                      "TMPDIR, raise --memory, or take --schedule stream", what,
-                     x->n * x->width * sizeof *x->rows, gkv__spill_dir(), strerror(why));
+                     x->n * x->width * sizeof *x->rows, gkv__spill_dir(), why ? strerror(why) : "it ends too early");
 }
 
 static int nameless(void)
@@ -76,38 +77,21 @@ void gkv__spill_close(struct gkv__spill *x)
     x->rows = NULL;
 }
 
-/* Read or write n whole rows; 0, or an errno. */
-static int transfer(const struct gkv__spill *x, uint64_t at, size_t n, int out)
-{
-    char *p = (char *)x->rows;
-    size_t left = n * x->width * sizeof *x->rows;
-    off_t off = (off_t)(at * x->width * sizeof *x->rows);
-
-    while (left) {
-        ssize_t done = out ? pwrite(x->fd, p, left, off) : pread(x->fd, p, left, off);
-
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done <= 0)
-            return done ? errno : EIO;
-        p += done;
-        off += done;
-        left -= (size_t)done;
-    }
-    return 0;
-}
-
 gkv_status gkv__spill_get(struct gkv__spill *x, uint64_t at, size_t n, float **row, gkv_error *err)
 {
-    int why = x->block ? transfer(x, at, n, 0) : 0;
+    const uint64_t bytes = x->width * sizeof *x->rows;
 
     *row = x->rows + (x->block ? 0 : at * x->width);
-    return why ? failed(x, "read", why, err) : GKV_OK;
+    if (x->block && !gkv__read_at(x->fd, x->rows, n * bytes, at * bytes))
+        return failed(x, "read", errno, err);
+    return GKV_OK;
 }
 
 gkv_status gkv__spill_put(struct gkv__spill *x, uint64_t at, size_t n, gkv_error *err)
 {
-    int why = x->block ? transfer(x, at, n, 1) : 0;
+    const uint64_t bytes = x->width * sizeof *x->rows;
 
-    return why ? failed(x, "write", why, err) : GKV_OK;
+    if (x->block && !gkv__write_at(x->fd, x->rows, n * bytes, at * bytes))
+        return failed(x, "write", errno, err);
+    return GKV_OK;
 }
