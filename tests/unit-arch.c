@@ -90,6 +90,24 @@ static void test_sound(size_t i)
         windows &= m->layer[il].window == archs[i].window[il];
     ok(!strcmp(info.architecture, archs[i].name) && !strcmp(info.rope, archs[i].rope) && windows,
        "%s %s: rope %s", archs[i].name, archs[i].options, info.rope);
+    if (!strcmp(info.rope, "longrope"))
+        ok(gkv__model_rope(m, 0, 64) == &m->rope[GKV__ROPE_ALL] && gkv__model_rope(m, 0, 65) == &m->rope[GKV__ROPE_LONG],
+           "... with other angles from 65 positions on");
+    gkv_model_close(m);
+}
+
+/* Heads that do not share KV heads evenly, in a model whose tensors have these shapes. */
+static void test_heads(void)
+{
+    char command[600];
+    gkv_model *m = NULL;
+    gkv_error err = { 0 };
+
+    snprintf(command, sizeof command, "'%s' --heads=4 --heads-kv=3 '%s'", mkmodel, path);
+    if (system(command))
+        bail(command);
+    ok(gkv_model_open(&m, path, 0, &err) == GKV_FORMAT && strstr(err.text, "4 heads do not share 3 KV heads"),
+       "4 heads with 3 KV heads: refused");
     gkv_model_close(m);
 }
 
@@ -199,6 +217,7 @@ int main(void)
         test_without(i);
         test_chance(i);
     }
+    test_heads();
     remove(path);
     ok(!rmdir(dir), "nothing is left behind");
     return done();

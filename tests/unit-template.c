@@ -588,6 +588,10 @@ static void test_hostile(void)
             o += sprintf(o, "{%% endfor %%}");
         ok(render_repeated(loops, "", 0, "") == GKV_LIMIT, "2^40 rounds: %s", err.text);
     }
+    ok(render_repeated("{% for i in range(300) %}", "{% if 0 %}{% endif %}", 3000, "{% endfor %}") == GKV_OK,
+       "900,000 tests");
+    ok(render_repeated("{% for i in range(1500) %}", "{% if 0 %}{% endif %}", 3000, "{% endfor %}") == GKV_LIMIT,
+       "4,500,000 tests: %s", err.text);
     ok(render_repeated("", "a\n", 1 << 19, "") == GKV_OK, "a template of a megabyte");
     ok(render_repeated("", "a\n", (1 << 19) + 1, "") == GKV_LIMIT, "a larger one: %s", err.text);
     ok(render_repeated("{{ x", " }}{{ x", 5000, " }}") == GKV_OK, "5000 tags");

@@ -55,6 +55,16 @@ cmp part all && echo "nothing asked, and the newline is there"
     grep full
 test -s full && tail -c 1 full | od -An -c | tr -d ' '
 
+# an answer counts for the options that it was made with
+for option in '-k 80' '-k 50%' '--keep-first 2' '--keep-last 2' '-n 7' '--layer 2' '--schedule chunk' '--kv-type f32' \
+        '--gemm exact' '--template plain'; do
+    cp all other
+    gemkv $qa $option --out other >/dev/null 2>err && echo "$option: taken"
+    grep -q 'was made with other options' err || { echo "$option:"; cat err; }
+    cmp other all
+done
+echo "answers of other options are refused"
+
 # another gemkv writes to it
 if command -v flock >/dev/null; then
     cp all held
