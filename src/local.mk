@@ -56,12 +56,13 @@ libgemkv_la_LDFLAGS = -no-undefined -version-info $(GKV_LTVERSION) \
 EXTRA_libgemkv_la_DEPENDENCIES = src/libgemkv.map
 EXTRA_DIST += src/libgemkv.map
 
-bin_PROGRAMS   = gemkv
-gemkv_SOURCES  = \
+# The program without main(), which tests/unit-io.c calls instead.
+noinst_LTLIBRARIES += src/libcli.la
+src_libcli_la_SOURCES = \
 	src/cli/args.c src/cli/args.h src/cli/bench-methods.c src/cli/bench.h src/cli/calibrated.c \
 	src/cli/calibrated.h src/cli/cmd-ask.c src/cli/cmd-bench.c src/cli/cmd-calibrate.c \
 	src/cli/cmd-eval.c src/cli/cmd-index.c src/cli/cmd-info.c src/cli/cmd-select.c src/cli/cmd-tokenize.c src/cli/cmd.h \
-	src/cli/input.c src/cli/input.h src/cli/json.c src/cli/json.h src/cli/library.c src/cli/library.h src/cli/main.c src/cli/material.c \
+	src/cli/input.c src/cli/input.h src/cli/json.c src/cli/json.h src/cli/library.c src/cli/library.h src/cli/material.c \
 	src/cli/material.h src/cli/methods.c src/cli/methods.h src/cli/options.c src/cli/options.h src/cli/output.c src/cli/output.h src/cli/parse.c src/cli/parse.h \
 	src/cli/plot.c src/cli/plot.h src/cli/progress.c src/cli/progress.h src/cli/report.c \
 	src/cli/report.h src/cli/run.c src/cli/run.h src/cli/say.c src/cli/say.h src/cli/text.c \
@@ -70,6 +71,10 @@ gemkv_SOURCES  = \
 	src/cli/eval/qa.c src/cli/eval/ruler-qa.c src/cli/eval/ruler-qa.h src/cli/eval/ruler.c \
 	src/cli/eval/run.c src/cli/eval/score.c src/cli/eval/score.h src/cli/eval/show.c \
 	src/cli/eval/stem.c src/cli/eval/stem.h
-gemkv_CPPFLAGS = -I$(srcdir)/include -DPKGDATADIR='"$(pkgdatadir)"'
-gemkv_CFLAGS   = $(AM_CFLAGS) $(ZSTD_CFLAGS) $(ZLIB_CFLAGS)
-gemkv_LDADD    = libgemkv.la $(ZSTD_LIBS) $(ZLIB_LIBS)
+src_libcli_la_CPPFLAGS = -I$(srcdir)/include -DPKGDATADIR='"$(pkgdatadir)"'
+src_libcli_la_CFLAGS   = $(AM_CFLAGS) $(ZSTD_CFLAGS) $(ZLIB_CFLAGS)
+
+bin_PROGRAMS   = gemkv
+gemkv_SOURCES  = src/cli/main.c
+gemkv_CPPFLAGS = -I$(srcdir)/include
+gemkv_LDADD    = src/libcli.la libgemkv.la $(ZSTD_LIBS) $(ZLIB_LIBS)

@@ -3,8 +3,8 @@ TEST_LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-d
 SH_LOG_DRIVER   = $(TEST_LOG_DRIVER)
 # Waiting threads must not spin: the machine may be busy.
 AM_TESTS_ENVIRONMENT = OMP_WAIT_POLICY=passive srcdir='$(srcdir)' builddir='$(builddir)' MANDOC='$(MANDOC)' \
-	CC='$(CC)' CFLAGS='$(CFLAGS)' OBJDUMP='$(OBJDUMP)' ; \
-	export OMP_WAIT_POLICY srcdir builddir MANDOC CC CFLAGS OBJDUMP ;
+	CC='$(CC)' CFLAGS='$(CFLAGS)' OBJDUMP='$(OBJDUMP)' NM='$(NM)' ; \
+	export OMP_WAIT_POLICY srcdir builddir MANDOC CC CFLAGS OBJDUMP NM ;
 
 # The oracle's golden vectors, through the whole library.
 TESTS += tests/golden.test
@@ -86,9 +86,8 @@ tests_unit_refine_test_LDADD   = src/libcore.la
 
 TESTS += tests/unit-score.test
 check_PROGRAMS += tests/unit-score.test
-tests_unit_score_test_SOURCES = tests/unit-score.c tests/file.h tests/tap.h src/cli/parse.c \
-	src/cli/say.c src/cli/eval/score.c src/cli/eval/stem.c src/cli/text.c src/cli/utf8.c
-tests_unit_score_test_LDADD   = src/libcore.la
+tests_unit_score_test_SOURCES = tests/unit-score.c tests/file.h tests/tap.h
+tests_unit_score_test_LDADD   = src/libcli.la src/libcore.la
 EXTRA_DIST += build-aux/score-vectors.py tests/files/score.jsonl
 
 TESTS += tests/unit-document.test
@@ -98,9 +97,13 @@ tests_unit_document_test_LDADD   = src/libcore.la
 
 TESTS += tests/unit-output.test
 check_PROGRAMS += tests/unit-output.test
-tests_unit_output_test_SOURCES = tests/unit-output.c tests/tap.h src/cli/say.c src/cli/text.c \
-	src/cli/utf8.c
-tests_unit_output_test_LDADD   = src/libcore.la
+tests_unit_output_test_SOURCES = tests/unit-output.c tests/tap.h
+tests_unit_output_test_LDADD   = src/libcli.la src/libcore.la
+
+TESTS += tests/unit-io.test
+check_PROGRAMS += tests/unit-io.test
+tests_unit_io_test_SOURCES = tests/unit-io.c tests/tap.h
+tests_unit_io_test_LDADD   = src/libcli.la src/libcore.la $(ZSTD_LIBS) $(ZLIB_LIBS)
 
 TESTS += tests/unit-arch.test
 check_PROGRAMS += tests/unit-arch.test
@@ -135,8 +138,9 @@ gpu_null_gemkv_null_la_SOURCES = gpu/null/null.c gpu/plugin.h
 gpu_null_gemkv_null_la_LIBADD  = src/libcore.la
 gpu_null_gemkv_null_la_LDFLAGS = -module -avoid-version -rpath /nowhere
 
-TESTS += tests/cli.sh tests/man.sh tests/map.sh tests/baseline.sh tests/rooms.sh tests/example.sh
-EXTRA_DIST += tests/cli.sh tests/man.sh tests/map.sh tests/baseline.sh tests/rooms.sh tests/example.sh tests/cli tests/files/README
+TESTS += tests/cli.sh tests/man.sh tests/map.sh tests/baseline.sh tests/rooms.sh tests/state.sh tests/example.sh
+EXTRA_DIST += tests/cli.sh tests/man.sh tests/map.sh tests/baseline.sh tests/rooms.sh tests/state.sh \
+	tests/example.sh tests/cli tests/files/README
 # make has a rule of its own to make X of X.sh, and would try it when cli.sh is newer than this folder.
 tests/cli: ; @:
 

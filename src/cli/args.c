@@ -2,7 +2,6 @@
  * args.c - see args.h */
 #include "config.h"
 #include <assert.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +10,13 @@
 #include "src/cli/options.h"
 #include "src/cli/say.h"
 
-enum { LONG = 256, COLUMNS = 79, HELP_AT = 26 };
+enum { COLUMNS = 79, HELP_AT = 26 };
+
+void words_add(struct words *w, const char *word)
+{
+    w->v = grow(w->v, w->n + 1, sizeof *w->v);
+    w->v[w->n++] = word;
+}
 
 size_t args_rows(const struct cmd *cmd, const struct opt **row)
 {
@@ -27,58 +32,97 @@ size_t args_rows(const struct cmd *cmd, const struct opt **row)
     return n;
 }
 
-/* getopt only tells the last word and optopt about an option that it refused. */
-static _Noreturn void refuse(const struct args *a, int why, const struct opt *o)
+/* The row of that name, or of the only name that begins so; or NULL. */
+static const struct opt *long_row(const struct opt *const *row, size_t n, const char *name, size_t len)
 {
-    const char *word = a->argv[optind - 1];
+    const struct opt *found = NULL;
+    size_t            n_found = 0;
 
-    if (why == ':')
-        usage(a->cmd, "option '--%s' needs an argument: %s", o->name, o->arg);
-    if (o && optopt >= LONG)
-        usage(a->cmd, "option '--%s' takes no argument", o->name);
-    if (optopt > 0 && optopt < LONG)
-        usage(a->cmd, "unknown option '-%c'", optopt);
-    usage(a->cmd, "unknown or ambiguous option '%s'", word);
+    for (size_t i = 0; i < n; i++) {
+        if (strncmp(row[i]->name, name, len))
+            continue;
+        if (!row[i]->name[len])
+            return row[i];
+        found = row[i];
+        n_found++;
+    }
+    return n_found == 1 ? found : NULL;
 }
 
-/* getopt's state is global, and so is the command line. */
-const struct opt *args_next(struct args *a)
+/* joined: the argument in the option's own word, or NULL; then it is the next word. */
+static int take(struct args *a, const char *joined)
+{
+    if (!a->opt->arg)
+        return joined ? usage(a->io, a->cmd, "option '--%s' takes no argument", a->opt->name) : 0;
+    if (!joined && a->at == a->argc)
+        return usage(a->io, a->cmd, "option '--%s' needs an argument: %s", a->opt->name, a->opt->arg);
+    a->value = joined ? joined : a->argv[a->at++];
+    return 0;
+}
+
+static int long_option(struct args *a, const struct opt *const *row, size_t n, const char *word)
+{
+    const size_t len = strcspn(word + 2, "=");
+
+    a->opt = long_row(row, n, word + 2, len);
+    if (!a->opt)
+        return usage(a->io, a->cmd, "unknown or ambiguous option '%s'", word);
+    return take(a, word[2 + len] ? word + 2 + len + 1 : NULL);
+}
+
+static int letter(struct args *a, const struct opt *const *row, size_t n)
+{
+    const char c = *a->letters++, *rest = *a->letters ? a->letters : NULL;
+
+    for (size_t i = 0; i < n && !a->opt; i++)
+        if (row[i]->letter == c)
+            a->opt = row[i];
+    if (!a->opt)
+        return usage(a->io, a->cmd, "unknown option '-%c'", c);
+    if (!a->opt->arg)
+        return 0;
+    a->letters = "";
+    return take(a, rest);
+}
+
+int args_next(struct args *a)
 {
     const struct opt *row[MAX_OPTS];
     const size_t      n = args_rows(a->cmd, row);
-    struct option     longs[MAX_OPTS + 1] = { { NULL, 0, NULL, 0 } };
-    char              letters[2 * MAX_OPTS + 2] = ":", *l = letters + 1;
-    int               c, k;
 
-    for (size_t i = 0; i < n; i++) {
-        longs[i] = (struct option){ row[i]->name, row[i]->arg ? required_argument : no_argument,
-                                    NULL, LONG + (int)i };
-        if (row[i]->letter) {
-            *l++ = row[i]->letter;
-            if (row[i]->arg)
-                *l++ = ':';
+    a->opt = NULL;
+    a->value = NULL;
+    if (a->letters && *a->letters)
+        return letter(a, row, n);
+    while (a->at < a->argc) {
+        const char *word = a->argv[a->at++];
+
+        if (a->ended || word[0] != '-' || !word[1]) {
+            words_add(&a->operand, word);
+        } else if (!strcmp(word, "--")) {
+            a->ended = true;
+        } else if (word[1] == '-') {
+            return long_option(a, row, n, word);
+        } else {
+            a->letters = word + 1;
+            return letter(a, row, n);
         }
     }
-    *l = 0;
-    opterr = 0;
-    a->opt = NULL;
-    c = getopt_long(a->argc, a->argv, letters, longs, NULL);
-    if (c == -1)
-        return NULL;
-    k = c == '?' || c == ':' ? optopt : c;
-    for (size_t i = 0; i < n; i++)
-        if (k == LONG + (int)i || (row[i]->letter && k == row[i]->letter))
-            a->opt = row[i];
-    if (c == '?' || c == ':')
-        refuse(a, c, a->opt);
-    a->value = optarg;
-    return a->opt;
+    return 0;
 }
 
 /* ---- numbers ------------------------------------------------------------------------- */
-void args_bad(const struct args *a, const char *expected)
+int args_bad(const struct args *a, const char *expected)
 {
-    usage(a->cmd, "option '--%s': '%s' is not %s", a->opt->name, a->value, expected);
+    return usage(a->io, a->cmd, "option '--%s': '%s' is not %s", a->opt->name, a->value, expected);
+}
+
+static int bad(const struct args *a, char *expected)
+{
+    int code = args_bad(a, expected);
+
+    free(expected);
+    return code;
 }
 
 const char *parse_uint(const char *s, uint64_t lo, uint64_t hi, uint64_t *out)
@@ -113,81 +157,84 @@ const char *parse_real(const char *s, double lo, double hi, double *out)
 }
 
 /* ---- kinds --------------------------------------------------------------------------- */
-void opt_flag(const struct args *a, void *at)
+int opt_flag(const struct args *a, void *at)
 {
     (void)a;
     *(bool *)at = true;
+    return 0;
 }
 
-void opt_on(const struct args *a, void *at)
+int opt_on(const struct args *a, void *at)
 {
     (void)a;
     *(int *)at = 1;
+    return 0;
 }
 
-void opt_text(const struct args *a, void *at)
+int opt_text(const struct args *a, void *at)
 {
     *(const char **)at = a->value;
+    return 0;
 }
 
-void opt_file(const struct args *a, void *at)
+int opt_file(const struct args *a, void *at)
 {
     if (*(const char **)at)
-        usage(a->cmd, "one file only");
-    opt_text(a, at);
+        return usage(a->io, a->cmd, "one file only");
+    return opt_text(a, at);
 }
 
-void opt_words(const struct args *a, void *at)
+int opt_words(const struct args *a, void *at)
 {
-    struct words *w = at;
-
-    w->v = grow(w->v, w->n + 1, sizeof *w->v);
-    w->v[w->n++] = a->value;
+    words_add(at, a->value);
+    return 0;
 }
 
-void opt_choice(const struct args *a, void *at)
+int opt_choice(const struct args *a, void *at)
 {
     const char *word = a->opt->arg;
     size_t      n = strlen(a->value), k;
 
     for (; *word; word += k + (word[k] == '|')) {
         k = strcspn(word, "|");
-        if (k == n && !memcmp(word, a->value, n)) {
-            opt_text(a, at);
-            return;
-        }
+        if (k == n && !memcmp(word, a->value, n))
+            return opt_text(a, at);
     }
-    args_bad(a, format("one of %s", a->opt->arg));
+    return bad(a, format("one of %s", a->opt->arg));
 }
 
-void opt_u64(const struct args *a, void *at)
+int opt_u64(const struct args *a, void *at)
 {
     const char *end = parse_uint(a->value, a->opt->lo, a->opt->hi, at);
 
     if (!end || *end)
-        args_bad(a, format("a number from %" PRIu64 " to %" PRIu64, a->opt->lo, a->opt->hi));
+        return bad(a, format("a number from %" PRIu64 " to %" PRIu64, a->opt->lo, a->opt->hi));
+    return 0;
 }
 
-void opt_u32(const struct args *a, void *at)
+int opt_u32(const struct args *a, void *at)
 {
     uint64_t v;
+    int      code = opt_u64(a, &v);
 
-    opt_u64(a, &v);
-    *(uint32_t *)at = (uint32_t)v;
+    if (!code)
+        *(uint32_t *)at = (uint32_t)v;
+    return code;
 }
 
-void opt_f32(const struct args *a, void *at)
+int opt_f32(const struct args *a, void *at)
 {
     const double lo = (double)a->opt->lo, hi = (double)a->opt->hi;
     double       v = 0;
     const char  *end = parse_real(a->value, lo, hi, &v);
 
     if (!end || *end)
-        args_bad(a, format("a number from %g to %g", lo, hi));
+        return bad(a, format("a number from %g to %g", lo, hi));
     *(float *)at = (float)v;
+    return 0;
 }
 
-void opt_numbers(const struct args *a, void *at)
+int opt_numbers(const struct args *a, void *at)
 {
     struct numbers *out = at;
     const char     *s = a->value;
@@ -197,13 +244,13 @@ void opt_numbers(const struct args *a, void *at)
         if (!s || (*s && *s != ','))
             break;
         if (!*s)
-            return;
+            return 0;
     }
-    args_bad(a, format("a list of up to %d numbers from %" PRIu64 " to %" PRIu64
-                       ", like 8192,32768", MAX_NUMBERS, a->opt->lo, a->opt->hi));
+    return bad(a, format("a list of up to %d numbers from %" PRIu64 " to %" PRIu64
+                         ", like 8192,32768", MAX_NUMBERS, a->opt->lo, a->opt->hi));
 }
 
-void opt_size(const struct args *a, void *at)
+int opt_size(const struct args *a, void *at)
 {
     static const char unit[] = "KMGT";
     uint64_t   *out = at;
@@ -211,55 +258,53 @@ void opt_size(const struct args *a, void *at)
     double      v = 0, bytes;
 
     if (end && !*end)
-        return;
+        return 0;
     end = parse_real(a->value, 0, 1e18, &v);
     u = end && *end ? strchr(unit, *end & ~0x20) : NULL;
     if (u && (!end[1] || !strcmp(end + 1, "iB") || !strcmp(end + 1, "B"))) {
         bytes = ldexp(v, 10 * (int)(u - unit + 1));
         if (bytes >= 1 && bytes < 0x1p63) {
             *out = (uint64_t)bytes;
-            return;
+            return 0;
         }
     }
-    args_bad(a, "a size like 512M or 1.5G");
+    return args_bad(a, "a size like 512M or 1.5G");
 }
 
-void opt_help(const struct args *a, void *at)
+int opt_help(const struct args *a, void *at)
 {
     (void)at;
-    args_help(a->cmd);
-    out_flush();
-    exit(EXIT_DONE);
+    args_help(a->io, a->cmd);
+    return EXIT_SHOWN;
 }
 
-void opt_list(const struct args *a, void *at)
+int opt_list(const struct args *a, void *at)
 {
     (void)at;
-    args_list(a->cmd);
-    out_flush();
-    exit(EXIT_DONE);
+    args_list(a->io, a->cmd);
+    return EXIT_SHOWN;
 }
 
 /* ---- help ---------------------------------------------------------------------------- */
-void args_wrap(const char *text, size_t indent)
+void args_wrap(struct io *io, const char *text, size_t indent)
 {
     size_t column = indent, k;
 
     while (*text) {
         k = strcspn(text, " ");
         if (column > indent && column + 1 + k > COLUMNS) {
-            out_printf("\n%*s", (int)indent, "");
+            out_printf(io, "\n%*s", (int)indent, "");
             column = indent;
         } else if (column > indent) {
-            out_char(' ');
+            out_char(io, ' ');
             column++;
         }
-        out_bytes(text, k);
+        out_bytes(io, text, k);
         column += k;
         text += k;
         text += strspn(text, " ");
     }
-    out_char('\n');
+    out_char(io, '\n');
 }
 
 static char *spelling(const struct opt *o)
@@ -280,37 +325,37 @@ static const char *default_of(const struct cmd *cmd, const struct opt *o)
     return o->def;
 }
 
-static void help_line(const struct opt *o, const char *def)
+static void help_line(struct io *io, const struct opt *o, const char *def)
 {
     char *s = spelling(o);
     char *text = def ? format("%s (default: %s)", o->help, def) : format("%s", o->help);
     int   n = 2 + (o->letter ? 0 : 4) + (int)strlen(s);
 
-    out_printf("%*s%s", o->letter ? 2 : 6, "", s);
+    out_printf(io, "%*s%s", o->letter ? 2 : 6, "", s);
     if (n + 2 > HELP_AT)
-        out_printf("\n%*s", HELP_AT, "");
+        out_printf(io, "\n%*s", HELP_AT, "");
     else
-        out_printf("%*s", HELP_AT - n, "");
-    args_wrap(text, HELP_AT);
+        out_printf(io, "%*s", HELP_AT - n, "");
+    args_wrap(io, text, HELP_AT);
     free(text);
     free(s);
 }
 
-void args_help(const struct cmd *cmd)
+void args_help(struct io *io, const struct cmd *cmd)
 {
     const struct opt *row[MAX_OPTS];
     const size_t      n = args_rows(cmd, row);
 
-    out_printf("Usage: gemkv %s %s\n\n%s.\n\nOptions:\n", cmd->name, cmd->synopsis,
+    out_printf(io, "Usage: gemkv %s %s\n\n%s.\n\nOptions:\n", cmd->name, cmd->synopsis,
                cmd->summary);
     for (size_t i = 0; i < n; i++)
         if (row[i]->help)
-            help_line(row[i], default_of(cmd, row[i]));
+            help_line(io, row[i], default_of(cmd, row[i]));
     if (cmd->more_help)
-        cmd->more_help();
+        cmd->more_help(io);
 }
 
-void args_list(const struct cmd *cmd)
+void args_list(struct io *io, const struct cmd *cmd)
 {
     const struct opt *row[MAX_OPTS];
     const size_t      n = args_rows(cmd, row);
@@ -319,9 +364,9 @@ void args_list(const struct cmd *cmd)
         char *s = spelling(row[i]);
 
         if (row[i]->help)
-            out_printf("%s\n", s);
+            out_printf(io, "%s\n", s);
         free(s);
     }
     for (const struct cmd *const *t = cmd->tasks; t && *t; t++)
-        args_list(*t);
+        args_list(io, *t);
 }

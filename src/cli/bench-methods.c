@@ -80,7 +80,7 @@ static gkv_status once(struct bench *b, size_t method, gkv_error *err)
 {
     gkv_options  opt = b->d->o->gkv;
     gkv_session *s = NULL;
-    gkv_status   status = methods_fresh(&b->model, b->d->path, err);
+    gkv_status   status = methods_fresh(b->d->o->io, &b->model, b->d->path, err);
 
     opt.method = b->d->o->methods.spec[method];
     opt.max_tokens = (uint32_t)b->d->n_gen;
@@ -141,9 +141,9 @@ static void print_head(const struct bench *b)
     s = format("%s (%s), %s; %" PRIu64 " tokens read, %" PRIu64 " written, ratios to %s, median of %"
                PRIu64 "\n\n", m.name && *m.name ? m.name : d->path, m.types, b->cpu,
                any(b)->n_prompt, any(b)->n_answer, d->o->methods.spec[0], d->repetitions);
-    out_text(s, strlen(s));
+    out_text(b->d->o->io, s, strlen(s));
     free(s);
-    out_printf("%-20s %7s %16s %16s %17s %17s\n", "method", "kept", "first token", "each token",
+    out_printf(b->d->o->io, "%-20s %7s %16s %16s %17s %17s\n", "method", "kept", "first token", "each token",
                "peak", "KV cache");
 }
 
@@ -152,17 +152,17 @@ static void print_ratio(const struct bench *b, const struct cost *c, enum quanti
     char *bytes;
 
     switch (q) {
-    case TTFT:  out_printf(" %8.2f s", median(c, q)); break;
-    case TOKEN: out_printf(" %7.2f ms", 1e3 * median(c, q)); break;
+    case TTFT:  out_printf(b->d->o->io, " %8.2f s", median(c, q)); break;
+    case TOKEN: out_printf(b->d->o->io, " %7.2f ms", 1e3 * median(c, q)); break;
     default:
         bytes = view_bytes((uint64_t)median(c, q));
-        out_printf(" %10s", bytes);
+        out_printf(b->d->o->io, " %10s", bytes);
         free(bytes);
     }
     if (ratio(b, c, q) > 0)
-        out_printf(" %5.*fx", ratio(b, c, q) < 0.0995 ? 3 : 2, ratio(b, c, q));
+        out_printf(b->d->o->io, " %5.*fx", ratio(b, c, q) < 0.0995 ? 3 : 2, ratio(b, c, q));
     else
-        out_printf(" %6s", "");
+        out_printf(b->d->o->io, " %6s", "");
 }
 
 static void print_method(const struct bench *b, size_t i)
@@ -171,10 +171,10 @@ static void print_method(const struct bench *b, size_t i)
 
     if (!c->n)
         return;
-    out_printf("%-20s %7" PRIu64, b->d->o->methods.spec[i], c->n_kept);
+    out_printf(b->d->o->io, "%-20s %7" PRIu64, b->d->o->methods.spec[i], c->n_kept);
     for (enum quantity q = 0; q < N_QUANTITIES; q++)
         print_ratio(b, c, q);
-    out_printf("\n");
+    out_printf(b->d->o->io, "\n");
 }
 
 static void json_quantity(struct json *j, const struct bench *b, const struct cost *c,
@@ -238,9 +238,8 @@ static void show(const struct bench *b)
             print_method(b, i);
     if (b->d->o->json) {
         json_close(&j);
-        json_print(&j);
+        json_print(b->d->o->io, &j);
     }
-    out_flush();
 }
 
 /* ---- all of them ----------------------------------------------------------------------- */
@@ -265,14 +264,14 @@ static int run_all(struct bench *b)
             gkv_error  err = { 0 };
             gkv_status status = r && !b->cost[i].n ? GKV_OK : once(b, i, &err);
 
-            progress_erase();
+            progress_erase(&b->progress);
             if (status == GKV_CANCELLED && any_done(b) && !d->o->json)
                 show(b);
             if (status == GKV_CANCELLED || (status && !b->model))
-                return run_failed(&b->progress, status, &err);
+                return run_failed(b->d->o->io, &b->progress, status, &err);
             if (!status)
                 continue;
-            warn("%s: %s; left out", d->o->methods.spec[i],
+            warn(b->d->o->io, "%s: %s; left out", d->o->methods.spec[i],
                  err.text[0] ? err.text : gkv_status_name(status));
             code = status == GKV_LIMIT ? EXIT_TOO_BIG : status == GKV_DOCUMENT ? EXIT_DOCUMENT
                  : status == GKV_INVALID ? EXIT_USAGE : EXIT_FAILED;
@@ -285,13 +284,12 @@ static int run_all(struct bench *b)
 static int open_all(struct bench *b)
 {
     gkv_error  err = { 0 };
-    gkv_status status = calibrated_open(&b->model, b->d->path, &err);
+    gkv_status status = calibrated_open(b->d->o->io, &b->model, b->d->path, &err);
 
-    if (!status)
-        status = methods_check(b->d->o, b->model, &err);
-    if (status)
-        return run_failed(&b->progress, status, &err);
-    return input_slurp(b->d->o->text, &b->text, &b->len);
+    int        code = status ? run_failed(b->d->o->io, &b->progress, status, &err)
+                             : methods_check(b->d->o, b->model);
+
+    return code ? code : input_slurp(b->d->o->io, b->d->o->text, &b->text, &b->len);
 }
 
 int bench_document(const struct bench_document *d)
@@ -300,13 +298,13 @@ int bench_document(const struct bench_document *d)
     int          code;
 
     if (!d->n_gen)
-        usage(d->o->cmd, "a method is measured with an answer of at least 1 token");
+        return usage(d->o->io, d->o->cmd, "a method is measured with an answer of at least 1 token");
     b.cost = grow(NULL, d->o->methods.n, sizeof *b.cost);
     memset(b.cost, 0, d->o->methods.n * sizeof *b.cost);
     for (size_t i = 0; i < d->o->methods.n; i++)
         for (int q = 0; q < N_QUANTITIES; q++)
             b.cost[i].v[q] = grow(NULL, d->repetitions, sizeof(double));
-    progress_start(&b.progress, !d->o->json && run_draws(d->o));
+    progress_start(&b.progress, d->o->io, !d->o->json && run_draws(d->o));
     code = open_all(&b);
     if (!code)
         code = run_all(&b);

@@ -42,7 +42,7 @@ static char *slurp(const char *path, size_t *n)
 }
 
 /* An invalid file is ignored, but with a warning. */
-static void use(gkv_model *model)
+static void use(struct io *io, gkv_model *model)
 {
     char         *path = calibrated_path(model), *text;
     struct value *v;
@@ -57,19 +57,19 @@ static void use(gkv_model *model)
         tsp = parse_number(v, "tsp_layer", -1);
         if (!(layer >= 0 && layer < UINT32_MAX && tsp >= 0 && tsp < UINT32_MAX)
             || gkv_model_layers(model, (uint32_t)layer, (uint32_t)tsp, "calibration", NULL))
-            warn("%s: no layers of this model in it; run gemkv calibrate again", path);
+            warn(io, "%s: no layers of this model in it; run gemkv calibrate again", path);
         parse_free(v);
     }
     free(text);
     free(path);
 }
 
-gkv_status calibrated_open(gkv_model **out, const char *path, gkv_error *err)
+gkv_status calibrated_open(struct io *io, gkv_model **out, const char *path, gkv_error *err)
 {
     gkv_status status = gkv_model_open(out, path, 0, err);
 
     if (!status)
-        use(*out);
+        use(io, *out);
     return status;
 }
 
@@ -88,20 +88,20 @@ static int make_folders(const char *path)
     return failed;
 }
 
-int calibrated_store(const gkv_model *model, const char *text, size_t len)
+int calibrated_store(struct io *io, const gkv_model *model, const char *text, size_t len)
 {
     char *path = calibrated_path(model), *fresh;
     FILE *f = NULL;
     int   code = 0;
 
     if (!path)
-        return fail(EXIT_FAILED, "neither $XDG_DATA_HOME nor $HOME names a folder to store the "
+        return fail(io, EXIT_FAILED, "neither $XDG_DATA_HOME nor $HOME names a folder to store the "
                     "calibration in");
     fresh = format("%s.%ld", path, (long)getpid());
     if (!make_folders(path))
         f = fopen(fresh, "we");
     if (!f || fwrite(text, 1, len, f) != len || fflush(f) || rename(fresh, path)) {
-        code = fail(EXIT_FAILED, "%s: cannot store the calibration: %s", path, strerror(errno));
+        code = fail(io, EXIT_FAILED, "%s: cannot store the calibration: %s", path, strerror(errno));
         unlink(fresh);
     }
     if (f)
@@ -111,14 +111,14 @@ int calibrated_store(const gkv_model *model, const char *text, size_t len)
     return code;
 }
 
-int calibrated_forget(const gkv_model *model, int *gone)
+int calibrated_forget(struct io *io, const gkv_model *model, int *gone)
 {
     char *path = calibrated_path(model);
     int   code = 0;
 
     *gone = path && !unlink(path);
     if (path && !*gone && errno != ENOENT)
-        code = fail(EXIT_FAILED, "%s: %s", path, strerror(errno));
+        code = fail(io, EXIT_FAILED, "%s: %s", path, strerror(errno));
     free(path);
     return code;
 }

@@ -6,16 +6,18 @@
 
 #include <gemkv.h>
 
+struct io;
+
 /* Opens the model with gkv_model_open and sets the layers that calibrate found for it, if any. */
-gkv_status calibrated_open(gkv_model **out, const char *path, gkv_error *err);
+gkv_status calibrated_open(struct io *io, gkv_model **out, const char *path, gkv_error *err);
 
 /* Path of the file for this model, for free(); NULL when there is no data directory. */
 char *calibrated_path(const gkv_model *model);
 
 /* Stores the layers found for the model: text is JSON that has them.  0, or an exit status after
  * saying why. */
-int calibrated_store(const gkv_model *model, const char *text, size_t len);
+int calibrated_store(struct io *io, const gkv_model *model, const char *text, size_t len);
 /* *gone: whether there was a file to remove. */
-int calibrated_forget(const gkv_model *model, int *gone);
+int calibrated_forget(struct io *io, const gkv_model *model, int *gone);
 
 #endif

@@ -31,29 +31,32 @@ static void append(struct answer *a, const char *text, size_t len)
 static int take(const struct run *r, struct answer *a)
 {
     gkv_error   err = { 0 };
-    gkv_status  status;
+    gkv_status  status = GKV_OK;
     const char *text;
     size_t      len;
     char        last = '\n';
+    int         code = 0;
 
-    while ((status = gkv_next(r->session, &text, &len, &err)) == GKV_OK) {
+    while (!code && (status = gkv_next(r->session, &text, &len, &err)) == GKV_OK) {
         append(a, text, len);
         if (!r->o.json && len) {
-            out_text(text, len);
-            out_flush();
+            out_text(r->o.io, text, len);
+            code = out_flush(r->o.io);
             last = text[len - 1];
         }
     }
+    if (code)                                   /* nobody reads it: no need to decode the rest */
+        return code;
     if (!r->o.json && last != '\n')
-        out_char('\n');
+        out_char(r->o.io, '\n');
     if (status == GKV_CANCELLED) {
         gkv_stats s;
 
         gkv_session_stats(r->session, &s);
-        return fail(EXIT_FAILED, "cancelled after %" PRIu64 " tokens of the answer",
+        return fail(r->o.io, EXIT_FAILED, "cancelled after %" PRIu64 " tokens of the answer",
                     s.tokens_answer);
     }
-    return status == GKV_END ? 0 : run_failed(&r->progress, status, &err);
+    return status == GKV_END ? 0 : run_failed(r->o.io, &r->progress, status, &err);
 }
 
 static int show(struct run *r)
@@ -61,13 +64,13 @@ static int show(struct run *r)
     struct answer a = { NULL, 0, 0 };
     struct json   j = { .depth = 0 };
     bool          people = !r->o.json && !r->o.quiet;
-    bool          together = people && isatty(STDOUT_FILENO) && isatty(STDERR_FILENO);
+    bool          together = people && say_together(r->o.io);
     int           code;
 
     if (people) {
         view_kept(r);
         if (together)
-            say("%s", "");
+            say(r->o.io, "%s", "");
     }
     code = take(r, &a);
     if (!code)
@@ -76,22 +79,22 @@ static int show(struct run *r)
         code = report_write(r, a.text ? a.text : "", a.len);
     if (!code && r->o.json) {
         run_json(&j, r, a.text ? a.text : "", a.len);
-        json_print(&j);
-        out_flush();
+        json_print(r->o.io, &j);
+        code = out_flush(r->o.io);
     }
     if (!code && people) {
-        out_flush();
+        code = out_flush(r->o.io);
         if (together)
-            say("%s", "");
+            say(r->o.io, "%s", "");
         view_cost(r);
     }
     free(a.text);
     return code;
 }
 
-static int run(const struct cmd *self, int argc, char **argv)
+static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 {
-    return run_questions(self, argc, argv, gkv_ask, show);
+    return run_questions(self, io, argc, argv, gkv_ask, show);
 }
 
 const struct cmd cmd_ask = {

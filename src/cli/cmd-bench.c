@@ -64,7 +64,7 @@ static bool any_given(const struct options *o, const char *const *name)
     return *name;
 }
 
-static void check(struct bench *b)
+static int check(struct bench *b)
 {
     static const char *const lengths[] = { "n-prompt", "n-depth", NULL };
     static const char *const selects[] = { "keep", "layer", "methods", "schedule", NULL };
@@ -73,14 +73,15 @@ static void check(struct bench *b)
     if (!b->repetitions)
         b->repetitions = b->o.text ? 1 : 5;
     if (!b->o.text && (b->o.n_operand || any_given(&b->o, selects)))
-        usage(cmd, "methods, their options and a question need a document; give one with -f FILE");
+        return usage(b->o.io, cmd, "methods, their options and a question need a document; give one with -f FILE");
     if (b->o.text && any_given(&b->o, lengths))
-        usage(cmd, "-p and -d have no meaning for a document; leave them or -f out");
+        return usage(b->o.io, cmd, "-p and -d have no meaning for a document; leave them or -f out");
     if (b->o.n_operand > 1)
-        usage(cmd, "one question only, in quotes");
+        return usage(b->o.io, cmd, "one question only, in quotes");
+    return 0;
 }
 
-static void list_tests(struct bench *b)
+static int list_tests(struct bench *b)
 {
     struct test *t = b->test;
 
@@ -97,8 +98,7 @@ static void list_tests(struct bench *b)
                  : "tg%" PRIu64, t->n_gen, t->depth);
     }
     b->n_test = (size_t)(t - b->test);
-    if (!b->n_test)
-        usage(b->o.cmd, "nothing to measure; give -p or -n a number above 0");
+    return b->n_test ? 0 : usage(b->o.io, b->o.cmd, "nothing to measure; give -p or -n a number above 0");
 }
 
 /* ---- measuring ----------------------------------------------------------------------- */
@@ -201,20 +201,20 @@ static void print_head(const struct bench *b)
                m.name && *m.name ? m.name : b->path, m.types, b->info.cpu, b->info.gemm,
                b->info.kv_type, b->info.threads, b->info.threads > 1 ? "s" : "",
                b->repetitions);
-    out_text(s, strlen(s));
+    out_text(b->o.io, s, strlen(s));
     free(s);
-    out_printf("%-20s %12s   %-23s %10s\n", "test", "tokens/s", "       min - max", "GB/s");
+    out_printf(b->o.io, "%-20s %12s   %-23s %10s\n", "test", "tokens/s", "       min - max", "GB/s");
 }
 
-static void print_test(const struct test *t)
+static int print_test(struct io *io, const struct test *t)
 {
     char max[16], gb[32] = "";
 
     snprintf(max, sizeof max, "%.2f", t->max);
     if (t->n_gen)
         snprintf(gb, sizeof gb, "%*.2f", 21 - (int)strlen(max), t->bytes * t->median / 1e9);
-    out_printf("%-20s %12.2f   %10.2f - %s%s\n", t->name, t->median, t->min, max, gb);
-    out_flush();
+    out_printf(io, "%-20s %12.2f   %10.2f - %s%s\n", t->name, t->median, t->min, max, gb);
+    return out_flush(io);
 }
 
 static void json_test(struct json *j, const struct bench *b, const struct test *t)
@@ -258,12 +258,12 @@ static void report(struct bench *b)
         for (size_t i = 0; i < b->n_test; i++)
             json_test(&j, b, &b->test[i]);
         json_close(&j);
-        json_print(&j);
+        json_print(b->o.io, &j);
         return;
     }
     peak = view_bytes(b->info.memory_peak);
     predicted = view_bytes(b->info.memory_predicted);
-    say("memory %s, predicted %s", peak, predicted);
+    say(b->o.io, "memory %s, predicted %s", peak, predicted);
     free(peak);
     free(predicted);
 }
@@ -320,37 +320,41 @@ static int run_tests(struct bench *b)
 {
     gkv_error  err = { 0 };
     gkv_status status = gkv_model_open(&b->model, b->path, 0, &err);
+    int        code = 0;
 
     if (!status) {
-        progress_start(&b->progress, !b->o.json && run_draws(&b->o));
+        progress_start(&b->progress, b->o.io, !b->o.json && run_draws(&b->o));
         status = open_eval(b, &err);
     }
     if (!status && !b->o.json)
         print_head(b);
-    for (size_t i = 0; i < b->n_test && !status; i++) {
+    for (size_t i = 0; i < b->n_test && !status && !code; i++) {
         status = measure(b, &b->test[i], &err);
-        progress_erase();
+        progress_erase(&b->progress);
         if (!status && !b->o.json)
-            print_test(&b->test[i]);
+            code = print_test(b->o.io, &b->test[i]);
     }
+    if (code)
+        return code;
     if (status)
-        return run_failed(&b->progress, status, &err);
+        return run_failed(b->o.io, &b->progress, status, &err);
     report(b);
     return 0;
 }
 
-static int run(const struct cmd *self, int argc, char **argv)
+static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 {
     struct bench b = { .n_test = 0 };
-    int          code;
+    int          code = options_parse(&b.o, self, io, argc, argv);
 
-    options_parse(&b.o, self, argc, argv);
-    check(&b);
-    if (!b.o.text)
-        list_tests(&b);
-    b.path = run_begin(&b.o);
-    code = b.o.text ? run_document(&b) : run_tests(&b);
-    out_flush();
+    if (!code)
+        code = check(&b);
+    if (!code && !b.o.text)
+        code = list_tests(&b);
+    if (!code)
+        code = run_begin(&b.o, &b.path);
+    if (!code)
+        code = b.o.text ? run_document(&b) : run_tests(&b);
     progress_end(&b.progress);
     gkv_eval_close(b.eval);
     gkv_model_close(b.model);

@@ -46,14 +46,15 @@ struct calibrate {
 };
 
 /* A double: "90%" is 0.9 */
-static void opt_percent(const struct args *a, void *at)
+static int opt_percent(const struct args *a, void *at)
 {
     double      v;
     const char *end = parse_real(a->value, 0, 100, &v);
 
     if (!end || strcmp(end, "%") || v <= 0)
-        args_bad(a, "a percentage like 90%");
+        return args_bad(a, "a percentage like 90%");
     *(double *)at = v / 100;
+    return 0;
 }
 
 static const struct opt own[] = {
@@ -147,7 +148,7 @@ static int one(struct calibrate *c, size_t i)
     if (!code) {
         status = probe(c, &row, &err);
         if (status)
-            code = run_failed(&c->e.progress, status, &err);
+            code = run_failed(c->e.o.io, &c->e.progress, status, &err);
         else
             add(c);
     }
@@ -258,12 +259,12 @@ static void show(const struct calibrate *c)
     const struct columns k = columns_of(c);
     const struct curve   curve[] = { { "whole", k.whole }, { "touched", k.touched } };
 
-    out_printf("needle kept, %zu prompts:\n", c->n);
-    plot_curve(curve, 2, c->m.n_layer, c->filter);
-    out_printf("\nerror of FastKV, by the least one:\n");
+    out_printf(c->e.o.io, "needle kept, %zu prompts:\n", c->n);
+    plot_curve(c->e.o.io, curve, 2, c->m.n_layer, c->filter);
+    out_printf(c->e.o.io, "\nerror of FastKV, by the least one:\n");
     for (uint32_t il = 0; il < c->n_tsp; il++)
-        out_printf("%c layer %3u  %8.3f\n", il == c->tsp ? '*' : ' ', il, relative(c, il));
-    out_printf("\nfilter layer %u (touched from layer %u on), TSP layer %u\n", c->filter, c->touch,
+        out_printf(c->e.o.io, "%c layer %3u  %8.3f\n", il == c->tsp ? '*' : ' ', il, relative(c, il));
+    out_printf(c->e.o.io, "\nfilter layer %u (touched from layer %u on), TSP layer %u\n", c->filter, c->touch,
                c->tsp);
     free(k.whole);
 }
@@ -288,10 +289,10 @@ static int store(const struct calibrate *c)
     int         code;
 
     write_json(&j, c);
-    code = calibrated_store(c->e.model, j.text.p, j.text.n);
+    code = calibrated_store(c->e.o.io, c->e.model, j.text.p, j.text.n);
     path = code ? NULL : calibrated_path(c->e.model);
     if (path)
-        say("stored in %s", path);
+        say(c->e.o.io, "stored in %s", path);
     free(path);
     text_free(&j.text);
     return code;
@@ -299,10 +300,10 @@ static int store(const struct calibrate *c)
 
 static int forget(const struct calibrate *c)
 {
-    int gone, code = calibrated_forget(c->e.model, &gone);
+    int gone, code = calibrated_forget(c->e.o.io, c->e.model, &gone);
 
     if (!code)
-        say(gone ? "forgotten" : "nothing was stored of this model");
+        say(c->e.o.io, gone ? "forgotten" : "nothing was stored of this model");
     return code;
 }
 
@@ -310,12 +311,12 @@ static int measure(struct calibrate *c)
 {
     const struct options *o = &c->e.o;
     struct json j = { .depth = 0 };
-    int         code = o->plot ? output_new(&c->e.plot, o->plot) : 0;
+    int         code = o->plot ? output_new(&c->e.plot, o->io, o->plot) : 0;
 
     if (!code)
-        code = haystack_read(&c->hay, o->haystack.v, o->haystack.n);
+        code = haystack_read(&c->hay, o->io, o->haystack.v, o->haystack.n);
     if (!code)
-        code = needles_read(&c->needles, o->needles);
+        code = needles_read(&c->needles, o->io, o->needles);
     c->n_all = o->lengths.n * o->depths.n * o->samples;
     c->n_tsp = c->m.n_layer / 2 + 1;
     c->layer = grow(NULL, c->m.n_layer, sizeof *c->layer);
@@ -323,42 +324,44 @@ static int measure(struct calibrate *c)
     memset(c->layer, 0, c->m.n_layer * sizeof *c->layer);
     for (size_t i = 0; i < c->n_all && !code; i++)
         code = one(c, i);
-    progress_erase();
+    progress_erase(&c->e.progress);
     if (code)
         return code;
     choose(c);
     if (!c->reached)
-        warn("no layer keeps all of the needle in %g %% of the prompts; layer %u comes nearest",
+        warn(c->e.o.io, "no layer keeps all of the needle in %g %% of the prompts; layer %u comes nearest",
              100 * c->fraction, c->filter);
     if (o->json) {
         write_json(&j, c);
-        json_print(&j);
+        json_print(c->e.o.io, &j);
     } else {
         show(c);
     }
-    out_flush();
-    code = o->plot ? plot(c) : 0;
+    code = out_flush(o->io);
+    if (!code && o->plot)
+        code = plot(c);
     return code || c->dry_run ? code : store(c);
 }
 
-static int run(const struct cmd *self, int argc, char **argv)
+static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 {
     struct calibrate c = { .n = 0 };
     gkv_error        err = { 0 };
     gkv_status       status;
-    int              code;
+    int              code = options_parse(&c.e.o, self, io, argc, argv);
 
     c.e.task = self->name;
-    options_parse(&c.e.o, self, argc, argv);
-    if (c.e.o.n_operand)
-        usage(self, "no operands; the model is given with -m");
-    c.e.path = run_begin(&c.e.o);
-    status = gkv_model_open(&c.e.model, c.e.path, 0, &err);
-    if (status) {
-        code = run_failed(&c.e.progress, status, &err);
-    } else {
+    if (!code && c.e.o.n_operand)
+        code = usage(io, self, "no operands; the model is given with -m");
+    if (!code)
+        code = run_begin(&c.e.o, &c.e.path);
+    if (!code) {
+        status = gkv_model_open(&c.e.model, c.e.path, 0, &err);
+        code = status ? run_failed(io, &c.e.progress, status, &err) : 0;
+    }
+    if (!code) {
         gkv_model_describe(c.e.model, &c.m);
-        progress_start(&c.e.progress, run_draws(&c.e.o));
+        progress_start(&c.e.progress, io, run_draws(&c.e.o));
         code = c.forget ? forget(&c) : measure(&c);
     }
     eval_close(&c.e);

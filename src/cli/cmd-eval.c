@@ -16,33 +16,45 @@ static const char *word(const struct cmd *task)
     return strchr(task->name, ' ') + 1;
 }
 
-static void more_help(void)
+static void more_help(struct io *io)
 {
-    out_printf("\nTasks:\n");
+    out_printf(io, "\nTasks:\n");
     for (const struct cmd *const *t = tasks; *t; t++)
-        out_printf("  %-12s  %s\n", word(*t), (*t)->summary);
-    out_printf("\n'gemkv eval TASK --help' lists its options.\n");
+        out_printf(io, "  %-12s  %s\n", word(*t), (*t)->summary);
+    out_printf(io, "\n'gemkv eval TASK --help' lists its options.\n");
 }
 
-static int run(const struct cmd *self, int argc, char **argv)
+/* The tasks' names, for free(). */
+static char *names(void)
 {
-    char       *all = format("%s", word(tasks[0])), *more;
+    char *all = format("%s", word(tasks[0])), *more;
 
     for (const struct cmd *const *t = tasks + 1; *t; t++) {
         more = format("%s, %s", all, word(*t));
         free(all);
         all = more;
     }
-    if (argc > 1 && *argv[1] != '-') {
-        for (const struct cmd *const *t = tasks; *t; t++)
-            if (!strcmp(word(*t), argv[1])) {
-                free(all);
-                return (*t)->run(*t, argc - 1, argv + 1);
-            }
-        usage(self, "unknown task '%s'; the tasks are %s", argv[1], all);
-    }
-    options_parse(&(struct options){ .n_operand = 0 }, self, argc, argv);   /* --help, or an invalid option */
-    usage(self, "no task given; the tasks are %s", all);
+    return all;
+}
+
+static int run(const struct cmd *self, struct io *io, int argc, char **argv)
+{
+    const char *name = argc > 1 && *argv[1] != '-' ? argv[1] : NULL;
+    char       *all;
+    int         code = 0;
+
+    for (const struct cmd *const *t = tasks; name && *t; t++)
+        if (!strcmp(word(*t), name))
+            return (*t)->run(*t, io, argc - 1, argv + 1);
+    if (!name)                                  /* --help, or an invalid option */
+        code = options_parse(&(struct options){ .n_operand = 0 }, self, io, argc, argv);
+    if (code)
+        return code;
+    all = names();
+    code = name ? usage(io, self, "unknown task '%s'; the tasks are %s", name, all)
+                : usage(io, self, "no task given; the tasks are %s", all);
+    free(all);
+    return code;
 }
 
 const struct cmd cmd_eval = {

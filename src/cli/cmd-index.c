@@ -95,7 +95,7 @@ static int library_total(const struct index *x, size_t *n, uint64_t *tokens, uin
 
     *tokens = *bytes = 0;
     if (status)
-        return library_failed(status, &err);
+        return library_failed(x->o.io, status, &err);
     for (size_t i = 0; i < *n; i++) {
         gkv_library_entry_info e;
 
@@ -119,7 +119,7 @@ static int say_total(struct index *x)
     char    *size = view_bytes(bytes);
 
     if (!code)
-        say("%s: %zu document%s, %" PRIu64 " tokens, %s", x->path, n, plural(n), tokens, size);
+        say(x->o.io, "%s: %zu document%s, %" PRIu64 " tokens, %s", x->path, n, plural(n), tokens, size);
     free(size);
     return code;
 }
@@ -136,7 +136,8 @@ static int fed(const struct reading *r, gkv_status status, const gkv_error *err)
 {
     if (!status)
         return 0;
-    return status == GKV_DOCUMENT ? fail_library(status, err, r->name) : run_failed(&r->x->progress, status, err);
+    return status == GKV_DOCUMENT ? fail_library(r->x->o.io, status, err, r->name)
+                                  : run_failed(r->x->o.io, &r->x->progress, status, err);
 }
 
 static int feed(void *arg, const char *text, size_t len)
@@ -156,11 +157,11 @@ static int read_document(struct index *x, const struct file *f, gkv_document **d
     int            code;
 
     if (status)
-        return run_failed(&x->progress, status, &err);
+        return run_failed(x->o.io, &x->progress, status, &err);
     r.d = *d;
-    code = input_read(f->name, feed, &r);
+    code = input_read(x->o.io, f->name, feed, &r);
     if (!code && !r.bytes)
-        code = fail(EXIT_DOCUMENT, "%s: there is no text in it", r.name);
+        code = fail(x->o.io, EXIT_DOCUMENT, "%s: there is no text in it", r.name);
     return code ? code : fed(&r, gkv_document_end_file(*d, &err), &err);
 }
 
@@ -211,7 +212,7 @@ static int foresee(struct index *x)
     }
     stored = view_bytes(text ? (uint64_t)((double)bytes / (double)text * (double)x->bytes) : 0);
     if (!code && x->n_do)
-        say("%s: reading %zu of %zu file%s, %s%s%s%s", x->path, x->n_do, x->n_files, plural(x->n_files), size,
+        say(x->o.io, "%s: reading %zu of %zu file%s, %s%s%s%s", x->path, x->n_do, x->n_files, plural(x->n_files), size,
             text ? "; about " : "", text ? stored : "", text ? " in the library" : "");
     free(size);
     free(stored);
@@ -230,8 +231,8 @@ static void within(void *arg, const gkv_progress *g)
 
     if (progress_cancelled() && !x->stop) {
         x->stop = true;
-        progress_erase();
-        say("ending after this document; a second signal ends at once, and the library stays as it is");
+        progress_erase(&x->progress);
+        say(x->o.io, "ending after this document; a second signal ends at once, and the library stays as it is");
     }
     progress_note(&x->progress, "%zu/%zu", x->n_done + 1, x->n_do);
     progress_show(&x->progress, "index", x->bytes ? done / all : g->fraction, (uint64_t)tokens);
@@ -251,7 +252,7 @@ static int unchanged(struct index *x, const struct file *f, bool note)
 
     x->n_same++;
     state(x, f->name, "unchanged", NULL);
-    return status ? library_failed(status, &err) : 0;
+    return status ? library_failed(x->o.io, status, &err) : 0;
 }
 
 /* The document's grade in the library, unless another is asked for. */
@@ -265,11 +266,11 @@ static int store(struct index *x, const struct file *f, gkv_document *d, const g
     int         code = 0;
 
     status = gkv_library_put(x->library, &s, d, &x->o.gkv, &err);
-    progress_erase();
+    progress_erase(&x->progress);
     if (status == GKV_DOCUMENT || status == GKV_LIMIT)
-        code = fail_library(status, &err, input_name(f->name));
+        code = fail_library(x->o.io, status, &err, input_name(f->name));
     else if (status)
-        code = library_failed(status, &err);
+        code = library_failed(x->o.io, status, &err);
     x->stop = x->stop || (status && status != GKV_DOCUMENT && status != GKV_LIMIT);
     if (!code) {
         gkv_library_entry_info now;
@@ -277,7 +278,7 @@ static int store(struct index *x, const struct file *f, gkv_document *d, const g
 
         gkv_library_get(x->library, f->name, &now, NULL);
         size = view_bytes(now.stored_bytes);
-        say("%s: %" PRIu64 " tokens, %" PRIu64 " page%s, %s as %s, in %.1f s", input_name(f->name), now.tokens,
+        say(x->o.io, "%s: %" PRIu64 " tokens, %" PRIu64 " page%s, %s as %s, in %.1f s", input_name(f->name), now.tokens,
             now.pages, plural(now.pages), size, now.source.grade, progress_clock() - began);
         free(size);
         x->n_indexed++;
@@ -332,32 +333,35 @@ static int add(struct index *x)
         free(x->file[i].facts.path);
     free(x->file);
     if (progress_cancelled() && !first)
-        first = fail(EXIT_FAILED, "cancelled after %zu of %zu files; the library has what was read", x->n_done, x->n_do);
-    say("indexed %zu, unchanged %zu, failed %zu", x->n_indexed, x->n_same, x->n_failed);
+        first = fail(x->o.io, EXIT_FAILED, "cancelled after %zu of %zu files; the library has what was read",
+                     x->n_done, x->n_do);
+    say(x->o.io, "indexed %zu, unchanged %zu, failed %zu", x->n_indexed, x->n_same, x->n_failed);
     return first;
 }
 
 static int open_to_add(struct index *x)
 {
     gkv_error  err = { 0 };
-    char      *path = run_model_path(&x->o);
+    char      *path = NULL;
     gkv_status status;
+    int        code = run_begin(&x->o, &path);
 
-    run_cap_cpu(x->o.cpu);
-    status = calibrated_open(&x->model, path, &err);
+    if (code)
+        return code;
+    status = calibrated_open(x->o.io, &x->model, path, &err);
     free(path);
     if (status)
-        return run_failed(&x->progress, status, &err);
+        return run_failed(x->o.io, &x->progress, status, &err);
     x->layer = library_layer(x->model, &x->o.gkv);
     status = gkv_library_open(&x->library, x->path, GKV_LIBRARY_WRITE | GKV_LIBRARY_CREATE, &err);
     if (!status)
         status = gkv_library_fits(x->library, x->model, x->layer, &err);
     if (status)
-        return library_failed(status, &err);
+        return library_failed(x->o.io, status, &err);
     x->o.gkv.layer = x->layer;
     x->o.gkv.progress = within;
     x->o.gkv.progress_arg = x;
-    progress_start(&x->progress, run_draws(&x->o));
+    progress_start(&x->progress, x->o.io, run_draws(&x->o));
     return 0;
 }
 
@@ -372,9 +376,9 @@ static int remove_named(struct index *x)
 
         state(x, x->o.operand[i], status ? "failed" : "removed", status ? err.text : NULL);
         if (status && !first)
-            first = library_failed(status, &err);
+            first = library_failed(x->o.io, status, &err);
         else if (status)
-            library_failed(status, &err);
+            library_failed(x->o.io, status, &err);
     }
     return first;
 }
@@ -384,7 +388,7 @@ static int for_all(struct index *x, int (*f)(struct index *x, const gkv_library_
     gkv_error  err = { 0 };
     size_t     n;
     gkv_status status = gkv_library_find(x->library, NULL, NULL, 0, &n, &err);
-    int        first = status ? library_failed(status, &err) : 0;
+    int        first = status ? library_failed(x->o.io, status, &err) : 0;
 
     for (size_t i = 0; i < n && !progress_cancelled(); i++) {
         gkv_library_entry_info e;
@@ -410,9 +414,9 @@ static int list_one(struct index *x, const gkv_library_entry_info *e)
         strftime(when, sizeof when, "%Y-%m-%d", &tm);
     line = format("%10" PRIu64 " %6" PRIu64 " %10s %-8s %s  ", e->tokens, e->pages, size, e->source.grade, when);
     if (!x->o.json) {
-        out_text(line, strlen(line));
-        out_text(e->source.name, strlen(e->source.name));
-        out_char('\n');
+        out_text(x->o.io, line, strlen(line));
+        out_text(x->o.io, e->source.name, strlen(e->source.name));
+        out_char(x->o.io, '\n');
     }
     free(line);
     free(size);
@@ -422,7 +426,7 @@ static int list_one(struct index *x, const gkv_library_entry_info *e)
 static int list(struct index *x)
 {
     if (!x->o.json && !x->o.quiet)
-        out_printf("%10s %6s %10s %-8s %-10s  %s\n", "tokens", "pages", "size", "grade", "added", "name");
+        out_printf(x->o.io, "%10s %6s %10s %-8s %-10s  %s\n", "tokens", "pages", "size", "grade", "added", "name");
     return for_all(x, list_one);
 }
 
@@ -435,7 +439,7 @@ static int verify_one(struct index *x, const gkv_library_entry_info *e)
         return 0;
     state(x, e->source.name, status ? "damaged" : "whole", status ? err.text : NULL);
     progress_show(&x->progress, "verify", (double)(x->bytes_done += e->stored_bytes) / (double)x->bytes, 0);
-    return status ? library_failed(status, &err) : 0;
+    return status ? library_failed(x->o.io, status, &err) : 0;
 }
 
 static int verify(struct index *x)
@@ -444,12 +448,12 @@ static int verify(struct index *x)
     gkv_status status = gkv_library_verify(x->library, NULL, &err);
     uint64_t   tokens;
     size_t     n;
-    int        first = status ? library_failed(status, &err) : library_total(x, &n, &tokens, &x->bytes), code;
+    int        first = status ? library_failed(x->o.io, status, &err) : library_total(x, &n, &tokens, &x->bytes), code;
 
     x->bytes += !x->bytes;
-    progress_start(&x->progress, run_draws(&x->o));
+    progress_start(&x->progress, x->o.io, run_draws(&x->o));
     code = for_all(x, verify_one);
-    progress_erase();
+    progress_erase(&x->progress);
     return first ? first : code;
 }
 
@@ -464,10 +468,10 @@ static int prune_one(struct index *x, const gkv_library_entry_info *e)
     free(now.path);
     if (!gone)
         return 0;
-    say("%s: removed, as %s is gone", e->source.name, path);
+    say(x->o.io, "%s: removed, as %s is gone", e->source.name, path);
     state(x, e->source.name, "removed", "its file is gone");
     status = gkv_library_remove(x->library, e->source.name, &err);
-    return status ? library_failed(status, &err) : 0;
+    return status ? library_failed(x->o.io, status, &err) : 0;
 }
 
 static int prune(struct index *x)
@@ -478,29 +482,30 @@ static int prune(struct index *x)
     gkv_status status = gkv_library_prune(x->library, &segments, &entries, &err);
 
     if (status)
-        return code ? code : library_failed(status, &err);
+        return code ? code : library_failed(x->o.io, status, &err);
     if (entries)
-        say("removed %" PRIu64 " document%s whose segment is not there", entries, plural(entries));
+        say(x->o.io, "removed %" PRIu64 " document%s whose segment is not there", entries, plural(entries));
     if (segments)
-        say("removed %" PRIu64 " segment%s that nothing needs", segments, plural(segments));
+        say(x->o.io, "removed %" PRIu64 " segment%s that nothing needs", segments, plural(segments));
     return code;
 }
 
 /* ---- the command --------------------------------------------------------------------- */
-static void check(const struct index *x)
+static int check(const struct index *x)
 {
     const int modes = x->remove + x->list + x->verify + x->prune;
 
     if (x->o.n_operand == 0)
-        usage(x->o.cmd, "no library given: the folder that documents are put into");
+        return usage(x->o.io, x->o.cmd, "no library given: the folder that documents are put into");
     if (modes > 1)
-        usage(x->o.cmd, "one of --list, --remove, --verify and --prune at a time");
+        return usage(x->o.io, x->o.cmd, "one of --list, --remove, --verify and --prune at a time");
     if (x->remove && x->o.n_operand == 1)
-        usage(x->o.cmd, "--remove: no name given; --list shows those there are");
+        return usage(x->o.io, x->o.cmd, "--remove: no name given; --list shows those there are");
     if (!modes && x->o.n_operand == 1)
-        usage(x->o.cmd, "no file given; %s is the library", x->o.operand[0]);
+        return usage(x->o.io, x->o.cmd, "no file given; %s is the library", x->o.operand[0]);
     if (modes && !x->remove && x->o.n_operand > 1)
-        usage(x->o.cmd, "--list, --verify and --prune take a library and nothing else");
+        return usage(x->o.io, x->o.cmd, "--list, --verify and --prune take a library and nothing else");
+    return 0;
 }
 
 static int work(struct index *x)
@@ -515,19 +520,21 @@ static int work(struct index *x)
     }
     status = gkv_library_open(&x->library, x->path, x->remove || x->prune ? GKV_LIBRARY_WRITE : 0, &err);
     if (status)
-        return library_failed(status, &err);
+        return library_failed(x->o.io, status, &err);
     return x->remove ? remove_named(x) : x->list ? list(x) : x->verify ? verify(x) : prune(x);
 }
 
-static int run(const struct cmd *self, int argc, char **argv)
+static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 {
     struct index x = { .n_files = 0 };
-    int          code, total = 0;
+    int          total = 0, code = options_parse(&x.o, self, io, argc, argv);
 
-    options_parse(&x.o, self, argc, argv);
-    check(&x);
-    if (x.o.quiet)
-        say_quiet();
+    if (!code)
+        code = check(&x);
+    if (code) {
+        options_free(&x.o);
+        return code;
+    }
     x.path = x.o.operand[0];
     json_open(&x.json, '{');
     json_named_string(&x.json, "library", x.path);
@@ -538,8 +545,8 @@ static int run(const struct cmd *self, int argc, char **argv)
     if (x.library && !x.list)
         total = say_total(&x);
     if (x.o.json && x.library)
-        json_print(&x.json);
-    out_flush();
+        json_print(io, &x.json);
+    total = total ? total : out_flush(io);
     progress_end(&x.progress);
     text_free(&x.json.text);
     gkv_library_close(x.library);

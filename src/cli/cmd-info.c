@@ -19,6 +19,7 @@ struct info {
     bool         cpu, devices, memory;
     struct numbers length;
     gkv_model   *model;
+    int          code;                  /* exit status of a prediction that failed        */
 };
 
 static const struct opt own[] = {
@@ -35,20 +36,21 @@ static const struct opt own[] = {
 
 static const struct opt_default defaults[] = { { "context", "8192,32768,131072" }, { NULL, NULL } };
 
-static void check(struct info *in)
+static int check(struct info *in)
 {
     if (in->o.n_operand > 1 || (in->o.n_operand && in->o.model))
-        usage(in->o.cmd, "one model only");
+        return usage(in->o.io, in->o.cmd, "one model only");
     if (in->o.n_operand)
         in->o.model = *in->o.operand;
+    return 0;
 }
 
 /* ---- text output --------------------------------------------------------------------- */
-static void row(const char *name, char *value)
+static void row(struct io *io, const char *name, char *value)
 {
-    out_printf("%-14s", name);
-    out_text(value, strlen(value));
-    out_char('\n');
+    out_printf(io, "%-14s", name);
+    out_text(io, value, strlen(value));
+    out_char(io, '\n');
     free(value);
 }
 
@@ -71,11 +73,11 @@ static const char *or_none(const char *s)
     return s && *s ? s : "none";
 }
 
-static void print_layer(const char *name, uint32_t layer, uint32_t n, const char *source)
+static void print_layer(struct io *io, const char *name, uint32_t layer, uint32_t n, const char *source)
 {
-    row(name, format("layer %u (the %u%s of %u), %s%s", layer, layer + 1,
-                     ordinal_suffix(layer + 1), n, strcmp(source, "file") ? "" : "from the ",
-                     source));
+    row(io, name, format("layer %u (the %u%s of %u), %s%s", layer, layer + 1,
+                         ordinal_suffix(layer + 1), n, strcmp(source, "file") ? "" : "from the ",
+                         source));
 }
 
 static char *template_of(const gkv_model_info *m)
@@ -91,59 +93,60 @@ static char *template_of(const gkv_model_info *m)
 
 static void print_model(const struct info *in)
 {
+    struct io     *io = in->o.io;
     gkv_model_info m;
     char          *size;
 
     gkv_model_describe(in->model, &m);
     size = view_bytes(m.file_bytes);
-    row("file", format("%s", in->path));
-    row("name", format("%s", or_none(m.name)));
-    row("family", format("%s", or_none(m.architecture)));
-    row("size", format("%s (%" PRIu64 " bytes)", size, m.file_bytes));
-    row("parameters", count(m.parameters));
-    row("types", format("%s", or_none(m.types)));
+    row(io, "file", format("%s", in->path));
+    row(io, "name", format("%s", or_none(m.name)));
+    row(io, "family", format("%s", or_none(m.architecture)));
+    row(io, "size", format("%s (%" PRIu64 " bytes)", size, m.file_bytes));
+    row(io, "parameters", count(m.parameters));
+    row(io, "types", format("%s", or_none(m.types)));
     for (const gkv_type_group *g = m.type_groups; g->group; g++)
-        row("", format("%s: %s", g->group, g->types));
-    row("layers", format("%u, width %u, feed-forward %u", m.n_layer, m.n_embd, m.n_ff));
-    row("heads", format("%u, sharing %u of keys and values, width %u", m.n_head,
-                        m.n_head_kv, m.head_dim));
-    row("context", format("%u tokens", m.context));
-    row("rope", format("base %g, scaling %s", (double)m.rope_base, or_none(m.rope)));
+        row(io, "", format("%s: %s", g->group, g->types));
+    row(io, "layers", format("%u, width %u, feed-forward %u", m.n_layer, m.n_embd, m.n_ff));
+    row(io, "heads", format("%u, sharing %u of keys and values, width %u", m.n_head,
+                            m.n_head_kv, m.head_dim));
+    row(io, "context", format("%u tokens", m.context));
+    row(io, "rope", format("base %g, scaling %s", (double)m.rope_base, or_none(m.rope)));
     if (m.pre && *m.pre)
-        row("tokenizer", format("%s (%s), %u tokens", m.tokenizer, m.pre, m.n_vocab));
+        row(io, "tokenizer", format("%s (%s), %u tokens", m.tokenizer, m.pre, m.n_vocab));
     else
-        row("tokenizer", format("%s, %u tokens", or_none(m.tokenizer), m.n_vocab));
-    row("template", template_of(&m));
-    print_layer("filter layer", m.filter_layer, m.n_layer, m.filter_layer_source);
-    print_layer("tsp layer", m.tsp_layer, m.n_layer, m.tsp_layer_source);
+        row(io, "tokenizer", format("%s, %u tokens", or_none(m.tokenizer), m.n_vocab));
+    row(io, "template", template_of(&m));
+    print_layer(io, "filter layer", m.filter_layer, m.n_layer, m.filter_layer_source);
+    print_layer(io, "tsp layer", m.tsp_layer, m.n_layer, m.tsp_layer_source);
     free(size);
 }
 
-static void print_cpu(void)
+static void print_cpu(struct io *io)
 {
     const char *s;
 
-    row("cpu", format("%s", gkv_cpu()));
+    row(io, "cpu", format("%s", gkv_cpu()));
     for (size_t i = 0; (s = gkv_cpu_describe(i)); i++)
-        out_printf("  %s\n", s);
-    row("products", format("chosen with --gemm"));
+        out_printf(io, "  %s\n", s);
+    row(io, "products", format("chosen with --gemm"));
     for (size_t i = 0; (s = gkv_gemm_describe(i)); i++)
-        out_printf("  %s\n", s);
+        out_printf(io, "  %s\n", s);
 }
 
-static void print_devices(void)
+static void print_devices(struct io *io)
 {
     const char *s;
 
-    row("devices", format("chosen with --device"));
-    out_printf("  cpu: this processor\n");
+    row(io, "devices", format("chosen with --device"));
+    out_printf(io, "  cpu: this processor\n");
     for (size_t i = 0; (s = gkv_device_describe(i)); i++)
-        out_printf("  %s\n", s);
+        out_printf(io, "  %s\n", s);
 }
 
 /* ---- memory -------------------------------------------------------------------------- */
-/* Bytes that gkv_memory_needed predicts; dies with its error message. */
-static uint64_t needed(const struct info *in, const char *method, const char *schedule, uint64_t n)
+/* Bytes that gkv_memory_needed predicts.  0: it cannot; why is said once, and in->code is the exit status. */
+static uint64_t needed(struct info *in, const char *method, const char *schedule, uint64_t n)
 {
     gkv_options opt = in->o.gkv;
     gkv_error   err = { 0 };
@@ -153,14 +156,14 @@ static uint64_t needed(const struct info *in, const char *method, const char *sc
     opt.method = method;
     opt.schedule = schedule;
     status = gkv_memory_needed(in->model, &opt, n, &bytes, &err);
-    if (status)
-        exit(fail_library(status, &err, NULL));
-    return bytes;
+    if (status && !in->code)
+        in->code = fail_library(in->o.io, status, &err, NULL);
+    return status ? 0 : bytes;
 }
 
 /* Calls line for each method, and for each schedule if the method has a first pass. */
-static void each_way(struct json *j, const struct info *in,
-                     void (*line)(struct json *j, const struct info *in, const char *method,
+static void each_way(struct json *j, struct info *in,
+                     void (*line)(struct json *j, struct info *in, const char *method,
                                   const char *schedule))
 {
     size_t              n, n_schedules;
@@ -172,17 +175,17 @@ static void each_way(struct json *j, const struct info *in,
             line(j, in, m[i].name, m[i].two_passes ? s[k].name : NULL);
 }
 
-static void print_needed(struct json *j, const struct info *in, const char *method, const char *schedule)
+static void print_needed(struct json *j, struct info *in, const char *method, const char *schedule)
 {
     (void)j;
-    out_printf("%-14s %-8s", method, schedule ? schedule : "");
+    out_printf(in->o.io, "%-14s %-8s", method, schedule ? schedule : "");
     for (size_t i = 0; i < in->length.n; i++) {
         char *s = view_bytes(needed(in, method, schedule, in->length.v[i]));
 
-        out_printf(" %10s", s);
+        out_printf(in->o.io, " %10s", s);
         free(s);
     }
-    out_char('\n');
+    out_char(in->o.io, '\n');
 }
 
 /* ---- does it fit --------------------------------------------------------------------- */
@@ -198,7 +201,7 @@ struct fit {
 };
 
 /* What --schedule auto can choose: an exact schedule if one fits, else any other. */
-static struct fit fit_of(const struct info *in, uint64_t n)
+static struct fit fit_of(struct info *in, uint64_t n)
 {
     const uint64_t      limit = gkv_memory_default();
     struct fit          best = { NULL, UINT64_MAX, false };
@@ -215,33 +218,34 @@ static struct fit fit_of(const struct info *in, uint64_t n)
     return best;
 }
 
-static void print_fits(const struct info *in)
+static void print_fits(struct info *in)
 {
-    char *limit = view_bytes(gkv_memory_default());
+    struct io *io = in->o.io;
+    char      *limit = view_bytes(gkv_memory_default());
 
     for (size_t i = 0; i < N_PROMPTS; i++) {
         struct fit f = fit_of(in, prompts[i]);
         char      *bytes = view_bytes(f.bytes);
 
-        row(i ? "" : "memory", format("%" PRIu64 " tokens: %s, %s (schedule %s)", prompts[i], bytes,
-                                      f.fits ? "fits" : "too much", f.schedule));
+        row(io, i ? "" : "memory", format("%" PRIu64 " tokens: %s, %s (schedule %s)", prompts[i], bytes,
+                                          f.fits ? "fits" : "too much", f.schedule));
         free(bytes);
     }
-    row("", format("of %s that can be used now; more with --memory", limit));
+    row(io, "", format("of %s that can be used now; more with --memory", limit));
     free(limit);
 }
 
-static void print_memory(const struct info *in)
+static void print_memory(struct info *in)
 {
-    out_printf("%-14s %-8s", "tokens", "");
+    out_printf(in->o.io, "%-14s %-8s", "tokens", "");
     for (size_t j = 0; j < in->length.n; j++)
-        out_printf(" %10" PRIu64, in->length.v[j]);
-    out_char('\n');
+        out_printf(in->o.io, " %10" PRIu64, in->length.v[j]);
+    out_char(in->o.io, '\n');
     each_way(NULL, in, print_needed);
 }
 
 /* ---- JSON ---------------------------------------------------------------------------- */
-static void json_model(struct json *j, const struct info *in)
+static void json_model(struct json *j, struct info *in)
 {
     gkv_model_info m;
 
@@ -279,7 +283,7 @@ static void json_model(struct json *j, const struct info *in)
     json_named_string(j, "tsp_layer_source", m.tsp_layer_source);
 }
 
-static void json_fits(struct json *j, const struct info *in)
+static void json_fits(struct json *j, struct info *in)
 {
     json_named_open(j, "fits", '[');
     for (size_t i = 0; i < N_PROMPTS; i++) {
@@ -297,7 +301,7 @@ static void json_fits(struct json *j, const struct info *in)
     json_close(j);
 }
 
-static void json_needed(struct json *j, const struct info *in, const char *method, const char *schedule)
+static void json_needed(struct json *j, struct info *in, const char *method, const char *schedule)
 {
     for (size_t i = 0; i < in->length.n; i++) {
         json_open(j, '{');
@@ -310,7 +314,7 @@ static void json_needed(struct json *j, const struct info *in, const char *metho
     }
 }
 
-static void json_memory(struct json *j, const struct info *in)
+static void json_memory(struct json *j, struct info *in)
 {
     json_named_open(j, "memory", '[');
     each_way(j, in, json_needed);
@@ -343,7 +347,7 @@ static void json_cpu(struct json *j)
     json_lines(j, "gemm", gkv_gemm_describe);
 }
 
-static void write_json(const struct info *in)
+static void write_json(struct info *in)
 {
     struct json j = { .depth = 0 };
 
@@ -359,10 +363,12 @@ static void write_json(const struct info *in)
     if (in->devices)
         json_lines(&j, "devices", gkv_device_describe);
     json_close(&j);
-    json_print(&j);
+    if (!in->code)
+        json_print(in->o.io, &j);
+    text_free(&j.text);
 }
 
-static void print(const struct info *in)
+static void print(struct info *in)
 {
     if (in->memory) {
         print_memory(in);
@@ -371,36 +377,37 @@ static void print(const struct info *in)
         print_fits(in);
     }
     if (in->cpu)
-        print_cpu();
+        print_cpu(in->o.io);
     if (in->devices)
-        print_devices();
+        print_devices(in->o.io);
 }
 
-static int run(const struct cmd *self, int argc, char **argv)
+static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 {
     struct info in = { .path = NULL };
     gkv_error   err = { 0 };
-    gkv_status  status = GKV_OK;
-    int         code = 0;
+    gkv_status  status;
 
-    options_parse(&in.o, self, argc, argv);
-    check(&in);
-    run_cap_cpu(NULL);
-    if (!(in.cpu || in.devices) || in.memory || in.o.model) {
-        in.path = run_model_path(&in.o);
-        status = calibrated_open(&in.model, in.path, &err);
+    in.code = options_parse(&in.o, self, io, argc, argv);
+    if (!in.code)
+        in.code = check(&in);
+    if (!in.code)
+        in.code = run_cap_cpu(io, NULL);
+    if (!in.code && (!(in.cpu || in.devices) || in.memory || in.o.model))
+        in.code = run_model_path(&in.o, &in.path);
+    if (in.path) {
+        status = calibrated_open(io, &in.model, in.path, &err);
+        if (status)
+            in.code = fail_library(io, status, &err, NULL);
+        else                                    /* a failure is said before anything is printed */
+            needed(&in, NULL, NULL, in.length.v[0]);
     }
-    if (!status && in.model)                    /* dies before anything is printed */
-        needed(&in, NULL, NULL, in.length.v[0]);
-    if (status)
-        code = fail_library(status, &err, NULL);
-    else
+    if (!in.code)
         (in.o.json ? write_json : print)(&in);
-    out_flush();
     gkv_model_close(in.model);
     options_free(&in.o);
     free(in.path);
-    return code;
+    return in.code;
 }
 
 const struct cmd cmd_info = {

@@ -19,18 +19,18 @@ static void print(const struct run *r)
         size_t len = (size_t)(k[i].end - k[i].start);
 
         if (i)
-            out_char('\n');
+            out_char(r->o.io, '\n');
         if (!r->o.quiet) {
             char *place = run_place(r, &k[i]);
             char *head = format("==> %s score %.3g <==\n", place, (double)k[i].score);
 
-            out_text(head, strlen(head));
+            out_text(r->o.io, head, strlen(head));
             free(head);
             free(place);
         }
-        out_text(k[i].text, len);
+        out_text(r->o.io, k[i].text, len);
         if (len && k[i].text[len - 1] != '\n')
-            out_char('\n');
+            out_char(r->o.io, '\n');
     }
 }
 
@@ -41,15 +41,15 @@ static int show(struct run *r)
 
     if (!code && r->o.json) {
         run_json(&j, r, NULL, 0);
-        json_print(&j);
-        out_flush();
+        json_print(r->o.io, &j);
+        code = out_flush(r->o.io);
     }
     if (!code && !r->o.json) {
         print(r);
-        out_flush();
+        code = out_flush(r->o.io);
         if (!r->o.quiet) {
-            if (isatty(STDOUT_FILENO) && isatty(STDERR_FILENO))
-                say("%s", "");
+            if (say_together(r->o.io))
+                say(r->o.io, "%s", "");
             view_summary(r);
             view_cost(r);
         }
@@ -57,9 +57,9 @@ static int show(struct run *r)
     return code;
 }
 
-static int run(const struct cmd *self, int argc, char **argv)
+static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 {
-    return run_questions(self, argc, argv, gkv_select, show);
+    return run_questions(self, io, argc, argv, gkv_select, show);
 }
 
 const struct cmd cmd_select = {

@@ -30,11 +30,11 @@ static const char *skip_space(const char *s)
     return s + strspn(s, " \t\r\n");
 }
 
-/* Parses text, a JSON array of ids, NUL-terminated.  Returns how many there are, or dies with code. */
-static size_t parse_ids(const char *text, uint32_t **ids, int code)
+/* Parses text, a JSON array of *n ids, NUL-terminated.  0, or `wrong` after saying why. */
+static int parse_ids(struct io *io, const char *text, uint32_t **ids, size_t *n, int wrong)
 {
     const char *s = skip_space(text), *next;
-    size_t      n = 0, room = 0;
+    size_t      room = 0;
     uint64_t    id;
 
     if (*s != '[')
@@ -44,11 +44,11 @@ static size_t parse_ids(const char *text, uint32_t **ids, int code)
         next = parse_uint(s, 0, UINT32_MAX, &id);
         if (!next)
             goto bad;
-        if (n == room) {
+        if (*n == room) {
             room = 2 * room + 64;
             *ids = grow(*ids, room, sizeof **ids);
         }
-        (*ids)[n++] = (uint32_t)id;
+        (*ids)[(*n)++] = (uint32_t)id;
         s = skip_space(next);
         if (*s == ',' && *skip_space(s + 1) != ']')
             s = skip_space(s + 1);
@@ -57,90 +57,108 @@ static size_t parse_ids(const char *text, uint32_t **ids, int code)
     }
     s = skip_space(s + 1);
     if (!*s)
-        return n;
+        return 0;
 bad:
-    die(code, "tokenize: byte %zu is not part of a JSON array of token ids like [1, 2, 3]",
-        (size_t)(s - text));
+    return fail(io, wrong, "tokenize: byte %zu is not part of a JSON array of token ids like [1, 2, 3]",
+                (size_t)(s - text));
 }
 
-static gkv_status decode(const gkv_model *model, const char *in, int code, gkv_error *err)
+/* wrong: exit status for a text that is no array of ids. */
+static int decode(struct io *io, const gkv_model *model, const char *in, int wrong, const char *about)
 {
     uint32_t  *ids = NULL;
-    size_t     n = parse_ids(in, &ids, code), len = 0;
+    size_t     n = 0, len = 0;
     char      *text = NULL;
-    gkv_status status = gkv_detokenize(model, ids, n, &text, &len, err);
+    gkv_error  err = { 0 };
+    gkv_status status;
+    int        code = parse_ids(io, in, &ids, &n, wrong);
 
-    if (!status)
-        out_text(text, len);
+    if (!code) {
+        status = gkv_detokenize(model, ids, n, &text, &len, &err);
+        code = status ? fail_library(io, status, &err, about) : 0;
+    }
+    if (!code)
+        out_text(io, text, len);
     free(text);
     free(ids);
-    return status;
+    return code;
 }
 
-static gkv_status encode(const gkv_model *model, const char *text, size_t len,
-                         unsigned flags, gkv_error *err)
+static int encode(struct io *io, const gkv_model *model, const char *text, size_t len,
+                  unsigned flags, const char *about)
 {
     uint32_t  *ids = NULL;
     size_t     n = 0;
     struct json j = { .depth = 0 };
-    gkv_status status = gkv_tokenize(model, text, len, flags, &ids, &n, err);
+    gkv_error  err = { 0 };
+    gkv_status status = gkv_tokenize(model, text, len, flags, &ids, &n, &err);
 
     if (!status) {
         json_open(&j, '[');
         for (size_t i = 0; i < n; i++)
             json_uint(&j, ids[i]);
         json_close(&j);
-        json_print(&j);
+        json_print(io, &j);
     }
     free(ids);
-    return status;
+    return status ? fail_library(io, status, &err, about) : 0;
 }
 
-static int run(const struct cmd *self, int argc, char **argv)
+static int check(struct tokenize *t)
+{
+    const char *arg = t->o.n_operand ? *t->o.operand : NULL;
+
+    if (t->o.n_operand > 1)
+        return usage(t->o.io, t->o.cmd, "one text only, in quotes");
+    if (arg && t->o.text)
+        return usage(t->o.io, t->o.cmd, "text or -f, not both");
+    if (!arg && !t->o.text && isatty(STDIN_FILENO))
+        return usage(t->o.io, t->o.cmd, "no text; give it as an argument, with -f, or on standard input");
+    if (!arg && !t->o.text)
+        t->o.text = "-";
+    return 0;
+}
+
+static int work(const struct tokenize *t, const gkv_model *model)
+{
+    const char *file = t->o.text, *about = file ? input_name(file) : NULL;
+    char       *text = NULL;
+    size_t      len = 0;
+    int         code = 0;
+
+    if (file) {
+        code = input_slurp(t->o.io, file, &text, &len);
+    } else {
+        text = format("%s", *t->o.operand);
+        len = strlen(text);
+    }
+    if (!code)
+        code = t->decode ? decode(t->o.io, model, text, file ? EXIT_DOCUMENT : EXIT_USAGE, about)
+                         : encode(t->o.io, model, text, len, t->special ? GKV_TOKENS_SPECIAL : 0, about);
+    free(text);
+    return code;
+}
+
+static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 {
     struct tokenize t = { .decode = false };
-    const char     *file, *arg;
-    char           *path, *text = NULL;
-    size_t          len = 0;
+    char           *path = NULL;
     gkv_model      *model = NULL;
     gkv_error       err = { 0 };
     gkv_status      status;
-    int             code = 0;
+    int             code = options_parse(&t.o, self, io, argc, argv);
 
-    options_parse(&t.o, self, argc, argv);
-    file = t.o.text;
-    arg = t.o.n_operand ? *t.o.operand : NULL;
-    if (t.o.n_operand > 1)
-        usage(self, "one text only, in quotes");
-    if (arg && file)
-        usage(self, "text or -f, not both");
-    if (!arg && !file) {
-        if (isatty(STDIN_FILENO))
-            usage(self, "no text; give it as an argument, with -f, or on standard input");
-        file = "-";
-    }
-
-    path = run_model_path(&t.o);
-    status = gkv_model_open(&model, path, GKV_MODEL_VOCAB_ONLY, &err);
-    free(path);
-    if (status)
-        return fail_library(status, &err, NULL);
-    if (arg) {
-        text = format("%s", arg);
-        len = strlen(text);
-    } else {
-        code = input_slurp(file, &text, &len);
-    }
+    if (!code)
+        code = check(&t);
+    if (!code)
+        code = run_model_path(&t.o, &path);
     if (!code) {
-        status = t.decode
-               ? decode(model, text, arg ? EXIT_USAGE : EXIT_DOCUMENT, &err)
-               : encode(model, text, len, t.special ? GKV_TOKENS_SPECIAL : 0, &err);
-        if (status)
-            code = fail_library(status, &err, file ? input_name(file) : NULL);
+        status = gkv_model_open(&model, path, GKV_MODEL_VOCAB_ONLY, &err);
+        code = status ? fail_library(io, status, &err, NULL) : work(&t, model);
     }
-    out_flush();
     gkv_model_close(model);
-    free(text);
+    options_free(&t.o);
+    free(path);
     return code;
 }
 

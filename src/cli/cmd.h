@@ -5,6 +5,7 @@
 
 /* Exit statuses, which scripts rely on. */
 enum {
+    EXIT_SHOWN = -1,            /* an option such as --help was all there was to do; main() makes it EXIT_DONE */
     EXIT_DONE = 0,
     EXIT_FAILED,                /* input, output, device, cancelled                       */
     EXIT_USAGE,
@@ -13,6 +14,7 @@ enum {
     EXIT_DOCUMENT               /* the document was refused                               */
 };
 
+struct io;
 struct opt;
 
 /* The command's default for an option of the table. */
@@ -23,8 +25,8 @@ struct cmd {
     unsigned           takes;                   /* bits of options.h: rows of options_table */
     const struct opt  *own;                     /* rows before those, or NULL             */
     const struct opt_default *defaults;         /* where they differ from the table, or NULL */
-    int              (*run)(const struct cmd *self, int argc, char **argv);
-    void             (*more_help)(void);        /* printed after the options; or NULL     */
+    int              (*run)(const struct cmd *self, struct io *io, int argc, char **argv);
+    void             (*more_help)(struct io *io);       /* printed after the options; or NULL */
     const struct cmd *const *tasks;             /* subcommands, NULL last; or NULL */
 };
 

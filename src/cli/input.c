@@ -30,6 +30,7 @@
 enum { PIECE = 1 << 20 };
 
 struct in {
+    struct io  *io;
     const char *path, *name;
     int         fd;
     char       *buf;            /* PIECE bytes, of which ...                              */
@@ -51,11 +52,11 @@ static int more(struct in *in, size_t want)
 
         if (n < 0 && errno == EINTR) {
             if (progress_cancelled())
-                return fail(EXIT_FAILED, "cancelled while reading %s", in->name);
+                return fail(in->io, EXIT_FAILED, "cancelled while reading %s", in->name);
             continue;
         }
         if (n < 0)
-            return fail(EXIT_FAILED, "%s: cannot read: %s", in->name, strerror(errno));
+            return fail(in->io, EXIT_FAILED, "%s: cannot read: %s", in->name, strerror(errno));
         if (n == 0)
             break;
         in->len += (size_t)n;
@@ -86,7 +87,7 @@ static int read_text(struct in *in)
 #if HAVE_ZLIB || HAVE_ZSTD
 static int damaged(const struct in *in, const char *how, const char *why)
 {
-    return fail(EXIT_DOCUMENT, "%s: damaged %s data: %s; get the file again", in->name, how,
+    return fail(in->io, EXIT_DOCUMENT, "%s: damaged %s data: %s; get the file again", in->name, how,
                 why);
 }
 #endif
@@ -99,7 +100,7 @@ static int read_gzip(struct in *in)
     int      code = 0, r = Z_OK;
 
     if (inflateInit2(&z, 15 + 16) != Z_OK)
-        die(EXIT_FAILED, "out of memory");
+        out_of_memory();
     while (!code && in->len) {
         z.next_in = (Bytef *)in->buf;
         z.avail_in = (uInt)in->len;
@@ -136,7 +137,7 @@ static int read_zstd(struct in *in)
     int           code = 0;
 
     if (!z)
-        die(EXIT_FAILED, "out of memory");
+        out_of_memory();
     while (!code && in->len) {
         ZSTD_inBuffer  from = { in->buf, in->len, 0 };
         ZSTD_outBuffer to;
@@ -206,16 +207,16 @@ static int spool(struct in *in)
     int   code = 0;
 
     if (!f)
-        return fail(EXIT_FAILED, "%s: cannot make a temporary file: %s", in->name,
+        return fail(in->io, EXIT_FAILED, "%s: cannot make a temporary file: %s", in->name,
                     strerror(errno));
     while (!code && in->len) {
         if (fwrite(in->buf, 1, in->len, f) != in->len)
-            code = fail(EXIT_FAILED, "%s: temporary file: %s", in->name, strerror(errno));
+            code = fail(in->io, EXIT_FAILED, "%s: temporary file: %s", in->name, strerror(errno));
         else
             code = fill(in, 1);
     }
     if (!code && (fflush(f) || dup2(fileno(f), in->fd) < 0))
-        code = fail(EXIT_FAILED, "%s: temporary file: %s", in->name, strerror(errno));
+        code = fail(in->io, EXIT_FAILED, "%s: temporary file: %s", in->name, strerror(errno));
     fclose(f);
     return code;
 }
@@ -267,15 +268,15 @@ static int convert(struct in *in, const struct converter *c)
 
     r = start(argv, in->fd, &pid, &out);
     if (r == ENOENT && c->or_text) {
-        warn("%s: reading the %s as it is; install %s to read only its text", in->name,
+        warn(in->io, "%s: reading the %s as it is; install %s to read only its text", in->name,
              c->what, c->package);
         return read_text(in);
     }
     if (r == ENOENT)
-        return fail(EXIT_DOCUMENT, "%s: %s needs %s, which is not installed; "
+        return fail(in->io, EXIT_DOCUMENT, "%s: %s needs %s, which is not installed; "
                     "on Debian: apt install %s", in->name, c->what, argv[0], c->package);
     if (r)
-        return fail(EXIT_DOCUMENT, "%s: cannot run %s: %s", in->name, argv[0], strerror(r));
+        return fail(in->io, EXIT_DOCUMENT, "%s: cannot run %s: %s", in->name, argv[0], strerror(r));
 
     close(in->fd);
     in->fd = out;
@@ -287,7 +288,7 @@ static int convert(struct in *in, const struct converter *c)
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         continue;
     if (!code && (!WIFEXITED(status) || WEXITSTATUS(status)))
-        code = fail(EXIT_DOCUMENT, "%s: %s could not convert it; run '%s' on it to see why",
+        code = fail(in->io, EXIT_DOCUMENT, "%s: %s could not convert it; run '%s' on it to see why",
                     in->name, argv[0], argv[0]);
     return code;
 }
@@ -295,7 +296,7 @@ static int convert(struct in *in, const struct converter *c)
 /* ---- recognising files --------------------------------------------------------------- */
 static int refuse(const struct in *in, const char *what, const char *advice)
 {
-    return fail(EXIT_DOCUMENT, "%s: %s, not text; %s", in->name, what, advice);
+    return fail(in->io, EXIT_DOCUMENT, "%s: %s, not text; %s", in->name, what, advice);
 }
 
 static int dispatch(struct in *in)
@@ -320,10 +321,10 @@ static int dispatch(struct in *in)
         if (packed[i].read)
             return packed[i].read(in);
         if (packed[i].library)
-            return fail(EXIT_DOCUMENT, "%s: %s data, and this gemkv was built without %s; "
+            return fail(in->io, EXIT_DOCUMENT, "%s: %s data, and this gemkv was built without %s; "
                         "%s", in->name, packed[i].what, packed[i].library,
                         packed[i].advice);
-        return fail(EXIT_DOCUMENT, "%s: %s data; %s", in->name, packed[i].what,
+        return fail(in->io, EXIT_DOCUMENT, "%s: %s data; %s", in->name, packed[i].what,
                     packed[i].advice);
     }
     for (size_t i = 0; i < sizeof converters / sizeof *converters; i++) {
@@ -366,14 +367,14 @@ static int wait_for_writer(struct in *in)
         }
     }
     if (progress_cancelled())
-        return fail(EXIT_FAILED, "cancelled while waiting for %s", in->name);
-    return fail(EXIT_DOCUMENT, "%s: a FIFO that nobody writes to; start its writer first",
+        return fail(in->io, EXIT_FAILED, "cancelled while waiting for %s", in->name);
+    return fail(in->io, EXIT_DOCUMENT, "%s: a FIFO that nobody writes to; start its writer first",
                 in->name);
 }
 
-int input_read(const char *path, input_sink *sink, void *arg)
+int input_read(struct io *io, const char *path, input_sink *sink, void *arg)
 {
-    struct in   in = { path, input_name(path), -1, NULL, 0, sink, arg };
+    struct in   in = { io, path, input_name(path), -1, NULL, 0, sink, arg };
     struct stat st;
     int         code = 0;
 
@@ -385,14 +386,14 @@ int input_read(const char *path, input_sink *sink, void *arg)
         in.fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
     }
     if (in.fd < 0)
-        return fail(EXIT_FAILED, "%s: cannot open: %s", in.name, strerror(errno));
+        return fail(io, EXIT_FAILED, "%s: cannot open: %s", in.name, strerror(errno));
     if (fstat(in.fd, &st)) {
         close(in.fd);
-        return fail(EXIT_FAILED, "%s: cannot read: %s", in.name, strerror(errno));
+        return fail(io, EXIT_FAILED, "%s: cannot read: %s", in.name, strerror(errno));
     }
     if (S_ISDIR(st.st_mode)) {
         close(in.fd);
-        return fail(EXIT_FAILED, "%s: a directory; give its files, one -f each", in.name);
+        return fail(io, EXIT_FAILED, "%s: a directory; give its files, one -f each", in.name);
     }
     in.buf = grow(NULL, PIECE, 1);
     if (strcmp(path, "-") && S_ISFIFO(st.st_mode))
@@ -428,10 +429,10 @@ static int append(void *arg, const char *text, size_t len)
     return 0;
 }
 
-int input_slurp(const char *path, char **text, size_t *len)
+int input_slurp(struct io *io, const char *path, char **text, size_t *len)
 {
     struct bytes b = { NULL, 0, 0 };
-    int          code = input_read(path, append, &b);
+    int          code = input_read(io, path, append, &b);
 
     append(&b, "", 1);
     *text = b.p;

@@ -168,8 +168,8 @@ void json_named_layer(struct json *j, const char *key, int32_t layer)
         json_uint(j, (uint64_t)layer);
 }
 
-void json_print(struct json *j)
+void json_print(struct io *io, struct json *j)
 {
-    out_bytes(j->text.p, j->text.n);
+    out_bytes(io, j->text.p, j->text.n);
     text_free(&j->text);
 }

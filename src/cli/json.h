@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include "src/cli/text.h"
 
+struct io;
+
 struct json {                                   /* zeroed: nothing is written yet         */
     struct text text;                           /* text_free it, unless it is printed     */
     size_t      depth;
@@ -36,6 +38,6 @@ void json_named_string(struct json *j, const char *key, const char *s);
 void json_named_open(struct json *j, const char *key, char bracket);
 void json_named_layer(struct json *j, const char *key, int32_t layer); /* -1: null */
 
-void json_print(struct json *j);                        /* to standard output; empties j */
+void json_print(struct io *io, struct json *j);         /* as a result; empties j */
 
 #endif

@@ -15,13 +15,13 @@ enum {
     MOST = 4000000                      /* ... and tokens                                 */
 };
 
-int library_failed(gkv_status status, const gkv_error *err)
+int library_failed(struct io *io, gkv_status status, const gkv_error *err)
 {
     if (status == GKV_FORMAT || status == GKV_INVALID || status == GKV_DOCUMENT || status == GKV_END)
-        return fail(EXIT_DOCUMENT, "%s", err->text);
+        return fail(io, EXIT_DOCUMENT, "%s", err->text);
     if (status == GKV_UNSUPPORTED)
-        return fail(EXIT_FAILED, "%s", err->text);
-    return fail_library(status, err, NULL);
+        return fail(io, EXIT_FAILED, "%s", err->text);
+    return fail_library(io, status, err, NULL);
 }
 
 struct facts library_facts(const char *path)
@@ -61,7 +61,7 @@ static int count(struct run *r, size_t *n)
     gkv_status    status = gkv_library_find(s->library, NULL, r->o.among, 0, n, &err);
 
     if (status)
-        return library_failed(status, &err);
+        return library_failed(r->o.io, status, &err);
     s->n_all = *n;
     for (size_t i = 0; i < *n; i++) {
         gkv_library_entry_info e;
@@ -70,9 +70,9 @@ static int count(struct run *r, size_t *n)
         s->tokens_all += e.tokens;
     }
     if (!*n && r->o.among)
-        return fail(EXIT_DOCUMENT, "%s: no document's name is like '%s'; see gemkv index --list %s", r->o.library,
-                    r->o.among, r->o.library);
-    return *n ? 0 : fail(EXIT_DOCUMENT, "%s: there are no documents in it; see gemkv index", r->o.library);
+        return fail(r->o.io, EXIT_DOCUMENT, "%s: no document's name is like '%s'; see gemkv index --list %s",
+                    r->o.library, r->o.among, r->o.library);
+    return *n ? 0 : fail(r->o.io, EXIT_DOCUMENT, "%s: there are no documents in it; see gemkv index", r->o.library);
 }
 
 /* The best ones by their words, or, if none has a word of the question, the first ones. */
@@ -84,10 +84,10 @@ static int rank(struct run *r, size_t top, size_t *n)
 
     s->ranked = true;
     if (!status && !*n) {
-        warn("%s: no document has a word of the question; the first ones are asked", r->o.library);
+        warn(r->o.io, "%s: no document has a word of the question; the first ones are asked", r->o.library);
         status = gkv_library_find(s->library, NULL, r->o.among, top, n, &err);
     }
-    return status ? library_failed(status, &err) : 0;
+    return status ? library_failed(r->o.io, status, &err) : 0;
 }
 
 struct choice {
@@ -128,8 +128,8 @@ static int choose(struct run *r, struct choice **chosen, size_t *n)
     }
     qsort(*chosen, *n, sizeof **chosen, by_id);
     if (s->ranked)
-        say("%s: asking %zu of %" PRIu64 " documents, chosen by the words of the question (BM25)", r->o.library, *n,
-            s->n_all);
+        say(r->o.io, "%s: asking %zu of %" PRIu64 " documents, chosen by the words of the question (BM25)",
+            r->o.library, *n, s->n_all);
     return 0;
 }
 
@@ -151,10 +151,11 @@ static void check_file(struct run *r, const char *name)
         return;
     now = library_facts(e.source.path);
     if (now.path && (now.bytes != e.source.bytes || now.modified != e.source.modified)) {
-        warn("%s: the file has changed since it was indexed, the answer is about what it was; see gemkv index", name);
+        warn(r->o.io, "%s: the file has changed since it was indexed, the answer is about what it was; see gemkv index",
+             name);
         remark(&r->shelf, name, NULL);
     } else if (!now.path && library_is_gone(e.source.path)) {
-        warn("%s: the file is gone, the answer is about what it was", name);
+        warn(r->o.io, "%s: the file is gone, the answer is about what it was", name);
         remark(&r->shelf, name, NULL);
     }
     free(now.path);
@@ -167,15 +168,15 @@ static int load_one(struct run *r, const char *name)
     gkv_status    status = gkv_library_load(s->library, name, r->model, &r->o.gkv, &s->part[s->n], &err);
 
     if (status == GKV_NOMEM || status == GKV_LIMIT)
-        return run_failed(&r->progress, status, &err);
+        return run_failed(r->o.io, &r->progress, status, &err);
     if (status) {
-        warn("%s: left out: %s", name, err.text);
+        warn(r->o.io, "%s: left out: %s", name, err.text);
         remark(s, name, err.text);
         return 0;
     }
     check_file(r, name);
     s->name[s->n++] = format("%s", name);
-    return progress_cancelled() ? fail(EXIT_FAILED, "cancelled while loading documents") : 0;
+    return progress_cancelled() ? fail(r->o.io, EXIT_FAILED, "cancelled while loading documents") : 0;
 }
 
 static int load(struct run *r)
@@ -194,7 +195,7 @@ static int load(struct run *r)
     }
     free(chosen);
     if (!code && !s->n)
-        code = fail(EXIT_DOCUMENT, "%s: none of its documents can be read", r->o.library);
+        code = fail(r->o.io, EXIT_DOCUMENT, "%s: none of its documents can be read", r->o.library);
     return code;
 }
 
@@ -205,13 +206,13 @@ static int join(struct run *r)
     gkv_status    status = gkv_document_join(&s->document, s->part, s->n, &err);
 
     if (status)
-        return run_failed(&r->progress, status, &err);
+        return run_failed(r->o.io, &r->progress, status, &err);
     free(s->part);
     s->part = NULL;
     for (size_t i = 0; i < s->n; i++)
-        opt_words(&(struct args){ .value = s->name[i] }, &r->o.file);
+        words_add(&r->o.file, s->name[i]);
     status = gkv_session_of(&r->session, s->document, &r->o.gkv, &err);
-    return status ? run_failed(&r->progress, status, &err) : 0;
+    return status ? run_failed(r->o.io, &r->progress, status, &err) : 0;
 }
 
 int library_session(struct run *r)
@@ -223,7 +224,7 @@ int library_session(struct run *r)
     if (!status)
         status = gkv_library_fits(r->shelf.library, r->model, library_layer(r->model, &r->o.gkv), &err);
     if (status)
-        return library_failed(status, &err);
+        return library_failed(r->o.io, status, &err);
     code = load(r);
     return code ? code : join(r);
 }

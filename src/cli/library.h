@@ -34,7 +34,7 @@ void library_close(struct shelf *s);
 void library_json(struct json *j, const struct run *r);
 
 /* ---- what index needs too ------------------------------------------------------------ */
-int  library_failed(gkv_status status, const gkv_error *err);
+int  library_failed(struct io *io, gkv_status status, const gkv_error *err);
 
 /* Where a file is, and what tells whether it has changed.  Free path; NULL: it is no regular file. */
 struct facts {

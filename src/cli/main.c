@@ -2,7 +2,6 @@
  * main.c - dispatches to the commands */
 #include "config.h"
 #include <fcntl.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,28 +24,30 @@ static const struct cmd *find(const char *name)
     return NULL;
 }
 
-static _Noreturn void unknown(const char *word)
+static int unknown(struct io *io, const char *word)
 {
     char  *all = format("%s", commands[0]->name), *more;
+    int    code;
 
     for (size_t i = 1; i < N_COMMANDS; i++) {
         more = format("%s, %s", all, commands[i]->name);
         free(all);
         all = more;
     }
-    if (word)
-        usage(NULL, "unknown command '%s'; the commands are %s", word, all);
-    usage(NULL, "no command given; the commands are %s", all);
+    code = word ? usage(io, NULL, "unknown command '%s'; the commands are %s", word, all)
+                : usage(io, NULL, "no command given; the commands are %s", all);
+    free(all);
+    return code;
 }
 
-static void help(void)
+static void help(struct io *io)
 {
-    out_printf("Usage: gemkv COMMAND [options]\n\n"
+    out_printf(io, "Usage: gemkv COMMAND [options]\n\n"
                "Answers questions about very long documents with a local language model.\n"
                "\nCommands:\n");
     for (size_t i = 0; i < N_COMMANDS; i++)
-        out_printf("  %-10s  %s\n", commands[i]->name, commands[i]->summary);
-    out_printf("\n'gemkv COMMAND --help' lists its options; see also gemkv(1).\n");
+        out_printf(io, "  %-10s  %s\n", commands[i]->name, commands[i]->summary);
+    out_printf(io, "\n'gemkv COMMAND --help' lists its options; see also gemkv(1).\n");
 }
 
 /* If the caller closed standard output, a file opened later must not take its place. */
@@ -61,36 +62,44 @@ static void open_standard_files(void)
         close(fd);
 }
 
-int main(int argc, char **argv)
+static int command(struct io *io, int argc, char **argv)
 {
     const char       *word = argc > 1 ? argv[1] : NULL;
-    const struct cmd *cmd;
-    int               code = EXIT_DONE;
+    const struct cmd *cmd = word ? find(word) : NULL;
 
-    open_standard_files();
     if (!word)
-        unknown(NULL);
-    cmd = find(word);
-    if (cmd) {
-        code = cmd->run(cmd, argc - 1, argv + 1);
-    } else if (!strcmp(word, "--version") || !strcmp(word, "-V")) {
-        out_printf("gemkv %s\n", gkv_version());
+        return unknown(io, NULL);
+    if (cmd)
+        return cmd->run(cmd, io, argc - 1, argv + 1);
+    if (!strcmp(word, "--version") || !strcmp(word, "-V")) {
+        out_printf(io, "gemkv %s\n", gkv_version());
     } else if (!strcmp(word, "--help") || !strcmp(word, "-h")
                || (!strcmp(word, "help") && argc == 2)) {
-        help();
+        help(io);
     } else if (!strcmp(word, "help")) {
         cmd = find(argv[2]);
         if (!cmd)
-            unknown(argv[2]);
-        args_help(cmd);
+            return unknown(io, argv[2]);
+        args_help(io, cmd);
     } else if (!strcmp(word, "--list-options")) {
         for (size_t i = 0; i < N_COMMANDS; i++)
-            args_list(commands[i]);
+            args_list(io, commands[i]);
     } else if (word[0] == '-') {
-        usage(NULL, "unknown option '%s' in front of a command", word);
+        return usage(io, NULL, "unknown option '%s' in front of a command", word);
     } else {
-        unknown(word);
+        return unknown(io, word);
     }
-    out_flush();
-    return code;
+    return EXIT_DONE;
+}
+
+/* The only place that decides how the process ends. */
+int main(int argc, char **argv)
+{
+    struct io io = { .out = stdout, .err = stderr };
+    int       code, lost;
+
+    open_standard_files();
+    code = command(&io, argc, argv);
+    lost = out_flush(&io);
+    return code == EXIT_SHOWN ? lost : code ? code : lost;
 }

@@ -167,7 +167,7 @@ void haystack_of(struct haystack *h, const char *text, const char *again)
     find_sentences(h);
 }
 
-int haystack_read(struct haystack *h, const char *const *file, size_t n)
+int haystack_read(struct haystack *h, struct io *io, const char *const *file, size_t n)
 {
     struct text t = { NULL, 0, 0 };
     char       *own = NULL;
@@ -177,7 +177,7 @@ int haystack_read(struct haystack *h, const char *const *file, size_t n)
     if (!n) {
         own = run_data_path(BOOK);
         if (!own)
-            return fail(EXIT_FAILED, "the bundled book %s is not installed; give a text with "
+            return fail(io, EXIT_FAILED, "the bundled book %s is not installed; give a text with "
                         "--haystack", BOOK);
         bundled = own;
         file = &bundled;
@@ -187,9 +187,9 @@ int haystack_read(struct haystack *h, const char *const *file, size_t n)
         char  *one = NULL;
         size_t len;
 
-        code = input_slurp(file[i], &one, &len);
+        code = input_slurp(io, file[i], &one, &len);
         if (!code && strlen(one) < len)
-            code = fail(EXIT_DOCUMENT, "%s: not text: it has a NUL byte", input_name(file[i]));
+            code = fail(io, EXIT_DOCUMENT, "%s: not text: it has a NUL byte", input_name(file[i]));
         if (!code) {
             text_puts(&t, i ? "\n\n" : "");
             text_add(&t, one, len);
@@ -200,7 +200,7 @@ int haystack_read(struct haystack *h, const char *const *file, size_t n)
     while (t.n && strchr(" \n\r\t", t.p[t.n - 1]))
         t.p[--t.n] = 0;
     if (!code && !t.n)
-        code = fail(EXIT_DOCUMENT, "%s: there is no text in it", input_name(file[0]));
+        code = fail(io, EXIT_DOCUMENT, "%s: there is no text in it", input_name(file[0]));
     if (!code)
         haystack_of(h, t.p, "\n\n");
     text_free(&t);
@@ -274,7 +274,7 @@ static bool read_needle(const struct value *v, size_t i, struct needle *n)
     return true;
 }
 
-int needles_read(struct needles *n, const char *file)
+int needles_read(struct needles *n, struct io *io, const char *file)
 {
     char               *own = file ? NULL : run_data_path(NEEDLES), *text = NULL;
     const struct value *list;
@@ -285,14 +285,14 @@ int needles_read(struct needles *n, const char *file)
 
     *n = (struct needles){ NULL, 0 };
     if (!file && !own)
-        return fail(EXIT_FAILED, "the bundled %s is not installed; give a file with --needles",
+        return fail(io, EXIT_FAILED, "the bundled %s is not installed; give a file with --needles",
                     NEEDLES);
     file = file ? file : own;
-    code = input_slurp(file, &text, &len);
+    code = input_slurp(io, file, &text, &len);
     if (!code) {
         v = parse_json(text, len, &why, &at);
         if (!v)
-            code = fail(EXIT_FAILED, "%s: not JSON: %s, at byte %zu", file, why, at);
+            code = fail(io, EXIT_FAILED, "%s: not JSON: %s, at byte %zu", file, why, at);
     }
     list = v;
     if (v && v->type == PARSE_OBJECT)
@@ -304,7 +304,7 @@ int needles_read(struct needles *n, const char *file)
             n->n++;
     }
     if (!code && !n->n)
-        code = fail(EXIT_FAILED, "%s: no needles in it; each is an object with \"needle\", "
+        code = fail(io, EXIT_FAILED, "%s: no needles in it; each is an object with \"needle\", "
                     "\"question\" and \"answers\"", file);
     parse_free(v);
     free(text);

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include "src/cli/text.h"
 
+struct io;
+
 /* ---- random numbers: the same on every machine --------------------------------------- */
 struct rng { uint64_t state; };
 
@@ -40,7 +42,7 @@ struct insert {
 extern const char stock_sentences[];    /* five short ones, the filler of some tasks       */
 
 /* Reads the files and joins them; n = 0: the bundled book.  0 or an exit status. */
-int    haystack_read(struct haystack *h, const char *const *file, size_t n);
+int    haystack_read(struct haystack *h, struct io *io, const char *const *file, size_t n);
 /* text is copied. */
 void   haystack_of(struct haystack *h, const char *text, const char *again);
 void   haystack_free(struct haystack *h);
@@ -64,7 +66,7 @@ struct needles {
 };
 
 /* Reads a JSON array, or an object that contains one; NULL: the bundled needles.  0 or an exit status. */
-int  needles_read(struct needles *n, const char *file);
+int  needles_read(struct needles *n, struct io *io, const char *file);
 void needles_free(struct needles *n);
 
 #endif

@@ -65,21 +65,22 @@ size_t methods_full(const struct methods *m)
     return SIZE_MAX;
 }
 
-gkv_status methods_check(const struct options *o, gkv_model *model, gkv_error *err)
+int methods_check(const struct options *o, gkv_model *model)
 {
     const struct methods *m = &o->methods;
     gkv_options opt = o->gkv;
     uint64_t    bytes;
+    gkv_error   err = { 0 };
     gkv_status  status = GKV_OK;
 
     for (size_t i = 0; i < m->n && !status; i++) {
         opt.method = m->spec[i];
         for (size_t j = 0; j < i; j++)
             if (!strcmp(m->spec[j], m->spec[i]))
-                usage(o->cmd, "method %s is given twice", m->spec[i]);
-        status = gkv_memory_needed(model, &opt, 1024, &bytes, err);
+                return usage(o->io, o->cmd, "method %s is given twice", m->spec[i]);
+        status = gkv_memory_needed(model, &opt, 1024, &bytes, &err);
     }
-    return status;
+    return status ? fail_library(o->io, status, &err, NULL) : 0;
 }
 
 static void forget_peak(void)
@@ -93,10 +94,10 @@ static void forget_peak(void)
     close(fd);
 }
 
-gkv_status methods_fresh(gkv_model **model, const char *path, gkv_error *err)
+gkv_status methods_fresh(struct io *io, gkv_model **model, const char *path, gkv_error *err)
 {
     gkv_model_close(*model);
     *model = NULL;
     forget_peak();
-    return calibrated_open(model, path, err);
+    return calibrated_open(io, model, path, err);
 }

@@ -22,12 +22,12 @@ void methods_free(struct methods *m);
 size_t methods_full(const struct methods *m);
 
 /* Checks that each method is known and can be run with the other options, so that a wrong one is refused
- * before the first is run.  Dies when a method occurs twice. */
-gkv_status methods_check(const struct options *o, gkv_model *model, gkv_error *err);
+ * before the first is run; so is a list with a method twice.  0, or an exit status after saying why. */
+int methods_check(const struct options *o, gkv_model *model);
 
 /* Gives a method the model as in a new process: *model is closed and the file mapped again, and the
  * kernel's record of peak memory is reset to the present use, so that peaks can be compared.
  * *model is NULL on failure. */
-gkv_status methods_fresh(gkv_model **model, const char *path, gkv_error *err);
+gkv_status methods_fresh(struct io *io, gkv_model **model, const char *path, gkv_error *err);
 
 #endif

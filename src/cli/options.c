@@ -2,7 +2,6 @@
  * options.c - see options.h */
 #include "config.h"
 #include <assert.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include "src/cli/options.h"
@@ -127,7 +126,7 @@ const struct opt options_table[] = {
 };
 
 /* ---- options that set more than one number or text ------------------------------------ */
-static void opt_keep(const struct args *a, void *at)
+static int opt_keep(const struct args *a, void *at)
 {
     gkv_options *opt = at;
     uint64_t     n;
@@ -137,35 +136,37 @@ static void opt_keep(const struct args *a, void *at)
     opt->keep_percent = 0;
     if (end && !*end) {
         opt->keep = (uint32_t)n;
-        return;
+        return 0;
     }
     end = parse_real(a->value, 0, 100, &percent);
     if (!end || strcmp(end, "%") || percent <= 0)
-        args_bad(a, "a number of tokens from 1 on, or a percentage like 5%");
+        return args_bad(a, "a number of tokens from 1 on, or a percentage like 5%");
     opt->keep_percent = (float)percent;
+    return 0;
 }
 
-static void opt_keep_last(const struct args *a, void *at)
+static int opt_keep_last(const struct args *a, void *at)
 {
-    if (!strcmp(a->value, "prompt"))
-        *(uint32_t *)at = GKV_KEEP_PROMPT;
-    else
-        opt_u32(a, at);
+    if (strcmp(a->value, "prompt"))
+        return opt_u32(a, at);
+    *(uint32_t *)at = GKV_KEEP_PROMPT;
+    return 0;
 }
 
-static void opt_documents(const struct args *a, void *at)
+static int opt_documents(const struct args *a, void *at)
 {
     const struct words *w = at;
 
     for (size_t i = 0; i < w->n; i++)
         if (!strcmp(a->value, "-") && !strcmp(w->v[i], "-"))
-            usage(a->cmd, "standard input can be read only once, '-f -' is given twice");
-    opt_words(a, at);
+            return usage(a->io, a->cmd, "standard input can be read only once, '-f -' is given twice");
+    return opt_words(a, at);
 }
 
-static void opt_methods(const struct args *a, void *at)
+static int opt_methods(const struct args *a, void *at)
 {
     methods_add(at, a->value);
+    return 0;
 }
 
 /* ---- the command line ---------------------------------------------------------------- */
@@ -183,9 +184,9 @@ static size_t find(const struct cmd *cmd, const char *name, const struct opt **o
     return i;
 }
 
-static void set(struct options *o, const struct args *a)
+static int set(struct options *o, const struct args *a)
 {
-    a->opt->set(a, (char *)o + a->opt->at);
+    return a->opt->set(a, (char *)o + a->opt->at);
 }
 
 bool options_given(const struct options *o, const char *name)
@@ -195,28 +196,33 @@ bool options_given(const struct options *o, const char *name)
     return o->given >> find(o->cmd, name, &opt) & 1;
 }
 
-void options_parse(struct options *o, const struct cmd *cmd, int argc, char **argv)
+int options_parse(struct options *o, const struct cmd *cmd, struct io *io, int argc, char **argv)
 {
-    struct args a = { cmd, argc, argv, NULL, NULL };
+    struct args a = { .cmd = cmd, .io = io, .argc = argc, .at = 1, .argv = argv };
+    int         code = 0;
 
     o->cmd = cmd;
+    o->io = io;
     gkv_options_init(&o->gkv);
-    while (args_next(&a)) {
-        set(o, &a);
+    while (!code && !(code = args_next(&a)) && a.opt) {
+        code = set(o, &a);
         o->given |= UINT64_C(1) << find(cmd, a.opt->name, &a.opt);
     }
-    o->operand = argv + optind;
-    o->n_operand = argc - optind;
-    for (const struct opt_default *d = cmd->defaults; d && d->name; d++)
+    o->operand = a.operand.v;
+    o->n_operand = (int)a.operand.n;
+    for (const struct opt_default *d = cmd->defaults; d && d->name && !code; d++)
         if (!options_given(o, d->name)) {
             find(cmd, d->name, &a.opt);
             a.value = d->value;
-            set(o, &a);
+            code = set(o, &a);
         }
+    io->quiet = o->quiet;
+    return code;
 }
 
 void options_free(struct options *o)
 {
+    free(o->operand);
     free(o->file.v);
     free(o->haystack.v);
     methods_free(&o->methods);

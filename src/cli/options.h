@@ -44,16 +44,18 @@ struct options {
     const char    *needles, *metric, *grade, *out, *plot, *rows, *report;
     bool           json, csv, quiet, verbose, tty;
 
-    char         **operand;             /* n_operand words after the options              */
+    const char   **operand;             /* n_operand words after the options              */
     int            n_operand;
     const struct cmd *cmd;
+    struct io     *io;                  /* where messages and results go                  */
     uint64_t       given;               /* bit i: row i of the command                    */
 };
 
 extern const struct opt options_table[];        /* NULL name last                         */
 
-/* Sets *o, which is zeroed and begins the command's struct, from the command line; dies when that is wrong. */
-void options_parse(struct options *o, const struct cmd *cmd, int argc, char **argv);
+/* Sets *o, which is zeroed and begins the command's struct, from the command line.  0, or an exit status: after saying
+ * what is wrong, or EXIT_SHOWN. */
+int  options_parse(struct options *o, const struct cmd *cmd, struct io *io, int argc, char **argv);
 bool options_given(const struct options *o, const char *name);
 void options_free(struct options *o);
 

@@ -16,19 +16,19 @@
 #include "src/cli/say.h"
 #include "src/cli/text.h"
 
-static int cannot(const char *path)
+static int cannot(const struct output *o)
 {
-    return fail(EXIT_FAILED, "%s: cannot write: %s", path, strerror(errno));
+    return fail(o->io, EXIT_FAILED, "%s: cannot write: %s", o->path, strerror(errno));
 }
 
-static int exists(const char *path)
+static int exists(const struct output *o)
 {
-    return fail(EXIT_FAILED, "%s: exists already; remove it, or give another name", path);
+    return fail(o->io, EXIT_FAILED, "%s: exists already; remove it, or give another name", o->path);
 }
 
-static int irregular(const char *path)
+static int irregular(const struct output *o)
 {
-    return fail(EXIT_FAILED, "%s: not a regular file; give the name of a new one", path);
+    return fail(o->io, EXIT_FAILED, "%s: not a regular file; give the name of a new one", o->path);
 }
 
 /* ---- temporary names -------------------------------------------------------------------- */
@@ -142,24 +142,24 @@ static int name_it(const struct output *o)
 }
 
 /* ---- new files -------------------------------------------------------------------------- */
-int output_new(struct output *o, const char *path)
+int output_new(struct output *o, struct io *io, const char *path)
 {
     struct stat st;
     int         fd;
 
-    *o = (struct output){ .path = path };
+    *o = (struct output){ .path = path, .io = io };
     if (!lstat(path, &st))                      /* a dangling link exists too */
-        return !stat(path, &st) && !S_ISREG(st.st_mode) ? irregular(path) : exists(path);
+        return !stat(path, &st) && !S_ISREG(st.st_mode) ? irregular(o) : exists(o);
     if (errno != ENOENT || !*path)
-        return cannot(path);
+        return cannot(o);
     fd = open_nameless(path);
     if (fd < 0)
         fd = open_aside(o);
     if (fd < 0)
-        return cannot(path);
+        return cannot(o);
     o->f = fdopen(fd, "w");
     if (!o->f)
-        die(EXIT_FAILED, "out of memory");
+        out_of_memory();
     return 0;
 }
 
@@ -169,7 +169,7 @@ int output_keep(struct output *o)
     int  code = 0;
 
     if (fflush(o->f) || bad || (o->aside ? rename_aside(o) : name_it(o)))
-        code = errno == EEXIST ? exists(o->path) : cannot(o->path);
+        code = errno == EEXIST ? exists(o) : cannot(o);
     output_drop(o);
     return code;
 }
@@ -186,8 +186,8 @@ void output_drop(struct output *o)
 }
 
 /* ---- files that a later run continues --------------------------------------------------- */
-int output_resume(struct output *o, const char *path, const char *begins, const char *other,
-                  char **text, size_t *n)
+int output_resume(struct output *o, struct io *io, const char *path, const char *begins,
+                  const char *other, char **text, size_t *n)
 {
     struct text t = { NULL, 0, 0 };
     struct stat st;
@@ -195,30 +195,30 @@ int output_resume(struct output *o, const char *path, const char *begins, const 
     ssize_t     k = 0;
     int         fd, code = 0;
 
-    *o = (struct output){ .path = path };
+    *o = (struct output){ .path = path, .io = io };
     *text = NULL;
     /* A FIFO must not block, and a terminal must not become our controlling terminal. */
     fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
     if (fd < 0)
-        return cannot(path);
+        return cannot(o);
     o->f = fdopen(fd, "a+");
     if (!o->f)
-        die(EXIT_FAILED, "out of memory");
+        out_of_memory();
     if (fstat(fd, &st))
-        return cannot(path);
+        return cannot(o);
     if (!S_ISREG(st.st_mode))
-        return irregular(path);
+        return irregular(o);
     if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
-        return fail(EXIT_FAILED, "%s: another gemkv writes to it; give another name", path);
+        return fail(o->io, EXIT_FAILED, "%s: another gemkv writes to it; give another name", path);
     text_add(&t, "", 0);
     while (!code && (k = read(fd, piece, sizeof piece)) > 0) {
         text_add(&t, piece, (size_t)k);
         /* If the file is something else, stop reading: it may be large. */
         if (strncmp(t.p, begins, t.n < strlen(begins) ? t.n : strlen(begins)))
-            code = fail(EXIT_FAILED, "%s:1: %s", path, other);
+            code = fail(o->io, EXIT_FAILED, "%s:1: %s", path, other);
     }
     if (k < 0)
-        code = cannot(path);
+        code = cannot(o);
     if (code) {
         text_free(&t);
         return code;
@@ -239,10 +239,10 @@ int output_line(struct output *o, const char *line, size_t n)
         if (k > 0) {
             at += (size_t)k;
         } else if (k == 0 || errno != EINTR) {
-            const int code = cannot(o->path);
+            const int code = cannot(o);
 
             if (before < 0 || ftruncate(fd, before))
-                warn("%s: the beginning of a line is left at its end", o->path);
+                warn(o->io, "%s: the beginning of a line is left at its end", o->path);
             return code;
         }
     }
@@ -251,5 +251,5 @@ int output_line(struct output *o, const char *line, size_t n)
 
 int output_cut(struct output *o, size_t n)
 {
-    return ftruncate(fileno(o->f), (off_t)n) ? cannot(o->path) : 0;
+    return ftruncate(fileno(o->f), (off_t)n) ? cannot(o) : 0;
 }

@@ -11,8 +11,11 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+struct io;
+
 struct output {
     const char    *path;
+    struct io     *io;          /* where it is said what goes wrong                       */
     FILE          *f;           /* write to this                                          */
     char          *aside;       /* temporary name until it is kept; NULL: none            */
     struct output *next;
@@ -20,7 +23,7 @@ struct output {
 
 /* output_new: call it before the work, so that a path where nothing can be written is refused early.  Nothing
  * appears at path until output_keep, which does not replace what others have put there since. */
-int  output_new(struct output *o, const char *path);
+int  output_new(struct output *o, struct io *io, const char *path);
 int  output_keep(struct output *o);
 /* Gives up an output without output_keep: nothing is left behind. */
 void output_drop(struct output *o);
@@ -28,8 +31,8 @@ void output_drop(struct output *o);
 /* Opens a file that lines are added to; creates it if needed, and locks it against another gemkv.  *text
  * is its content, *n bytes and a NUL, for free().  A file that does not begin with `begins` is refused
  * with the message `other`. */
-int  output_resume(struct output *o, const char *path, const char *begins, const char *other,
-                   char **text, size_t *n);
+int  output_resume(struct output *o, struct io *io, const char *path, const char *begins,
+                   const char *other, char **text, size_t *n);
 /* Adds the whole line or nothing. */
 int  output_line(struct output *o, const char *line, size_t n);
 int  output_cut(struct output *o, size_t n);            /* truncates to n bytes */

@@ -37,35 +37,35 @@ static size_t widest(char *const *s, size_t n)
     return w;
 }
 
-void plot_grid(const struct grid *g)
+void plot_grid(struct io *io, const struct grid *g)
 {
     const char  *no = getenv("NO_COLOR");
-    const bool   coloured = isatty(STDOUT_FILENO) && !(no && *no);
+    const bool   coloured = isatty(fileno(io->out)) && !(no && *no);
     const size_t left = widest(g->line, g->n_line), cell = widest(g->column, g->n_column) + 1;
     const int    width = (int)(cell < 6 ? 6 : cell);
 
-    out_printf("%s\n%*s", g->title, (int)left, "");
+    out_printf(io, "%s\n%*s", g->title, (int)left, "");
     for (size_t j = 0; j < g->n_column; j++)
-        out_printf("%*s", width, g->column[j]);
-    out_char('\n');
+        out_printf(io, "%*s", width, g->column[j]);
+    out_char(io, '\n');
     for (size_t i = 0; i < g->n_line; i++) {
-        out_printf("%*s", (int)left, g->line[i]);
+        out_printf(io, "%*s", (int)left, g->line[i]);
         for (size_t j = 0; j < g->n_column; j++) {
             double        v = g->value[i * g->n_column + j];
             struct colour c = colour(isnan(v) ? 0 : v);
 
             if (isnan(v))
-                out_printf("%*s", width, "-");
+                out_printf(io, "%*s", width, "-");
             else if (coloured)
-                out_printf("\033[30;48;2;%d;%d;%dm%*.0f\033[0m", c.r, c.g, c.b, width, 100 * v);
+                out_printf(io, "\033[30;48;2;%d;%d;%dm%*.0f\033[0m", c.r, c.g, c.b, width, 100 * v);
             else
-                out_printf("%*.0f", width, 100 * v);
+                out_printf(io, "%*.0f", width, 100 * v);
         }
-        out_char('\n');
+        out_char(io, '\n');
     }
 }
 
-void plot_curve(const struct curve *c, size_t n_curve, size_t n, size_t marked)
+void plot_curve(struct io *io, const struct curve *c, size_t n_curve, size_t n, size_t marked)
 {
     enum { BAR = 40 };
 
@@ -76,13 +76,13 @@ void plot_curve(const struct curve *c, size_t n_curve, size_t n, size_t marked)
             if (isnan(v))
                 continue;
             if (j == 0)
-                out_printf("%c layer %3zu", i == marked ? '*' : ' ', i);
+                out_printf(io, "%c layer %3zu", i == marked ? '*' : ' ', i);
             else
-                out_printf("%11s", "");
-            out_printf("  %-8s %6.1f %%  ", c[j].name, 100 * v);
+                out_printf(io, "%11s", "");
+            out_printf(io, "  %-8s %6.1f %%  ", c[j].name, 100 * v);
             for (int k = 0; k < (int)lround(v * BAR); k++)
-                out_char(j == 0 ? '#' : '.');
-            out_char('\n');
+                out_char(io, j == 0 ? '#' : '.');
+            out_char(io, '\n');
         }
 }
 

@@ -19,8 +19,8 @@ struct curve {
     const double *value;        /* [n] from 0 to 1; NaN: none                             */
 };
 
-void plot_grid(const struct grid *g);           /* to standard output                     */
-void plot_curve(const struct curve *c, size_t n_curve, size_t n, size_t marked);
+void plot_grid(struct io *io, const struct grid *g);    /* as text                        */
+void plot_curve(struct io *io, const struct curve *c, size_t n_curve, size_t n, size_t marked);
 /* Writes to the open output and keeps it.  0, or an exit status after saying why. */
 int  plot_grids_svg(struct output *o, const struct grid *g, size_t n);
 /* The same for curves over x = 0 .. n - 1; `marked`: an x that is highlighted. */

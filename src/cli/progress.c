@@ -9,20 +9,20 @@
 #include "src/cli/progress.h"
 #include "src/cli/say.h"
 
-/* Signals are global, so this is too: which signals came, and which run they are for. */
+/* Signals are the process's, so this is too: which signals came, and the list of runs that they are for. */
 static struct progress *volatile running;
 static volatile sig_atomic_t cancelled, asked;
 
 static void on_cancel(int sig)
 {
-    struct progress *p = running;
-
     (void)sig;
     cancelled = 1;
-    if (p && p->session)
-        gkv_cancel(p->session);
-    if (p && p->eval)
-        gkv_eval_cancel(p->eval);
+    for (struct progress *p = running; p; p = p->next) {
+        if (p->session)
+            gkv_cancel(p->session);
+        if (p->eval)
+            gkv_eval_cancel(p->eval);
+    }
 }
 
 static void on_ask(int sig)
@@ -45,9 +45,11 @@ static void on(int sig, void (*handler)(int), int flags)
     sigaction(sig, &act, NULL);
 }
 
-void progress_start(struct progress *p, bool draw)
+void progress_start(struct progress *p, struct io *io, bool draw)
 {
+    p->io = io;
     p->draw = draw;
+    p->next = running;
     running = p;
     on(SIGINT, on_cancel, (int)SA_RESETHAND);
     on(SIGTERM, on_cancel, (int)SA_RESETHAND);
@@ -56,11 +58,15 @@ void progress_start(struct progress *p, bool draw)
 
 void progress_end(struct progress *p)
 {
-    progress_erase();
+    struct progress *volatile *q = &running;
+
+    progress_erase(p);
     p->session = NULL;
     p->eval = NULL;
-    if (running == p)
-        running = NULL;
+    while (*q && *q != p)
+        q = &(*q)->next;
+    if (*q)
+        *q = p->next;
 }
 
 void progress_watch(struct progress *p, gkv_session *s)
@@ -140,13 +146,13 @@ void progress_show(struct progress *p, const char *stage, double fraction, uint6
     describe(text, sizeof text, p, tokens, t - p->began);
     if (asked) {
         asked = 0;
-        say("%s", text);
+        say(p->io, "%s", text);
     }
     if (p->draw) {
-        columns = say_columns();
+        columns = say_columns(p->io);
         if (columns <= sizeof text)
             text[columns - 1] = 0;              /* ASCII; a full line would wrap          */
-        say_fleeting(text);
+        say_fleeting(p->io, text);
         p->drawn = t;
     }
 }
@@ -168,9 +174,10 @@ double progress_share(const gkv_progress *g)
     return i < sizeof part / sizeof *part ? part[i].before + part[i].share * g->fraction : 0;
 }
 
-void progress_erase(void)
+void progress_erase(struct progress *p)
 {
-    say_fleeting("");
+    if (p->io)
+        say_fleeting(p->io, "");
 }
 
 char *progress_where(const struct progress *p)

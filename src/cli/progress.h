@@ -12,14 +12,16 @@
 struct progress {                               /* zeroed: not shown                      */
     gkv_session *volatile session;              /* what a signal cancels, or NULL         */
     gkv_eval    *volatile eval;
+    struct io   *io;                            /* where it is drawn; NULL: not started   */
     bool         draw;                          /* keep a line on the terminal            */
     char         stage[32], note[32];           /* the current one; end of the line       */
     double       began, fraction;               /* start and done part of the stage       */
     double       drawn;                         /* time of the last drawing               */
+    struct progress *volatile next;             /* list of those that are running         */
 };
 
-/* From now on signals are for p, the only run of this process, until progress_end. */
-void progress_start(struct progress *p, bool draw);
+/* From now on until progress_end, signals are for p too. */
+void progress_start(struct progress *p, struct io *io, bool draw);
 void progress_end(struct progress *p);
 void progress_watch(struct progress *p, gkv_session *s);
 void progress_watch_eval(struct progress *p, gkv_eval *e);
@@ -29,7 +31,7 @@ void progress_show(struct progress *p, const char *stage, double fraction, uint6
 void progress_update(void *p, const gkv_progress *g);
 /* The done share of all the work before the answer. */
 double progress_share(const gkv_progress *g);
-void progress_erase(void);
+void progress_erase(struct progress *p);
 bool progress_cancelled(void);                  /* by a signal */
 char *progress_where(const struct progress *p); /* "first pass at 42 %", for free(); or NULL */
 double progress_clock(void);                    /* seconds of a monotonic clock */

@@ -17,62 +17,63 @@
 
 #define BUNDLED "gemkv-mini-q8_0.gguf"
 
-static void help_row(const char *name, const char *summary, const gkv_param *p)
+static void help_row(struct io *io, const char *name, const char *summary, const gkv_param *p)
 {
-    out_printf("  %-24s", name);
-    args_wrap(summary, 26);
+    out_printf(io, "  %-24s", name);
+    args_wrap(io, summary, 26);
     for (; p && p->name; p++) {
         int used = (int)(strlen(p->name) + strlen(p->value)) + 5;
 
-        out_printf("    %s=%s%*s", p->name, p->value, used < 26 ? 26 - used : 1, "");
-        args_wrap(p->help, 26);
+        out_printf(io, "    %s=%s%*s", p->name, p->value, used < 26 ? 26 - used : 1, "");
+        args_wrap(io, p->help, 26);
     }
 }
 
-void run_more_help(void)
+void run_more_help(struct io *io)
 {
     size_t              n, n_schedules;
     const gkv_method   *m = gkv_methods(&n);
     const gkv_schedule *s = gkv_schedules(&n_schedules);
     const char         *t;
 
-    out_printf("\nMethods for --method:\n");
+    out_printf(io, "\nMethods for --method:\n");
     for (size_t i = 0; i < n; i++)
-        help_row(m[i].name, m[i].summary, m[i].params);
-    out_printf("\nSchedules for --schedule:\n");
+        help_row(io, m[i].name, m[i].summary, m[i].params);
+    out_printf(io, "\nSchedules for --schedule:\n");
     for (size_t i = 0; i < n_schedules; i++)
-        help_row(s[i].name, s[i].summary, s[i].params);
-    out_printf("\nTemplates for --template:\n");
+        help_row(io, s[i].name, s[i].summary, s[i].params);
+    out_printf(io, "\nTemplates for --template:\n");
     for (size_t i = 0; (t = gkv_template_describe(i)); i++) {
         char *name = format("%.*s", (int)strcspn(t, ":"), t);
 
-        help_row(name, t + strcspn(t, " ") + 1, NULL);
+        help_row(io, name, t + strcspn(t, " ") + 1, NULL);
         free(name);
     }
 }
 
-static void check(struct run *r)
+static int check(struct run *r)
 {
     const struct cmd *cmd = r->o.cmd;
 
     if (r->o.questions ? r->o.n_operand : r->o.n_operand > 1)
-        usage(cmd, "one question only, in quotes; documents are given with -f");
+        return usage(r->o.io, cmd, "one question only, in quotes; documents are given with -f");
     if (!r->o.questions && r->o.n_operand == 0)
-        usage(cmd, "no question given");
+        return usage(r->o.io, cmd, "no question given");
     if (r->o.questions && r->o.report)
-        usage(cmd, "a report has one question; --questions has several");
+        return usage(r->o.io, cmd, "a report has one question; --questions has several");
     if (r->o.questions && !strcmp(r->o.questions, "-") && !r->o.library && !r->o.file.n)
-        usage(cmd, "the questions are on standard input; give a document with -f FILE");
+        return usage(r->o.io, cmd, "the questions are on standard input; give a document with -f FILE");
     r->question = r->o.questions ? NULL : *r->o.operand;
     if (r->o.library && r->o.file.n)
-        usage(cmd, "documents of a library, or files: give -L or -f");
+        return usage(r->o.io, cmd, "documents of a library, or files: give -L or -f");
     if (!r->o.library && (r->o.among || r->o.top))
-        usage(cmd, "--among and --top choose documents of a library; give one with -L");
+        return usage(r->o.io, cmd, "--among and --top choose documents of a library; give one with -L");
     if (r->o.library || r->o.file.n)
-        return;
+        return 0;
     if (isatty(STDIN_FILENO))
-        usage(cmd, "no document; give one with -f FILE, or on standard input");
-    opt_words(&(struct args){ .value = "-" }, &r->o.file);
+        return usage(r->o.io, cmd, "no document; give one with -f FILE, or on standard input");
+    words_add(&r->o.file, "-");
+    return 0;
 }
 
 /* ---- model --------------------------------------------------------------------------- */
@@ -103,22 +104,22 @@ char *run_data_path(const char *name)
     return found;
 }
 
-char *run_model_path(const struct options *o)
+int run_model_path(const struct options *o, char **path)
 {
     const char *env = getenv("GEMKV_MODEL");
-    char       *path;
 
     if (o->model)
-        return format("%s", o->model);
-    if (env && *env)
-        return format("%s", env);
-    path = run_data_path(BUNDLED);
-    if (!path)
-        usage(o->cmd, "no bundled model found; give a GGUF file with -m or in $GEMKV_MODEL");
-    return path;
+        *path = format("%s", o->model);
+    else if (env && *env)
+        *path = format("%s", env);
+    else
+        *path = run_data_path(BUNDLED);
+    if (*path)
+        return 0;
+    return usage(o->io, o->cmd, "no bundled model found; give a GGUF file with -m or in $GEMKV_MODEL");
 }
 
-void run_cap_cpu(const char *level)
+int run_cap_cpu(struct io *io, const char *level)
 {
     gkv_error  err = { 0 };
     gkv_status status;
@@ -126,30 +127,28 @@ void run_cap_cpu(const char *level)
     if (!level)
         level = getenv("GEMKV_CPU");            /* checked here: the library cannot report it */
     if (!level || !*level)
-        return;
+        return 0;
     status = gkv_cpu_cap(level, &err);
-    if (status)
-        exit(fail_library(status, &err, NULL));
+    return status ? fail_library(io, status, &err, NULL) : 0;
 }
 
-char *run_begin(const struct options *o)
+int run_begin(const struct options *o, char **path)
 {
-    if (o->quiet)
-        say_quiet();
-    run_cap_cpu(o->cpu);
-    return run_model_path(o);
+    int code = run_cap_cpu(o->io, o->cpu);
+
+    return code ? code : run_model_path(o, path);
 }
 
 bool run_draws(const struct options *o)
 {
-    return !o->quiet && (o->tty || isatty(STDERR_FILENO));
+    return !o->quiet && (o->tty || isatty(fileno(o->io->err)));
 }
 
 /* ---- documents and question ---------------------------------------------------------- */
-int run_failed(const struct progress *p, gkv_status status, const gkv_error *err)
+int run_failed(struct io *io, const struct progress *p, gkv_status status, const gkv_error *err)
 {
     char *where = status == GKV_CANCELLED ? progress_where(p) : NULL;
-    int   code = where ? fail(EXIT_FAILED, "cancelled, %s", where) : fail_library(status, err, NULL);
+    int   code = where ? fail(io, EXIT_FAILED, "cancelled, %s", where) : fail_library(io, status, err, NULL);
 
     free(where);
     return code;
@@ -166,8 +165,8 @@ static int fed(const struct feeding *f, gkv_status status, const gkv_error *err)
     if (!status)
         return 0;
     if (status == GKV_DOCUMENT)
-        return fail_library(status, err, f->name);
-    return run_failed(&f->run->progress, status, err);
+        return fail_library(f->run->o.io, status, err, f->name);
+    return run_failed(f->run->o.io, &f->run->progress, status, err);
 }
 
 static int feed(void *arg, const char *text, size_t len)
@@ -188,10 +187,10 @@ static int feed_all(const struct run *r)
     for (size_t i = 0; i < r->o.file.n && !code; i++) {
         struct feeding f = { r, input_name(r->o.file.v[i]), 0 };
 
-        code = input_read(r->o.file.v[i], feed, &f);
+        code = input_read(r->o.io, r->o.file.v[i], feed, &f);
         /* The library skips empty files, so the numbers of later files would change. */
         if (!code && f.bytes == 0)
-            code = fail(EXIT_DOCUMENT, "%s: there is no text in it", f.name);
+            code = fail(r->o.io, EXIT_DOCUMENT, "%s: there is no text in it", f.name);
         if (!code)
             code = fed(&f, r->shelf.document ? gkv_document_end_file(r->shelf.document, &err)
                                              : gkv_feed_end(r->session, &err), &err);
@@ -203,12 +202,12 @@ static int read_often(struct run *r)
 {
     gkv_error  err = { 0 };
     gkv_status status = gkv_document_open(&r->shelf.document, r->model, &r->o.gkv, &err);
-    int        code = status ? run_failed(&r->progress, status, &err) : feed_all(r);
+    int        code = status ? run_failed(r->o.io, &r->progress, status, &err) : feed_all(r);
 
     if (code)
         return code;
     status = gkv_session_of(&r->session, r->shelf.document, &r->o.gkv, &err);
-    return status ? run_failed(&r->progress, status, &err) : 0;
+    return status ? run_failed(r->o.io, &r->progress, status, &err) : 0;
 }
 
 static int read_documents(struct run *r)
@@ -222,16 +221,17 @@ static int read_documents(struct run *r)
         return read_often(r);
     status = gkv_session_open(&r->session, r->model, &r->o.gkv, &err);
     if (status)
-        return run_failed(&r->progress, status, &err);
+        return run_failed(r->o.io, &r->progress, status, &err);
     progress_watch(&r->progress, r->session);
     return feed_all(r);
 }
 
 static void note(void *arg, const char *line)
 {
-    (void)arg;
-    progress_erase();
-    say("%s", line);
+    struct run *r = arg;
+
+    progress_erase(&r->progress);
+    say(r->o.io, "%s", line);
 }
 
 void run_warn(struct run *r)
@@ -242,7 +242,7 @@ void run_warn(struct run *r)
     if (!s.warning || !strcmp(s.warning, r->warned))
         return;
     snprintf(r->warned, sizeof r->warned, "%s", s.warning);
-    warn("%s", s.warning);
+    warn(r->o.io, "%s", s.warning);
 }
 
 static int open_questions(struct run *r)
@@ -252,7 +252,7 @@ static int open_questions(struct run *r)
     if (!path)
         return 0;
     r->questions = strcmp(path, "-") ? fopen(path, "r") : stdin;
-    return r->questions ? 0 : fail(EXIT_DOCUMENT, "%s: %s", path, strerror(errno));
+    return r->questions ? 0 : fail(r->o.io, EXIT_DOCUMENT, "%s: %s", path, strerror(errno));
 }
 
 /* The next line that is not blank, without its end.  False: there is none. */
@@ -262,7 +262,7 @@ static bool next_question(struct run *r)
 
     do {
         if (isatty(fileno(r->questions)))
-            fputs("? ", stderr);
+            fputs("? ", r->o.io->err);
         n = getline(&r->line, &r->room, r->questions);
         while (n > 0 && strchr(" \t\r\n", r->line[n - 1]))
             r->line[--n] = 0;
@@ -271,31 +271,34 @@ static bool next_question(struct run *r)
     return n > 0;
 }
 
-static int open_all(struct run *r, const struct cmd *cmd, int argc, char **argv, run_ask *ask)
+static int open_all(struct run *r, const struct cmd *cmd, struct io *io, int argc, char **argv, run_ask *ask)
 {
     gkv_options *o = &r->o.gkv;
     gkv_error    err = { 0 };
     gkv_status   status;
-    char        *path;
-    int          code;
+    char        *path = NULL;
+    int          code = options_parse(&r->o, cmd, io, argc, argv);
 
-    options_parse(&r->o, cmd, argc, argv);
-    check(r);
-    path = run_begin(&r->o);
-    code = r->o.report ? output_new(&r->report, r->o.report) : open_questions(r);
+    if (!code)
+        code = check(r);
+    if (!code)
+        code = run_begin(&r->o, &path);
+    if (!code)
+        code = r->o.report ? output_new(&r->report, r->o.io, r->o.report) : open_questions(r);
     if (code) {
         free(path);
         return code;
     }
-    status = calibrated_open(&r->model, path, &err);
+    status = calibrated_open(r->o.io, &r->model, path, &err);
     free(path);
     if (status)
-        return run_failed(&r->progress, status, &err);
+        return run_failed(r->o.io, &r->progress, status, &err);
 
-    progress_start(&r->progress, !r->o.json && run_draws(&r->o));
+    progress_start(&r->progress, r->o.io, !r->o.json && run_draws(&r->o));
     o->progress = progress_update;
     o->progress_arg = &r->progress;
     o->note = r->o.json ? NULL : note;
+    o->note_arg = r;
     if (ask == gkv_select && (!o->device || !strcmp(o->device, "auto")))
         o->device = "cpu";                  /* a device would have nothing to do      */
     return 0;
@@ -311,9 +314,9 @@ static int ask_one(struct run *r, run_ask *ask, int (*show)(struct run *r))
         return code;
     progress_watch(&r->progress, r->session);
     status = ask(r->session, r->question, strlen(r->question), &err);
-    progress_erase();
+    progress_erase(&r->progress);
     if (status)
-        return run_failed(&r->progress, status, &err);
+        return run_failed(r->o.io, &r->progress, status, &err);
     run_warn(r);
     return show(r);
 }
@@ -331,21 +334,23 @@ static void close_all(struct run *r)
     free(r->line);
 }
 
-int run_questions(const struct cmd *cmd, int argc, char **argv, run_ask *ask, int (*show)(struct run *r))
+int run_questions(const struct cmd *cmd, struct io *io, int argc, char **argv, run_ask *ask,
+                  int (*show)(struct run *r))
 {
     struct run r = { .question = NULL };
-    int        code = open_all(&r, cmd, argc, argv, ask);
+    int        code = open_all(&r, cmd, io, argc, argv, ask);
 
     if (!code && !r.questions)
         code = ask_one(&r, ask, show);
     while (!code && r.questions && next_question(&r)) {
         if (!r.o.json) {
-            out_printf("? ");
-            out_text(r.question, strlen(r.question));
-            out_char('\n');
-            out_flush();
+            out_printf(io, "? ");
+            out_text(io, r.question, strlen(r.question));
+            out_char(io, '\n');
+            code = out_flush(io);
         }
-        code = ask_one(&r, ask, show);
+        if (!code)
+            code = ask_one(&r, ask, show);
     }
     close_all(&r);
     return code;

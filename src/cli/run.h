@@ -32,11 +32,12 @@ struct run {
 typedef gkv_status run_ask(gkv_session *s, const char *question, size_t len,
                            gkv_error *err);
 
-void run_more_help(void);                       /* the methods and their parameters       */
+void run_more_help(struct io *io);              /* the methods and their parameters       */
 
 /* Reads the documents, asks by ask (gkv_ask or gkv_select), and has each result shown: the question of the
  * command line, or the lines of --questions one after the other.  Returns an exit status, as show does. */
-int  run_questions(const struct cmd *cmd, int argc, char **argv, run_ask *ask, int (*show)(struct run *r));
+int  run_questions(const struct cmd *cmd, struct io *io, int argc, char **argv, run_ask *ask,
+                   int (*show)(struct run *r));
 
 /* Prints the library's warning, unless it was printed already. */
 void run_warn(struct run *r);
@@ -45,20 +46,23 @@ void run_warn(struct run *r);
 char *run_place(const struct run *r, const gkv_kept *k);
 
 /* Prints why the library failed, or how far the work was when it was cancelled. */
-int  run_failed(const struct progress *p, gkv_status status, const gkv_error *err);
+int  run_failed(struct io *io, const struct progress *p, gkv_status status, const gkv_error *err);
 
 /* Writes the documented JSON object; answer NULL: without "answer" and "finish". */
 void run_json(struct json *j, const struct run *r, const char *answer, size_t len);
 
 /* ---- for other commands too ---------------------------------------------------------- */
-/* Applies --quiet and --cpu.  Returns the path of the model, for free(). */
-char *run_begin(const struct options *o);
-/* --model, or $GEMKV_MODEL, or the bundled model, for free(); dies when there is none. */
-char *run_model_path(const struct options *o);
+/* These return 0, or an exit status after saying why not. */
+/* Applies --cpu.  *path: of the model, for free(). */
+int   run_begin(const struct options *o, char **path);
+/* --model, or $GEMKV_MODEL, or the bundled model, for free(). */
+int   run_model_path(const struct options *o, char **path);
+/* Applies the level of --cpu or, if level is NULL, of $GEMKV_CPU. */
+int   run_cap_cpu(struct io *io, const char *level);
+
+
 /* A bundled file, for free(), or NULL. */
 char *run_data_path(const char *name);
-/* Applies the level of --cpu or, if level is NULL, of $GEMKV_CPU; dies when there is no such level. */
-void  run_cap_cpu(const char *level);
 /* Whether to draw progress on the terminal. */
 bool  run_draws(const struct options *o);
 

@@ -11,22 +11,14 @@
 #include "src/cli/say.h"
 #include "src/cli/utf8.h"
 
-/* Standard error is global, and so are these: whether it is used, and whether it ends with a fleeting line. */
-static bool quiet, fleeting;
-
-void say_quiet(void)
-{
-    quiet = true;
-}
-
 /* Writes prefix and text at once, so that lines of several processes do not mix. */
-static void line(const char *prefix, const char *fmt, va_list ap)
+static void line(struct io *io, const char *prefix, const char *fmt, va_list ap)
 {
     char   text[4096], masked[sizeof text + 64];
     size_t n, m, k;
     int    want;
 
-    m = (size_t)snprintf(masked, 64, "%s%s", fleeting ? "\r\033[K" : "", prefix);
+    m = (size_t)snprintf(masked, 64, "%s%s", io->fleeting ? "\r\033[K" : "", prefix);
     want = vsnprintf(text, sizeof text, fmt, ap);
     n = want < 0 ? 0 : (size_t)want < sizeof text ? (size_t)want : sizeof text - 1;
     for (size_t i = 0; i < n; i += k) {
@@ -41,54 +33,45 @@ static void line(const char *prefix, const char *fmt, va_list ap)
         }
     }
     masked[m++] = '\n';
-    fleeting = false;
-    fflush(stdout);             /* so that the answer so far appears before it */
-    fwrite(masked, 1, m, stderr);
+    io->fleeting = false;
+    if (fflush(io->out) && !io->lost)           /* so that the answer so far appears before it */
+        io->lost = errno;
+    fwrite(masked, 1, m, io->err);
 }
 
-void say(const char *fmt, ...)
+void say(struct io *io, const char *fmt, ...)
 {
     va_list ap;
 
-    if (quiet)
+    if (io->quiet)
         return;
     va_start(ap, fmt);
-    line("", fmt, ap);
+    line(io, "", fmt, ap);
     va_end(ap);
 }
 
-void warn(const char *fmt, ...)
+void warn(struct io *io, const char *fmt, ...)
 {
     va_list ap;
 
-    if (quiet)
+    if (io->quiet)
         return;
     va_start(ap, fmt);
-    line("gemkv: warning: ", fmt, ap);
+    line(io, "gemkv: warning: ", fmt, ap);
     va_end(ap);
 }
 
-int fail(int code, const char *fmt, ...)
+int fail(struct io *io, int code, const char *fmt, ...)
 {
     va_list ap;
 
     va_start(ap, fmt);
-    line("gemkv: ", fmt, ap);
+    line(io, "gemkv: ", fmt, ap);
     va_end(ap);
     return code;
 }
 
-void die(int code, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    line("gemkv: ", fmt, ap);
-    va_end(ap);
-    exit(code);
-}
-
-void usage(const struct cmd *cmd, const char *fmt, ...)
+int usage(struct io *io, const struct cmd *cmd, const char *fmt, ...)
 {
     char    what[1024];
     va_list ap;
@@ -97,11 +80,11 @@ void usage(const struct cmd *cmd, const char *fmt, ...)
     vsnprintf(what, sizeof what, fmt, ap);
     va_end(ap);
     if (cmd)
-        die(EXIT_USAGE, "%s: %s; see 'gemkv %s --help'", cmd->name, what, cmd->name);
-    die(EXIT_USAGE, "%s; see 'gemkv --help'", what);
+        return fail(io, EXIT_USAGE, "%s: %s; see 'gemkv %s --help'", cmd->name, what, cmd->name);
+    return fail(io, EXIT_USAGE, "%s; see 'gemkv --help'", what);
 }
 
-int fail_library(gkv_status status, const gkv_error *err, const char *about)
+int fail_library(struct io *io, gkv_status status, const gkv_error *err, const char *about)
 {
     static const int code[] = {
         [GKV_NOMEM] = EXIT_FAILED,
@@ -119,34 +102,45 @@ int fail_library(gkv_status status, const gkv_error *err, const char *about)
 
     if ((size_t)status < sizeof code / sizeof *code)
         c = code[status];
-    return about ? fail(c, "%s: %s", about, text) : fail(c, "%s", text);
+    return about ? fail(io, c, "%s: %s", about, text) : fail(io, c, "%s", text);
 }
 
-void say_fleeting(const char *text)
+void say_fleeting(struct io *io, const char *text)
 {
-    if (!*text && !fleeting)
+    if (!*text && !io->fleeting)
         return;
-    fprintf(stderr, "\r%s\033[K", text);
+    fprintf(io->err, "\r%s\033[K", text);
     if (!*text)
-        fputs("\r", stderr);
-    fflush(stderr);
-    fleeting = *text != 0;
+        fputs("\r", io->err);
+    fflush(io->err);
+    io->fleeting = *text != 0;
 }
 
-size_t say_columns(void)
+size_t say_columns(const struct io *io)
 {
     struct winsize w;
 
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 20 ? w.ws_col : 80;
+    return ioctl(fileno(io->err), TIOCGWINSZ, &w) == 0 && w.ws_col >= 20 ? w.ws_col : 80;
+}
+
+bool say_together(const struct io *io)
+{
+    return isatty(fileno(io->out)) && isatty(fileno(io->err));
+}
+
+void out_of_memory(void)
+{
+    fputs("gemkv: out of memory\n", stderr);
+    exit(EXIT_FAILED);
 }
 
 void *grow(void *p, size_t n, size_t size)
 {
     if (n > SIZE_MAX / size)
-        die(EXIT_FAILED, "out of memory");
+        out_of_memory();
     p = realloc(p, n ? n * size : 1);
     if (!p)
-        die(EXIT_FAILED, "out of memory");
+        out_of_memory();
     return p;
 }
 
@@ -155,7 +149,7 @@ char *vformat(const char *fmt, va_list ap)
     char *s;
 
     if (vasprintf(&s, fmt, ap) < 0)
-        die(EXIT_FAILED, "out of memory");
+        out_of_memory();
     return s;
 }
 
@@ -170,32 +164,24 @@ char *format(const char *fmt, ...)
     return s;
 }
 
-/* If standard output is a closed pipe, its reader has seen enough, so there is no message. */
-static _Noreturn void cannot_write(void)
+void out_bytes(struct io *io, const void *p, size_t n)
 {
-    if (errno == EPIPE)
-        exit(EXIT_FAILED);
-    die(EXIT_FAILED, "standard output: %s; part of the result is lost", strerror(errno));
+    say_fleeting(io, "");
+    if (!io->lost && n && fwrite(p, 1, n, io->out) != n)
+        io->lost = errno;
 }
 
-void out_bytes(const void *p, size_t n)
+void out_char(struct io *io, char c)
 {
-    say_fleeting("");
-    if (n && fwrite(p, 1, n, stdout) != n)
-        cannot_write();
+    out_bytes(io, &c, 1);
 }
 
-void out_char(char c)
-{
-    out_bytes(&c, 1);
-}
-
-void out_text(const char *s, size_t n)
+void out_text(struct io *io, const char *s, size_t n)
 {
     uint32_t cp;
 
-    if (!isatty(STDOUT_FILENO)) {
-        out_bytes(s, n);
+    if (!isatty(fileno(io->out))) {
+        out_bytes(io, s, n);
         return;
     }
     for (size_t i = 0, k; i < n; i += k) {
@@ -203,27 +189,34 @@ void out_text(const char *s, size_t n)
         if (cp == '\r' && i + 1 < n && s[i + 1] == '\n')
             continue;
         if (cp == '\n' || cp == '\t' || (cp != UTF8_BAD && !utf8_is_control(cp)))
-            out_bytes(s + i, k);
+            out_bytes(io, s + i, k);
         else
-            out_char('?');
+            out_char(io, '?');
     }
 }
 
-void out_printf(const char *fmt, ...)
+void out_printf(struct io *io, const char *fmt, ...)
 {
     va_list ap;
-    int     n;
 
-    say_fleeting("");
+    say_fleeting(io, "");
     va_start(ap, fmt);
-    n = vprintf(fmt, ap);
+    if (!io->lost && vfprintf(io->out, fmt, ap) < 0)
+        io->lost = errno;
     va_end(ap);
-    if (n < 0)
-        cannot_write();
 }
 
-void out_flush(void)
+/* If standard output is a closed pipe, its reader has seen enough, so there is no message. */
+int out_flush(struct io *io)
 {
-    if (fflush(stdout) || ferror(stdout))
-        cannot_write();
+    int why;
+
+    if (!io->lost && (fflush(io->out) || ferror(io->out)))
+        io->lost = errno;
+    why = io->lost;
+    if (why > 0)
+        io->lost = -why;
+    if (why > 0 && why != EPIPE)
+        fail(io, EXIT_FAILED, "standard output: %s; part of the result is lost", strerror(why));
+    return why ? EXIT_FAILED : 0;
 }

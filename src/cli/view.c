@@ -31,7 +31,7 @@ static size_t skip_space(const char *s, size_t len, size_t at)
 /* Prints the passage around its best token, in at most three lines of `width` columns.  Lines break at
  * white space, other white space becomes one space, and an ellipsis replaces what does not fit.
  * Characters of width 0 (combining accents) can fill the buffer before they fill the columns. */
-static void excerpt(const gkv_kept *k, size_t width)
+static void excerpt(struct io *io, const gkv_kept *k, size_t width)
 {
     const char *s = k->text, *dots = "\xe2\x80\xa6";
     size_t      len = (size_t)(k->end - k->start), best = (size_t)(k->best - k->start);
@@ -58,7 +58,7 @@ static void excerpt(const gkv_kept *k, size_t width)
         if (word == at)
             break;
         if (column && column + 1 + columns > width) {
-            say("      %s", line);
+            say(io, "      %s", line);
             p = line;
             column = 0;
         }
@@ -73,7 +73,7 @@ static void excerpt(const gkv_kept *k, size_t width)
         room = room > columns + 1 ? room - columns - 1 : 0;
         at = word;
     }
-    say("      %s%s", line, at < len ? dots : "");
+    say(io, "      %s%s", line, at < len ? dots : "");
     free(line);
 }
 
@@ -85,15 +85,15 @@ void view_summary(const struct run *r)
     gkv_session_kept(r->session, &n);
     gkv_session_stats(r->session, &s);
     if (r->o.verbose)
-        say("method %s, schedule %s, on %s (%s), chat template %s", s.method, s.schedule,
+        say(r->o.io, "method %s, schedule %s, on %s (%s), chat template %s", s.method, s.schedule,
             s.device, s.cpu, s.chat_template ? s.chat_template : "none");
-    say("kept %" PRIu64 " of %" PRIu64 " tokens in %zu passage%s", s.tokens_kept,
+    say(r->o.io, "kept %" PRIu64 " of %" PRIu64 " tokens in %zu passage%s", s.tokens_kept,
         s.tokens_prompt, n, n == 1 ? "" : "s");
 }
 
 void view_kept(const struct run *r)
 {
-    size_t           n, shown, width = say_columns() - 8;
+    size_t           n, shown, width = say_columns(r->o.io) - 8;
     const gkv_kept  *kept = gkv_session_kept(r->session, &n);
     const gkv_kept **best = grow(NULL, n, sizeof *best);
 
@@ -105,12 +105,12 @@ void view_kept(const struct run *r)
     for (size_t i = 0; i < shown; i++) {
         char *where = run_place(r, best[i]);
 
-        say("  %s, score %.3g", where, (double)best[i]->score);
-        excerpt(best[i], width);
+        say(r->o.io, "  %s, score %.3g", where, (double)best[i]->score);
+        excerpt(r->o.io, best[i], width);
         free(where);
     }
     if (shown < n)
-        say("  and %zu more; -v shows all", n - shown);
+        say(r->o.io, "  and %zu more; -v shows all", n - shown);
     free(best);
 }
 
@@ -137,18 +137,18 @@ void view_cost(const struct run *r)
         snprintf(first, sizeof first, "first pass %.2f s (%.0f tokens/s)%s", s.first,
                  (double)s.tokens_prompt / s.first, s.second > 0 ? ", " : "");
     if (s.second > 0)
-        say("%ssecond pass %.2f s, first token after %.2f s", first, s.second, s.ttft);
+        say(r->o.io, "%ssecond pass %.2f s, first token after %.2f s", first, s.second, s.ttft);
     else if (s.first > 0)
-        say("%s", first);
+        say(r->o.io, "%s", first);
 
     if (s.device_model) {
         char *used = view_bytes(s.device_memory);
 
-        say("%s (%s): %s used, upload %.2f s, %.2f of them after the first pass", s.device, s.device_model,
+        say(r->o.io, "%s (%s): %s used, upload %.2f s, %.2f of them after the first pass", s.device, s.device_model,
             used, s.upload, s.upload_waited);
         free(used);
     } else if (r->o.verbose && s.device_reason) {
-        say("on the CPU: %s", s.device_reason);
+        say(r->o.io, "on the CPU: %s", s.device_reason);
     }
     peak = view_bytes(s.memory_peak);
     predicted = view_bytes(s.memory_predicted);
@@ -156,10 +156,10 @@ void view_cost(const struct run *r)
         snprintf(rate, sizeof rate, " at %.1f tokens/s",
                  (double)s.tokens_answer / s.decode);
     if (s.tokens_answer)
-        say("answer %" PRIu64 " tokens%s, memory %s, predicted %s", s.tokens_answer, rate,
+        say(r->o.io, "answer %" PRIu64 " tokens%s, memory %s, predicted %s", s.tokens_answer, rate,
             peak, predicted);
     else
-        say("memory %s, predicted %s", peak, predicted);
+        say(r->o.io, "memory %s, predicted %s", peak, predicted);
     free(peak);
     free(predicted);
 }

@@ -62,8 +62,9 @@ struct eval {
 /* Makes row i.  0, or an exit status after saying why the row is left out. */
 typedef int eval_make(struct eval *e, void *arg, size_t i, struct row *row);
 
-/* Sets *e, which is zeroed and begins the task's struct, from the command line. */
-void eval_parse(struct eval *e, const struct cmd *cmd, int argc, char **argv);
+/* Sets *e, which is zeroed and begins the task's struct, from the command line.  0, or an exit status as that of
+ * options_parse. */
+int  eval_parse(struct eval *e, const struct cmd *cmd, struct io *io, int argc, char **argv);
 /* Opens the model; afterwards all options are known to be valid. */
 int  eval_open(struct eval *e);
 /* The longest answer to a row whose task allows `tokens`, or 0 for no limit of its own. */
@@ -88,8 +89,8 @@ void row_answer(struct row *r, char *answer);           /* adds one, takes owner
 
 /* show.c: adds tokens and seconds of an answer to the JSON object that is open. */
 void json_cost(struct json *j, const struct result *r);
-/* Prints all results to standard output, as a table, JSON or CSV. */
-void show_results(const struct eval *e);
+/* Prints all results, as a table, JSON or CSV. */
+int  show_results(const struct eval *e);
 /* Writes the plot to e->plot, which is open. */
 int  show_plot(struct eval *e);
 

@@ -215,7 +215,7 @@ static void add_kind(struct kv *k, const struct kind *kind)
     }
 }
 
-static void add_kinds(struct kv *k)
+static int add_kinds(struct kv *k)
 {
     for (const char *s = k->kinds; *s; s += *s == ',') {
         const size_t n = strcspn(s, ",");
@@ -224,11 +224,12 @@ static void add_kinds(struct kv *k)
         while (i < N_KINDS && (strlen(kinds[i].name) != n || memcmp(kinds[i].name, s, n)))
             i++;
         if (i == N_KINDS)
-            usage(k->e.o.cmd, "option '--kinds': no kind '%.*s'; there are kv, passkey, number and "
-                  "math.find", (int)n, s);
+            return usage(k->e.o.io, k->e.o.cmd, "option '--kinds': no kind '%.*s'; there are kv, passkey, number and "
+                         "math.find", (int)n, s);
         add_kind(k, &kinds[i]);
         s += n;
     }
+    return 0;
 }
 
 static int make(struct eval *e, void *arg, size_t i, struct row *row)
@@ -265,15 +266,17 @@ static double weight(const void *arg, size_t i)
     return (double)k->spec[i].length;
 }
 
-static int run(const struct cmd *self, int argc, char **argv)
+static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 {
     struct kv k = { .e = { .shown = { EM }, .n_shown = 1 } };
     int       code;
 
-    eval_parse(&k.e, self, argc, argv);
-    add_kinds(&k);
+    code = eval_parse(&k.e, self, io, argc, argv);
+    if (!code)
+        code = add_kinds(&k);
     haystack_of(&k.stock, stock_sentences, " ");
-    code = eval_open(&k.e);
+    if (!code)
+        code = eval_open(&k.e);
     if (!code)
         code = eval_run(&k.e, k.n, make, weight, &k);
     eval_close(&k.e);

@@ -67,18 +67,19 @@ static double weight(const void *arg, size_t i)
     return (double)o->lengths.v[i / o->samples / o->depths.n];
 }
 
-static int run(const struct cmd *self, int argc, char **argv)
+static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 {
     struct niah           n = { .e = { .shown = { EM, ROUGE_1, ROUGE_L }, .n_shown = 3 } };
     const struct options *o = &n.e.o;
     int                   code;
 
-    eval_parse(&n.e, self, argc, argv);
-    code = eval_open(&n.e);
+    code = eval_parse(&n.e, self, io, argc, argv);
     if (!code)
-        code = haystack_read(&n.hay, o->haystack.v, o->haystack.n);
+        code = eval_open(&n.e);
     if (!code)
-        code = needles_read(&n.needles, o->needles);
+        code = haystack_read(&n.hay, io, o->haystack.v, o->haystack.n);
+    if (!code)
+        code = needles_read(&n.needles, io, o->needles);
     if (!code)
         code = eval_run(&n.e, o->lengths.n * o->depths.n * o->samples, make, weight, &n);
     eval_close(&n.e);

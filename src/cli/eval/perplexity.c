@@ -49,14 +49,15 @@ static const struct opt own[] = {
 
 static const struct opt_default defaults[] = { { "context", "512" }, { NULL, NULL } };
 
-static void check(struct perplexity *p)
+static int check(struct perplexity *p)
 {
     if (p->o.n_operand)
-        usage(p->o.cmd, "no operands; the text is given with -f");
+        return usage(p->o.io, p->o.cmd, "no operands; the text is given with -f");
     if (!p->o.text && isatty(STDIN_FILENO))
-        usage(p->o.cmd, "no text; give it with -f FILE, or on standard input");
+        return usage(p->o.io, p->o.cmd, "no text; give it with -f FILE, or on standard input");
     if (!p->o.text)
         p->o.text = "-";
+    return 0;
 }
 
 /* ---- text ---------------------------------------------------------------------------- */
@@ -69,14 +70,14 @@ static int read_text(struct perplexity *p)
     uint32_t  *first = NULL, *rest = NULL;
     gkv_error  err = { 0 };
     gkv_status status;
-    int        code = input_slurp(p->o.text, &text, &len);
+    int        code = input_slurp(p->o.io, p->o.text, &text, &len);
 
     if (!code) {
         status = gkv_tokenize(p->model, "", 0, GKV_TOKENS_SPECIAL, &first, &n_first, &err);
         if (!status)
             status = gkv_tokenize(p->model, text, len, 0, &rest, &n, &err);
         if (status)
-            code = fail_library(status, &err, NULL);
+            code = fail_library(p->o.io, status, &err, NULL);
     }
     free(text);
     if (!code) {
@@ -88,7 +89,7 @@ static int read_text(struct perplexity *p)
         if (n)
             memcpy(p->id + n_first, rest, n * sizeof *rest);
         if (!p->n_window)
-            code = fail(EXIT_DOCUMENT, "%s: %zu tokens are less than one window of %" PRIu64 "; give "
+            code = fail(p->o.io, EXIT_DOCUMENT, "%s: %zu tokens are less than one window of %" PRIu64 "; give "
                         "a longer text, or a smaller --context", input_name(p->o.text), p->n_id,
                         p->context);
     }
@@ -177,7 +178,7 @@ static gkv_status read_windows(struct perplexity *p, gkv_error *err)
     progress_watch_eval(&p->progress, p->eval);
     for (p->window = 0; p->window < p->n_window && !status; p->window++)
         status = read_window(p, err);
-    progress_erase();
+    progress_erase(&p->progress);
     return status;
 }
 
@@ -214,37 +215,39 @@ static void write_json(const struct perplexity *p)
     json_named_uint(&j, "peak", info.memory_peak);
     json_close(&j);
     json_close(&j);
-    json_print(&j);
+    json_print(p->o.io, &j);
 }
 
-static int run(const struct cmd *self, int argc, char **argv)
+static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 {
     struct perplexity p = { .path = NULL };
     gkv_error         err = { 0 };
     gkv_status        status;
-    int               code = 0;
+    int               code = options_parse(&p.o, self, io, argc, argv);
 
-    options_parse(&p.o, self, argc, argv);
-    check(&p);
-    p.path = run_begin(&p.o);
+    if (!code)
+        code = check(&p);
+    if (!code)
+        code = run_begin(&p.o, &p.path);
+    if (code)
+        goto out;
     status = gkv_model_open(&p.model, p.path, 0, &err);
     if (status) {
-        code = run_failed(&p.progress, status, &err);
+        code = run_failed(io, &p.progress, status, &err);
         goto out;
     }
-    progress_start(&p.progress, !p.o.json && run_draws(&p.o));
+    progress_start(&p.progress, io, !p.o.json && run_draws(&p.o));
     code = read_text(&p);
     if (code)
         goto out;
     status = read_windows(&p, &err);
     if (status)
-        code = run_failed(&p.progress, status, &err);
+        code = run_failed(io, &p.progress, status, &err);
     else if (p.o.json)
         write_json(&p);
     else
-        out_printf("perplexity %.4f +/- %.4f (%" PRIu64 " tokens in %zu windows of %" PRIu64 ")\n",
+        out_printf(io, "perplexity %.4f +/- %.4f (%" PRIu64 " tokens in %zu windows of %" PRIu64 ")\n",
                    perplexity(&p.sum), error(&p.sum), p.sum.n, p.n_window, p.context);
-    out_flush();
 out:
     progress_end(&p.progress);
     gkv_eval_close(p.eval);

@@ -46,7 +46,7 @@ static bool blank(const char *s, size_t n)
 static int read_lines(struct qa *q)
 {
     size_t len, number = 0;
-    int    code = input_slurp(q->path, &q->text, &len);
+    int    code = input_slurp(q->e.o.io, q->path, &q->text, &len);
 
     if (code)
         return code;
@@ -61,7 +61,7 @@ static int read_lines(struct qa *q)
             q->line = grow(q->line, 2 * q->n + 1, sizeof *q->line);
         q->line[q->n++] = (struct line){ at, k, number };
     }
-    return q->n ? 0 : fail(EXIT_DOCUMENT, "%s: there are no rows in it", input_name(q->path));
+    return q->n ? 0 : fail(q->e.o.io, EXIT_DOCUMENT, "%s: there are no rows in it", input_name(q->path));
 }
 
 /* A string member of the row; NUL bytes are refused, since no text has any. */
@@ -145,7 +145,7 @@ static int make(struct eval *e, void *arg, size_t i, struct row *row)
     row->where = format("%s:%zu", input_name(q->path), l->number);
     if (!why)
         return 0;
-    warn("%s: %s; left out", row->where, why);
+    warn(q->e.o.io, "%s: %s; left out", row->where, why);
     row_free(row);
     return EXIT_FAILED;
 }
@@ -157,16 +157,17 @@ static double weight(const void *arg, size_t i)
     return (double)q->line[i].len / 4;          /* about four bytes per token */
 }
 
-static int run(const struct cmd *self, int argc, char **argv)
+static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 {
     struct qa q = { .e = { .rounded = true, .shown = { EM, CONTAINS, ROUGE_L }, .n_shown = 3 },
                     .limit = UINT64_MAX };
     int       code;
 
-    eval_parse(&q.e, self, argc, argv);
-    if (!q.path)
-        usage(self, "no rows; give a file with --data");
-    code = eval_open(&q.e);
+    code = eval_parse(&q.e, self, io, argc, argv);
+    if (!code && !q.path)
+        code = usage(io, self, "no rows; give a file with --data");
+    if (!code)
+        code = eval_open(&q.e);
     if (!code)
         code = read_lines(&q);
     if (!code)

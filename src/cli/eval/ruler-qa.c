@@ -98,37 +98,37 @@ static void hotpot(struct qa_set *q, const struct value *v)
     }
 }
 
-static int read_set(struct qa_set *q, const char *path,
+static int read_set(struct qa_set *q, struct io *io, const char *path,
                     void (*fill)(struct qa_set *q, const struct value *v), const char *what)
 {
     char         *text = NULL;
     const char   *why;
     size_t        len, at;
     struct value *v = NULL;
-    int           code = input_slurp(path, &text, &len);
+    int           code = input_slurp(io, path, &text, &len);
 
     if (!code) {
         v = parse_json(text, len, &why, &at);
         if (!v)
-            code = fail(EXIT_FAILED, "%s: not JSON: %s, at byte %zu", input_name(path), why, at);
+            code = fail(io, EXIT_FAILED, "%s: not JSON: %s, at byte %zu", input_name(path), why, at);
     }
     if (v)
         fill(q, v);
     if (!code && !q->n_question)
-        code = fail(EXIT_FAILED, "%s: no questions of %s in it", input_name(path), what);
+        code = fail(io, EXIT_FAILED, "%s: no questions of %s in it", input_name(path), what);
     parse_free(v);
     free(text);
     return code;
 }
 
-int qa_squad(struct qa_set *q, const char *path)
+int qa_squad(struct qa_set *q, struct io *io, const char *path)
 {
-    return read_set(q, path, squad, "SQuAD");
+    return read_set(q, io, path, squad, "SQuAD");
 }
 
-int qa_hotpot(struct qa_set *q, const char *path)
+int qa_hotpot(struct qa_set *q, struct io *io, const char *path)
 {
-    return read_set(q, path, hotpot, "HotpotQA");
+    return read_set(q, io, path, hotpot, "HotpotQA");
 }
 
 void qa_free(struct qa_set *q)

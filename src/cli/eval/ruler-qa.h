@@ -12,6 +12,8 @@ struct qa_question {
     size_t    n_answer, n_gold;
 };
 
+struct io;
+
 struct qa_set {
     char              **paragraph;
     struct qa_question *question;
@@ -20,8 +22,8 @@ struct qa_set {
 
 /* SQuAD (1.1, or 2.0 without its unanswerable questions); HotpotQA (distractor setting).  0, or an
  * exit status after saying why. */
-int  qa_squad(struct qa_set *q, const char *path);
-int  qa_hotpot(struct qa_set *q, const char *path);
+int  qa_squad(struct qa_set *q, struct io *io, const char *path);
+int  qa_hotpot(struct qa_set *q, struct io *io, const char *path);
 void qa_free(struct qa_set *q);
 
 #endif

@@ -513,11 +513,11 @@ static const struct task tasks[] = {
 
 enum { N_TASKS = sizeof tasks / sizeof *tasks };
 
-static void more_help(void)
+static void more_help(struct io *io)
 {
-    out_printf("\nTasks for --tasks:\n");
+    out_printf(io, "\nTasks for --tasks:\n");
     for (size_t i = 0; i < N_TASKS; i++)
-        out_printf("  %s\n", tasks[i].name);
+        out_printf(io, "  %s\n", tasks[i].name);
 }
 
 /* The most units that a row can have: limited by its length, and by the data. */
@@ -592,7 +592,7 @@ static bool named(const char *list, const char *name)
     return false;
 }
 
-static void check_names(const struct cmd *cmd, const char *list)
+static int check_names(const struct options *o, const char *list)
 {
     for (const char *s = list; *s; s += *s == ',') {
         const size_t n = strcspn(s, ",");
@@ -601,20 +601,22 @@ static void check_names(const struct cmd *cmd, const char *list)
         while (i < N_TASKS && (strlen(tasks[i].name) != n || memcmp(s, tasks[i].name, n)))
             i++;
         if (i == N_TASKS)
-            usage(cmd, "option '--tasks': no task '%.*s'; --help lists them", (int)n, s);
+            return usage(o->io, o->cmd, "option '--tasks': no task '%.*s'; --help lists them", (int)n, s);
         s += n;
     }
+    return 0;
 }
 
 /* Adds the tasks that there is data for, and warns about the others. */
-static void add_tasks(struct ruler *u)
+static int add_tasks(struct ruler *u)
 {
     const struct cmd *cmd = u->e.o.cmd;
     const struct { const char *file, *option; } data[] = { { u->squad, "--squad" },
                                                            { u->hotpot, "--hotpot" } };
+    int code = u->tasks ? check_names(&u->e.o, u->tasks) : 0;
 
-    if (u->tasks)
-        check_names(cmd, u->tasks);
+    if (code)
+        return code;
     for (size_t i = 0; i < N_TASKS; i++) {
         const struct task *t = &tasks[i];
 
@@ -622,33 +624,34 @@ static void add_tasks(struct ruler *u)
             continue;
         if (t->build == build_qa && !data[t->n_key].file) {
             if (u->tasks)
-                usage(cmd, "%s needs questions; give a file with %s", t->name,
-                      data[t->n_key].option);
-            say("%s is left out, and out of the mean: it needs %s FILE", t->name,
+                return usage(u->e.o.io, cmd, "%s needs questions; give a file with %s", t->name,
+                             data[t->n_key].option);
+            say(u->e.o.io, "%s is left out, and out of the mean: it needs %s FILE", t->name,
                 data[t->n_key].option);
             continue;
         }
         add(u, t);
     }
+    return 0;
 }
 
-static int run(const struct cmd *self, int argc, char **argv)
+static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 {
     struct ruler u = { .tasks = NULL };
     int          code;
 
-    eval_parse(&u.e, self, argc, argv);
-    if (u.e.o.quiet)
-        say_quiet();
-    add_tasks(&u);
-    haystack_of(&u.stock, stock_sentences, " ");
-    code = eval_open(&u.e);
+    code = eval_parse(&u.e, self, io, argc, argv);
     if (!code)
-        code = haystack_read(&u.essay, u.e.o.haystack.v, u.e.o.haystack.n);
+        code = add_tasks(&u);
+    haystack_of(&u.stock, stock_sentences, " ");
+    if (!code)
+        code = eval_open(&u.e);
+    if (!code)
+        code = haystack_read(&u.essay, io, u.e.o.haystack.v, u.e.o.haystack.n);
     if (!code && u.squad)
-        code = qa_squad(&u.qa[0], u.squad);
+        code = qa_squad(&u.qa[0], io, u.squad);
     if (!code && u.hotpot)
-        code = qa_hotpot(&u.qa[1], u.hotpot);
+        code = qa_hotpot(&u.qa[1], io, u.hotpot);
     if (!code) {
         find_words(&u);
         code = eval_run(&u.e, u.n, make, weight, &u);

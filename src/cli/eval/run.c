@@ -20,10 +20,10 @@
 #include "src/cli/utf8.h"
 
 /* ---- options ------------------------------------------------------------------------- */
-void eval_parse(struct eval *e, const struct cmd *cmd, int argc, char **argv)
+int eval_parse(struct eval *e, const struct cmd *cmd, struct io *io, int argc, char **argv)
 {
     e->task = strchr(cmd->name, ' ') + 1;
-    options_parse(&e->o, cmd, argc, argv);
+    return options_parse(&e->o, cmd, io, argc, argv);
 }
 
 uint32_t eval_max_tokens(const struct eval *e, uint32_t tokens)
@@ -44,22 +44,25 @@ int eval_open(struct eval *e)
     struct options *o = &e->o;
     gkv_error       err = { 0 };
     gkv_status      status;
+    int             code;
 
     if (o->n_operand)
-        usage(o->cmd, "no operands; options say what is measured");
+        return usage(o->io, o->cmd, "no operands; options say what is measured");
     if (o->json && o->csv)
-        usage(o->cmd, "--json and --csv: one of them");
+        return usage(o->io, o->cmd, "--json and --csv: one of them");
     if (!o->methods.n)
         methods_add(&o->methods, "gemfilter");
-    e->path = run_begin(o);
-    status = calibrated_open(&e->model, e->path, &err);
-    if (!status) {
-        e->fingerprint = gkv_model_fingerprint(e->model);
-        status = methods_check(o, e->model, &err);
-    }
+    code = run_begin(o, &e->path);
+    if (code)
+        return code;
+    status = calibrated_open(o->io, &e->model, e->path, &err);
     if (status)
-        return run_failed(&e->progress, status, &err);
-    progress_start(&e->progress, run_draws(o));
+        return run_failed(o->io, &e->progress, status, &err);
+    e->fingerprint = gkv_model_fingerprint(e->model);
+    code = methods_check(o, e->model);
+    if (code)
+        return code;
+    progress_start(&e->progress, o->io, run_draws(o));
     o->gkv.progress = within;
     o->gkv.progress_arg = e;
     return 0;
@@ -157,13 +160,13 @@ static void close_row(gkv_session *s, struct eval *e)
     e->document = NULL;
 }
 
-static int row_failed(const struct row *row, const char *method, gkv_status status,
-                      const gkv_error *err)
+static int row_failed(struct eval *e, const struct row *row, const char *method,
+                      gkv_status status, const gkv_error *err)
 {
-    progress_erase();
+    progress_erase(&e->progress);
     if (status == GKV_CANCELLED)
         return EXIT_FAILED;
-    warn("%s%s%s%s%s: %s; left out", row->where ? row->where : "", row->where ? ": " : "",
+    warn(e->o.io, "%s%s%s%s%s: %s; left out", row->where ? row->where : "", row->where ? ": " : "",
          row->id, method ? ", " : "", method ? method : "",
          err->text[0] ? err->text : gkv_status_name(status));
     return status == GKV_LIMIT ? EXIT_TOO_BIG : EXIT_FAILED;
@@ -189,7 +192,7 @@ int eval_count(struct eval *e, const struct row *row, uint64_t *n)
         *n = stats.tokens_prompt;
     }
     close_row(s, e);
-    return status ? row_failed(row, NULL, status, &err) : 0;
+    return status ? row_failed(e, row, NULL, status, &err) : 0;
 }
 
 static void rebuild(eval_build *build, void *arg, size_t units, struct row *row)
@@ -215,7 +218,7 @@ int eval_fit(struct eval *e, uint64_t length, size_t least, size_t max, eval_bui
         if (code)
             return code;
         if (n > length && units == least) {
-            warn("%s: %" PRIu64 " tokens are not enough, the shortest prompt has %" PRIu64
+            warn(e->o.io, "%s: %" PRIu64 " tokens are not enough, the shortest prompt has %" PRIu64
                  "; left out", row->id, length, n);
             return EXIT_FAILED;
         }
@@ -271,7 +274,7 @@ static gkv_status answer_row(struct eval *e, const struct row *row, size_t metho
     gkv_session *s = NULL;
     gkv_options  opt = e->o.gkv;
     gkv_stats    stats;
-    gkv_status   status = methods_fresh(&e->model, e->path, err);
+    gkv_status   status = methods_fresh(e->o.io, &e->model, e->path, err);
     const char  *piece;
     size_t       len;
 
@@ -443,7 +446,7 @@ static void keep_line(struct kept *k, const struct found *f)
 
 static int not_ours(const struct eval *e, size_t line)
 {
-    return fail(EXIT_FAILED, "%s:%zu: " NOT_OURS, e->o.out, line);
+    return fail(e->o.io, EXIT_FAILED, "%s:%zu: " NOT_OURS, e->o.out, line);
 }
 
 /* Whether p[n] may be the beginning of a line of write_out.  A few bytes are not enough to tell: then it is
@@ -482,7 +485,7 @@ static int read_last(struct eval *e, struct kept *k, char *last, size_t len, siz
     }
     if (!begins)
         return not_ours(e, number);
-    say("%s:%zu: the line has no end; it is dropped, and asked again", e->o.out, number);
+    say(e->o.io, "%s:%zu: the line has no end; it is dropped, and asked again", e->o.out, number);
     return output_cut(&e->out, (size_t)(last - k->text));
 }
 
@@ -490,7 +493,7 @@ static int read_last(struct eval *e, struct kept *k, char *last, size_t len, siz
 static int read_out(struct eval *e, struct kept *k)
 {
     size_t n, number = 0;
-    int    code = output_resume(&e->out, e->o.out, BEGINS, NOT_OURS, &k->text, &n);
+    int    code = output_resume(&e->out, e->o.io, e->o.out, BEGINS, NOT_OURS, &k->text, &n);
 
     if (code)
         return code;
@@ -577,7 +580,7 @@ static int ask_row(struct eval *e, const struct kept *k, struct row *row, struct
         int                 code = 0;
 
         if (f && take(f, row, run, r))
-            return fail(EXIT_USAGE, "%s: its answer to %s by %s was made with other options, "
+            return fail(e->o.io, EXIT_USAGE, "%s: its answer to %s by %s was made with other options, "
                         "or another model or text; give another --out", e->o.out, row->id,
                         e->o.methods.spec[j]);
         if (f) {
@@ -587,7 +590,7 @@ static int ask_row(struct eval *e, const struct kept *k, struct row *row, struct
         e->work_now = weight;
         status = answer_row(e, row, j, r, &answer, &err);
         if (status) {
-            code = row_failed(row, e->o.methods.spec[j], status, &err);
+            code = row_failed(e, row, e->o.methods.spec[j], status, &err);
             e->code = code;
             code = progress_cancelled() || !e->model ? code : 0;
         } else {
@@ -668,7 +671,7 @@ static int write_row(FILE *f, const struct row *row)
 static int write_rows(struct eval *e, eval_make *make, void *arg)
 {
     struct output o;
-    int           failed = 0, code = output_new(&o, e->o.rows);
+    int           failed = 0, code = output_new(&o, e->o.io, e->o.rows);
 
     if (code)
         return code;
@@ -687,7 +690,7 @@ static int write_rows(struct eval *e, eval_make *make, void *arg)
     }
     if (progress_cancelled()) {
         output_drop(&o);
-        return fail(EXIT_FAILED, "cancelled while writing %s", e->o.rows);
+        return fail(e->o.io, EXIT_FAILED, "cancelled while writing %s", e->o.rows);
     }
     code = output_keep(&o);                     /* reports write errors */
     return code ? code : e->code;
@@ -717,23 +720,24 @@ int eval_run(struct eval *e, size_t n, eval_make *make,
     if (e->o.rows)
         return write_rows(e, make, arg);
     if (!code && e->o.plot)
-        code = output_new(&e->plot, e->o.plot);
+        code = output_new(&e->plot, e->o.io, e->o.plot);
     if (!code)
         code = ask_all(e, &k, make, weight, arg);
     kept_free(&k);
-    progress_erase();
+    progress_erase(&e->progress);
     if (progress_cancelled()) {
         /* People get the partial results; JSON and CSV are never partial. */
         if (!e->o.json && !e->o.csv && n_done(e))
             show_results(e);
-        return fail(EXIT_FAILED, "cancelled, %zu of %zu answers%s", n_done(e), n * e->o.methods.n,
+        return fail(e->o.io, EXIT_FAILED, "cancelled, %zu of %zu answers%s", n_done(e), n * e->o.methods.n,
                     e->o.out ? "; the same command goes on from there" : "");
     }
     if (code)
         return code;
     if (!n_done(e))
-        return e->code ? e->code : fail(EXIT_DOCUMENT, "there are no rows");
-    show_results(e);
-    code = e->o.plot ? show_plot(e) : 0;
+        return e->code ? e->code : fail(e->o.io, EXIT_DOCUMENT, "there are no rows");
+    code = show_results(e);
+    if (!code && e->o.plot)
+        code = show_plot(e);
     return code ? code : e->code;
 }

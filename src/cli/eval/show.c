@@ -238,12 +238,12 @@ int show_plot(struct eval *e)
 }
 
 /* ---- text output --------------------------------------------------------------------- */
-static void ratio(double v, double full_v, bool compare)
+static void ratio(struct io *io, double v, double full_v, bool compare)
 {
     if (compare && full_v > 0)
-        out_printf(" %8.2f", v / full_v);
+        out_printf(io, " %8.2f", v / full_v);
     else if (compare)
-        out_printf(" %8s", "-");
+        out_printf(io, " %8s", "-");
 }
 
 static void head(const struct eval *e, int width, bool compare)
@@ -251,10 +251,10 @@ static void head(const struct eval *e, int width, bool compare)
     const int   metric = common_metric(e);
     const char *of = compare ? "  of full" : "";
 
-    out_printf("%-*s %8s%s", width, e->task, metric < 0 ? "score" : metric_name[metric], of);
+    out_printf(e->o.io, "%-*s %8s%s", width, e->task, metric < 0 ? "score" : metric_name[metric], of);
     for (size_t i = 0; i < e->n_shown; i++)
-        out_printf(" %8s", metric_name[e->shown[i]]);
-    out_printf(" %11s%s %11s%s %10s%s %6s\n", "first token", of, "per token", of, "memory", of,
+        out_printf(e->o.io, " %8s", metric_name[e->shown[i]]);
+    out_printf(e->o.io, " %11s%s %11s%s %10s%s %6s\n", "first token", of, "per token", of, "memory", of,
                "rows");
 }
 
@@ -275,17 +275,17 @@ static void table(const struct eval *e)
         const struct mean f = compare ? mean_of(e, of, i) : m;
         char             *peak = view_bytes(m.peak);
 
-        out_printf("%-*s %6.1f %%", width, e->o.methods.spec[i], 100 * m.score);
-        ratio(both.score, f.score, compare);
+        out_printf(e->o.io, "%-*s %6.1f %%", width, e->o.methods.spec[i], 100 * m.score);
+        ratio(e->o.io, both.score, f.score, compare);
         for (size_t j = 0; j < e->n_shown; j++)
-            out_printf(" %6.1f %%", 100 * m.metric[e->shown[j]]);
-        out_printf(" %9.2f s", m.ttft);
-        ratio(both.ttft, f.ttft, compare);
-        out_printf(" %8.1f ms", 1000 * m.per_token);
-        ratio(both.per_token, f.per_token, compare);
-        out_printf(" %10s", peak);
-        ratio((double)both.peak, (double)f.peak, compare);
-        out_printf(" %6zu\n", m.n);
+            out_printf(e->o.io, " %6.1f %%", 100 * m.metric[e->shown[j]]);
+        out_printf(e->o.io, " %9.2f s", m.ttft);
+        ratio(e->o.io, both.ttft, f.ttft, compare);
+        out_printf(e->o.io, " %8.1f ms", 1000 * m.per_token);
+        ratio(e->o.io, both.per_token, f.per_token, compare);
+        out_printf(e->o.io, " %10s", peak);
+        ratio(e->o.io, (double)both.peak, (double)f.peak, compare);
+        out_printf(e->o.io, " %6zu\n", m.n);
         free(peak);
     }
 }
@@ -299,8 +299,8 @@ static void show_people(const struct eval *e)
         for (size_t i = 0; i < e->o.methods.n; i++) {
             struct grid g = grid_of(e, &a, i);
 
-            out_char('\n');
-            plot_grid(&g);
+            out_char(e->o.io, '\n');
+            plot_grid(e->o.io, &g);
             grid_free(&g);
         }
     axes_free(&a);
@@ -377,56 +377,56 @@ static void show_json(const struct eval *e)
         json_method(&j, e, i);
     if (e->o.methods.n > 1)
         json_close(&j);
-    json_print(&j);
+    json_print(e->o.io, &j);
 }
 
 /* As in RFC 4180; and with an apostrophe before text that a spreadsheet would compute, because names of rows
  * come from other people's files. */
-static void csv_text(const char *s)
+static void csv_text(struct io *io, const char *s)
 {
     const char *mark = *s && strchr("=+-@\t\r", *s) ? "'" : "";
 
     if (!s[strcspn(s, ",\"\r\n")]) {
-        out_printf("%s%s,", mark, s);
+        out_printf(io, "%s%s,", mark, s);
         return;
     }
-    out_printf("\"%s", mark);
+    out_printf(io, "\"%s", mark);
     for (; *s; s++) {
         if (*s == '"')
-            out_char('"');
-        out_char(*s);
+            out_char(io, '"');
+        out_char(io, *s);
     }
-    out_printf("\",");
+    out_printf(io, "\",");
 }
 
 static void show_csv(const struct eval *e)
 {
-    out_printf("task,method,id,group,length,depth,metric,score");
+    out_printf(e->o.io, "task,method,id,group,length,depth,metric,score");
     for (int i = 0; i < N_METRICS; i++)
-        out_printf(",%s", metric_name[i]);
-    out_printf(",prompt,kept,answer,ttft,decode,memory\n");
+        out_printf(e->o.io, ",%s", metric_name[i]);
+    out_printf(e->o.io, ",prompt,kept,answer,ttft,decode,memory\n");
     for (size_t k = 0; k < e->n_row * e->o.methods.n; k++) {
         const struct row    *row = &e->row[k / e->o.methods.n];
         const struct result *r = &e->result[k];
 
         if (!r->done)
             continue;
-        csv_text(e->task);
-        csv_text(e->o.methods.spec[k % e->o.methods.n]);
-        csv_text(row->id);
-        csv_text(row->group ? row->group : "");
-        out_printf("%" PRIu64 ",", row->length);
+        csv_text(e->o.io, e->task);
+        csv_text(e->o.io, e->o.methods.spec[k % e->o.methods.n]);
+        csv_text(e->o.io, row->id);
+        csv_text(e->o.io, row->group ? row->group : "");
+        out_printf(e->o.io, "%" PRIu64 ",", row->length);
         if (row->depth >= 0)
-            out_printf("%g", row->depth);
-        out_printf(",%s,%.6g", metric_name[row->metric], r->score[row->metric]);
+            out_printf(e->o.io, "%g", row->depth);
+        out_printf(e->o.io, ",%s,%.6g", metric_name[row->metric], r->score[row->metric]);
         for (int i = 0; i < N_METRICS; i++)
-            out_printf(",%.6g", r->score[i]);
-        out_printf(",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.6g,%.6g,%" PRIu64 "\n", r->n_prompt,
+            out_printf(e->o.io, ",%.6g", r->score[i]);
+        out_printf(e->o.io, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.6g,%.6g,%" PRIu64 "\n", r->n_prompt,
                    r->n_kept, r->n_answer, r->ttft, r->decode, r->peak);
     }
 }
 
-void show_results(const struct eval *e)
+int show_results(const struct eval *e)
 {
     if (e->o.json)
         show_json(e);
@@ -434,5 +434,5 @@ void show_results(const struct eval *e)
         show_csv(e);
     else
         show_people(e);
-    out_flush();
+    return out_flush(e->o.io);
 }
