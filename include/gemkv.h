@@ -212,7 +212,7 @@ typedef struct {
     uint64_t    seed;
     void      (*progress)(void *arg, const gkv_progress *p);    /* a few times a second      */
     void       *progress_arg;
-    void      (*note)(void *arg, const char *line);     /* once: the schedule chosen, and why */
+    void      (*note)(void *arg, const char *line);     /* for each question: the schedule, and why */
     void       *note_arg;
     const char *system;         /* system prompt, for the model's own template; or NULL      */
     const char *begin;          /* words that the answer begins with: part of the prompt, not
@@ -221,7 +221,8 @@ typedef struct {
     int         ignore_end;     /* tokens that end an answer do not end it: for measuring    */
 } gkv_options;
 
-/* Sets the defaults.  Calls refuse options that were not set up by this. */
+/* Sets the defaults.  Calls refuse options that were not set up by this.  They copy the struct, but not its strings,
+ * which have to live as long as the object that was opened with them.                       */
 GKV_API void       gkv_options_init_size(gkv_options *opt, size_t size);
 #define gkv_options_init(opt) gkv_options_init_size((opt), sizeof *(opt))
 /* A session with a document of its own, which gkv_feed fills.                               */
@@ -237,7 +238,8 @@ GKV_API gkv_status gkv_feed_end(gkv_session *s, gkv_error *err);
 GKV_API gkv_status gkv_ask(gkv_session *s, const char *question, size_t len, gkv_error *err);
 /* The same, but stop after the selection.                                                   */
 GKV_API gkv_status gkv_select(gkv_session *s, const char *question, size_t len, gkv_error *err);
-/* The next piece of the answer: whole UTF-8 characters, valid until the next call.          */
+/* The next piece of the answer: *len bytes of whole UTF-8 characters, without a NUL, valid until the next call.
+ * GKV_END after the last one; anything else is an error, and the answer so far is not complete. */
 GKV_API gkv_status gkv_next(gkv_session *s, const char **text, size_t *len, gkv_error *err);
 /* The call that is running, or else the next one, returns GKV_CANCELLED soon.               */
 GKV_API void       gkv_cancel(gkv_session *s);          /* any thread, any signal handler    */
@@ -288,7 +290,8 @@ GKV_API gkv_status gkv_document_join(gkv_document **out, gkv_document *const *pa
 /* A session that asks about d, finished by this.  What d was opened with (chat template and so on) holds,
  * whatever *opt says of it.  What of a first pass does not depend on the question is kept for the next
  * one, with schedules that can (chunk, which "auto" then prefers) and as far as memory_limit allows:
- * the document's part of the early layers, and the same bytes come out.                     */
+ * the document's part of the early layers.  Methods full and truncate keep what both prompts begin with, in
+ * all layers, unless a device computes them.  The same bytes come out.                      */
 GKV_API gkv_status gkv_session_of(gkv_session **out, gkv_document *d, const gkv_options *opt,
                                   gkv_error *err);
 GKV_API const gkv_document *gkv_session_document(const gkv_session *s);

@@ -5,13 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "src/answer/device.h"
+#include "src/answer/decode.h"
 #include "src/engine/exec.h"
 #include "src/engine/gemm.h"
 #include "src/first/index.h"
 #include "src/base/mem.h"
 #include "src/plan.h"
-#include "src/answer/sample.h"
 #include "src/base/spill.h"
 #include "src/base/thread.h"
 
@@ -174,11 +173,14 @@ static uint64_t first_pass(const struct gkv__plan *p, uint64_t spare)
 static uint64_t second_pass(const struct gkv__plan *p, uint64_t spare)
 {
     const struct gkv__task *t = &p->task;
-    uint64_t sum = whole_model(t, gkv__plus(t->k, t->n_new), gkv__min(p->chunk, t->k));
+    const bool keeps = gkv__plan_keeps(p);
+    const uint64_t more = keeps ? GKV__PREFIX_MORE : 0;
+    uint64_t sum = whole_model(t, gkv__plus(gkv__plus(t->k, t->n_new), more), gkv__min(p->chunk, t->k));
 
     if (t->m->output.data != t->m->embed.data)
         sum -= spare;
-    return gkv__plus(sum, gkv__times(t->k, sizeof(uint32_t)));      /* ids */
+    /* ids, and those of the prompt before while they are compared */
+    return gkv__plus(sum, gkv__times(gkv__plus(t->k, keeps ? t->k : 0), sizeof(uint32_t)));
 }
 
 /* The two passes do not overlap, so the peak is the larger of their two peaks. */
@@ -370,6 +372,11 @@ gkv_status gkv__plan_eval(struct gkv__plan *p, uint64_t base, uint64_t n, uint64
 bool gkv__plan_reuses(const struct gkv__plan *p)
 {
     return p->often && p->kind == GKV__SCORES && p->task.schedule->reuses;
+}
+
+bool gkv__plan_keeps(const struct gkv__plan *p)
+{
+    return p->often && !p->select_only && p->kind <= GKV__PICKS;
 }
 
 const char *gkv__plan_order(const struct gkv__plan *p)

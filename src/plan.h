@@ -53,6 +53,9 @@ gkv_status gkv__plan_eval(struct gkv__plan *p, uint64_t base, uint64_t n, uint64
 
 /* Whether work of the first pass is kept for the next question. */
 bool        gkv__plan_reuses(const struct gkv__plan *p);
+/* Whether the prompt's keys and values in all layers are kept for the next one (answer/decode.h): those of methods
+ * whose tokens do not depend on what the question says. */
+bool        gkv__plan_keeps(const struct gkv__plan *p);
 /* How the pass that selects goes through the prompt: "layer", "chunk", "stream". */
 const char *gkv__plan_order(const struct gkv__plan *p);
 

@@ -155,6 +155,7 @@ void gkv_session_close(gkv_session *s)
     forget(s);
     gkv__decode_close(&s->decode);
     gkv__early_close(&s->early);
+    gkv__prefix_close(&s->prefix);
     gkv_document_close(s->own);
     free(s);
 }
@@ -204,7 +205,7 @@ static gkv_status plan(gkv_session *s, gkv_error *err)
     const uint64_t n = s->prompt.n, limit = s->opt.max_context;
     const struct gkv__tokens *rest = &s->prompt.rest;
     /* What earlier questions left for this one is resident, but the plan counts it as new.    */
-    const uint64_t there = gkv__early_size(&s->early);
+    const uint64_t there = gkv__early_size(&s->early) + gkv__prefix_size(&s->prefix);
     const uint64_t resident = gkv__mem_resident();
     /* Tokenizing a word of megabytes can take more memory than the run.         */
     const uint64_t made = s->document->resident + s->document->len +
@@ -219,6 +220,8 @@ static gkv_status plan(gkv_session *s, gkv_error *err)
     s->plan.predicted = gkv__max(s->plan.predicted, made);
     if (!gkv__plan_reuses(&s->plan))
         gkv__early_close(&s->early);
+    if (!gkv__plan_keeps(&s->plan))
+        gkv__prefix_close(&s->prefix);
     return GKV_OK;
 }
 
@@ -314,6 +317,7 @@ static gkv_status prefill(gkv_session *s, gkv_error *err)
     const bool on_device = s->decode.device;
     gkv_status status;
 
+    s->decode.prefix = gkv__plan_keeps(&s->plan) ? &s->prefix : NULL;
     s->decode.sampler = (struct gkv__sampler){ s->opt.temperature, s->opt.top_p, s->opt.min_p, s->opt.seed };
     status = gkv__decode_begin(&s->decode, &s->run, s->run.score ? GKV_STAGE_SECOND_PASS : GKV_STAGE_PREFILL,
                                err);
@@ -436,7 +440,7 @@ static void fill(const gkv_session *s, gkv_stats *out)
     out->total = s->model->load_seconds + gkv__seconds() - s->t_open;
     out->memory_predicted = s->plan.predicted;
     out->memory_peak = gkv__mem_peak();
-    out->memory_kv = gkv__cache_size(&d->cache);
+    out->memory_kv = gkv__decode_kv(d);
     out->memory_limit = s->plan.limit;
     out->method = s->plan.task.method->name;
     out->parameters = s->parameters;

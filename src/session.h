@@ -15,6 +15,7 @@ struct gkv_session {
     gkv_document          *own;         /* the same, or NULL: document is shared             */
     char                   parameters[256];
     struct gkv__early      early;       /* kept of a first pass, for the next question */
+    struct gkv__prefix     prefix;      /* kept of a pass through all layers, for the next question */
     atomic_bool            cancel;
     /* State of the last question: */
     struct gkv__prompt     prompt;

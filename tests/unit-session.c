@@ -156,6 +156,40 @@ static void test_shared(gkv_model *m, const char *schedule, bool reuses)
     gkv_document_close(d);
 }
 
+/* Methods without a first pass: what the prompts begin with goes through the model once. */
+static void test_prefix(gkv_model *m, const char *method)
+{
+    gkv_options o = options(method, NULL);
+    gkv_document *d = NULL;
+    gkv_session *s = NULL;
+    size_t good = 0, used = 0;
+    struct answer a, want;
+
+    o.keep = 300;
+    if (gkv_document_open(&d, m, &o, &err) || gkv_document_feed(d, text, BYTES, &err) ||
+        gkv_session_of(&s, d, &o, &err))
+        printf("# %s\n", err.text);
+    for (size_t i = 0; i < 2 * N_QUESTIONS; i++) {
+        want = alone(m, &o, questions[i / 2]);
+        good += ask(s, questions[i / 2], &a) == GKV_OK && same(&want, &a);
+        used += i && s->decode.n_reused >= CHUNK && s->decode.n_reused % CHUNK == 0;
+    }
+    ok(good == 2 * N_QUESTIONS && used == good - 1, "%s: the prompt's beginning stays for the next question (%zu, %zu)",
+       method, good, used);
+    gkv__decode_end(&s->decode);
+    for (uint32_t il = 0; il < s->prefix.cache.n_layer; il++)
+        memset(gkv__cache_v(&s->prefix.cache, il, 0, 0), 0, gkv__cache_size(&s->prefix.cache) /
+               s->prefix.cache.n_layer / 2);
+    ok(ask(s, questions[2], &a) == GKV_OK && !same(&want, &a), "... without its values the answer is another");
+    ok(gkv_select(s, questions[0], strlen(questions[0]), &err) == GKV_OK && !s->prefix.cache.layer,
+       "... a selection drops it");
+    gkv_cancel(s);
+    ok(ask(s, questions[2], &a) == GKV_CANCELLED && ask(s, questions[2], &a) == GKV_OK && same(&want, &a),
+       "... a question after one that was cancelled");
+    gkv_session_close(s);
+    gkv_document_close(d);
+}
+
 /* If a longer question leaves no room for what was kept, that is dropped, and the answer is the same. */
 static void test_no_room(gkv_model *m)
 {
@@ -418,6 +452,8 @@ int main(void)
     test_sizes(m);
     test_saved(m);
     test_no_room(m);
+    test_prefix(m, "full");
+    test_prefix(m, "truncate");
     test_unfed(m);
     test_device(m);
     gkv_model_close(m);

@@ -16,8 +16,37 @@ static bool greedy(const struct gkv__decode *d)
 
 /* ---- beginning, ending ------------------------------------------------------------------ */
 
+uint64_t gkv__prefix_size(const struct gkv__prefix *p)
+{
+    const struct gkv__cache *c = &p->cache;
+
+    return c->layer ? gkv__cache_bytes(c->type, c->n_layer, c->n_head_kv, c->head_dim, p->touched) : 0;
+}
+
+void gkv__prefix_close(struct gkv__prefix *p)
+{
+    gkv__cache_close(&p->cache);
+    free(p->id);
+    *p = (struct gkv__prefix){ 0 };
+}
+
+/* Leaves the keys and values of the prompt's whole chunks for the next prompt. */
+static void leave_prefix(struct gkv__decode *d)
+{
+    struct gkv__prefix *p = d->prefix;
+
+    if (!p || !d->cache.layer || !d->id)
+        return;
+    p->cache = d->cache;
+    p->id = d->id;
+    p->n = (size_t)gkv__min(d->n_done, d->n_kept) / p->chunk * p->chunk;
+    d->cache = (struct gkv__cache){ 0 };
+    d->id = NULL;
+}
+
 void gkv__decode_end(struct gkv__decode *d)
 {
+    leave_prefix(d);
     gkv__cache_close(&d->cache);
     gkv__hook_close(&d->hook);
     free(d->id);
@@ -28,7 +57,7 @@ void gkv__decode_end(struct gkv__decode *d)
     d->x = d->logits = NULL;
     d->candidates = NULL;
     d->n_kept = 0;
-    d->n_done = d->n_answer = d->next = 0;
+    d->n_done = d->n_reused = d->n_answer = d->next = 0;
 }
 
 void gkv__decode_close(struct gkv__decode *d)
@@ -44,6 +73,14 @@ void gkv__decode_on_cpu(struct gkv__decode *d, const char *why)
         snprintf(d->device_why, sizeof d->device_why, "%.255s", why);
     gkv__device_close(d->device);
     d->device = NULL;
+}
+
+uint64_t gkv__decode_kv(const struct gkv__decode *d)
+{
+    const struct gkv__cache *c = &d->cache;
+    const uint64_t spare = d->prefix && c->layer ? c->layer->n_max - d->n_kept - d->n_new : 0;
+
+    return gkv__cache_size(c) - (spare ? gkv__cache_bytes(c->type, c->n_layer, c->n_head_kv, c->head_dim, spare) : 0);
 }
 
 static gkv_status reserve(struct gkv__decode *d, const struct gkv__context *c, gkv_error *err)
@@ -83,13 +120,48 @@ static gkv_status on_device(struct gkv__decode *d, uint64_t n, gkv_error *err)
     return GKV_OK;
 }
 
-static gkv_status on_cpu(struct gkv__decode *d, uint64_t n, gkv_error *err)
+/* Takes the cache that an earlier prompt left, with the chunks that both begin with.  False: there is none, or this
+ * prompt does not fit into it. */
+static bool take_prefix(struct gkv__decode *d)
+{
+    struct gkv__prefix *p = d->prefix;
+    size_t n = 0;
+
+    if (!p->cache.layer || p->cache.layer->n_max < d->n_kept + d->n_new || p->chunk != d->e->chunk ||
+        p->rope != gkv__model_rope(d->m, 0, d->p.span))
+        return false;
+    /* The last token's row is needed, so it is computed again in any case. */
+    while (n < p->n && n + 1 < d->n_kept && p->id[n] == d->id[n])
+        n++;
+    d->n_done = d->n_reused = n / p->chunk * p->chunk;
+    d->cache = p->cache;
+    p->cache = (struct gkv__cache){ 0 };
+    free(p->id);
+    p->id = NULL;
+    return true;
+}
+
+static gkv_status open_cache(struct gkv__decode *d, gkv_error *err)
 {
     const struct gkv__shape *s = &d->m->shape;
 
-    if (!d->n_done)
-        GKV__TRY(gkv__cache_open(&d->cache, d->kv, s->n_layer, s->n_head_kv, s->head_dim,
-                                 d->n_kept + d->n_new, err));
+    if (d->prefix && take_prefix(d))
+        return GKV_OK;
+    if (d->prefix) {
+        gkv__prefix_close(d->prefix);
+        d->prefix->chunk = d->e->chunk;
+        d->prefix->rope = gkv__model_rope(d->m, 0, d->p.span);
+    }
+    return gkv__cache_open(&d->cache, d->kv, s->n_layer, s->n_head_kv, s->head_dim,
+                           d->n_kept + d->n_new + (d->prefix ? GKV__PREFIX_MORE : 0), err);
+}
+
+static gkv_status on_cpu(struct gkv__decode *d, uint64_t n, gkv_error *err)
+{
+    if (!d->cache.layer)
+        GKV__TRY(open_cache(d, err));
+    if (d->prefix)
+        d->prefix->touched = gkv__max(d->prefix->touched, n);
     GKV__TRY(gkv__forward(&d->p, d->id + d->n_done, (size_t)(n - d->n_done),
                           d->n_done + d->next - d->n_kept, d->x, err));
     gkv__logits(d->e, d->m, d->x, 1, d->logits);
@@ -156,7 +228,9 @@ gkv_status gkv__decode_begin(struct gkv__decode *d, struct gkv__context *c, gkv_
     }
     d->next = d->n_kept;
     d->p.span = d->n_kept + d->n_new;
-    gkv__stage(d->e, stage, d->n_kept, s->n_layer * gkv__layer_work(s, 0, d->n_kept));
+    if (!d->device)
+        GKV__TRY(open_cache(d, err));
+    gkv__stage(d->e, stage, d->n_kept, s->n_layer * gkv__layer_work(s, d->n_done, d->n_kept - d->n_done));
     return forward(d, d->n_kept, err);
 }
 

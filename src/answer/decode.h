@@ -9,6 +9,19 @@
 #include "src/answer/sample.h"
 #include "src/select/select.h"
 
+/* What went through the whole model, kept for the next prompt that begins with the same tokens.  Zeroed: nothing. */
+struct gkv__prefix {
+    struct gkv__cache        cache;     /* while no answer uses it                           */
+    uint32_t                *id;        /* [n] the tokens, of whole chunks                   */
+    size_t                   n;
+    uint64_t                 touched;   /* slots that have been written                      */
+    uint32_t                 chunk;     /* rows that went through together: others round otherwise */
+    const struct gkv__rope  *rope;      /* long prompts may use another table                */
+};
+enum { GKV__PREFIX_MORE = 128 };        /* slots for a longer next prompt: questions differ by less */
+uint64_t gkv__prefix_size(const struct gkv__prefix *p);      /* resident bytes */
+void     gkv__prefix_close(struct gkv__prefix *p);
+
 struct gkv__decode {
     /* Given: */
     struct gkv__exec        *e;
@@ -17,6 +30,7 @@ struct gkv__decode {
     uint64_t                 n_new;     /* tokens of the answer, at most                     */
     struct gkv__sampler      sampler;
     struct gkv__device      *device;    /* or NULL; closed here                              */
+    struct gkv__prefix      *prefix;    /* of earlier prompts, and for the next; or NULL     */
     char                     device_why[256];   /* why the device is not used, or ""         */
     char                     warning[256];      /* why the device was given up, or ""        */
     /* Insides: */
@@ -26,6 +40,7 @@ struct gkv__decode {
     uint32_t                *id;        /* [n_kept + n_new] kept tokens, then the answer     */
     size_t                   n_kept;
     uint64_t                 n_done;    /* how many of id went through the model             */
+    uint64_t                 n_reused;  /* ... for an earlier prompt                         */
     uint64_t                 n_answer;
     uint64_t                 next;      /* position of the answer's first token              */
     float                   *x, *logits;        /* [n_embd], [n_vocab]                       */
@@ -43,6 +58,9 @@ void       gkv__decode_append(struct gkv__decode *d, uint32_t id);
 /* Forget the answer; the device and what was given stay for the next one. */
 void       gkv__decode_end(struct gkv__decode *d);
 void       gkv__decode_close(struct gkv__decode *d);
+
+/* Bytes of the keys and values that the answer is written from. */
+uint64_t   gkv__decode_kv(const struct gkv__decode *d);
 
 /* Give up the device.  why: one line, or NULL. */
 void       gkv__decode_on_cpu(struct gkv__decode *d, const char *why);
