@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "src/cli/parse.h"
+#include "src/cli/json-parse.h"
 #include "src/cli/eval/score.h"
 #include "src/cli/eval/stem.h"
 #include "tests/file.h"

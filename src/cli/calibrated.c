@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "src/cli/calibrated.h"
-#include "src/cli/parse.h"
+#include "src/cli/json-parse.h"
 #include "src/cli/say.h"
 
 enum { LARGEST = 1 << 20 };             /* bytes of a file that is read */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "src/cli/input.h"
 #include "src/cli/material.h"
-#include "src/cli/parse.h"
+#include "src/cli/json-parse.h"
 #include "src/cli/run.h"
 #include "src/cli/say.h"
 

@@ -2,7 +2,7 @@
  * eval.h - tasks of gemkv eval: one file TASK.c, one const struct, one line in cmd-eval.c each
  *
  * Perplexity measures the model alone.  Every other task makes rows, each a context, a question and its
- * answers; run.c asks the question of every row with every method, keeps the answers in --out, and shows
+ * answers; rows.c asks the question of every row with every method, keeps the answers in --out, and shows
  * the results (show.c, plot.c). */
 #ifndef GEMKV_CLI_EVAL_H
 #define GEMKV_CLI_EVAL_H

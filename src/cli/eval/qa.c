@@ -6,7 +6,7 @@
 #include <string.h>
 #include "src/cli/eval/eval.h"
 #include "src/cli/input.h"
-#include "src/cli/parse.h"
+#include "src/cli/json-parse.h"
 #include "src/cli/say.h"
 #include "src/cli/text.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "src/cli/input.h"
-#include "src/cli/parse.h"
+#include "src/cli/json-parse.h"
 #include "src/cli/eval/ruler-qa.h"
 #include "src/cli/say.h"
 #include "src/cli/text.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * parse.c - see parse.h.  JSON as in RFC 8259.  Unescaping never lengthens a string, so strings stay in
+ * json-parse.c - see json-parse.h.  JSON as in RFC 8259.  Unescaping never lengthens a string, so strings stay in
  * place in the text.  An unpaired surrogate becomes U+FFFD. */
 #include "config.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include "src/cli/parse.h"
+#include "src/cli/json-parse.h"
 #include "src/cli/say.h"
 #include "src/cli/utf8.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * run.c - asks every method about every row: see eval.h
+ * rows.c - asks every method about every row: see eval.h
  *
  * --out has one object per answer.  Its "run" is a hash of everything that the answer depends
  * on, so an answer to something else is never reused. */
@@ -13,7 +13,7 @@
 #include "src/cli/calibrated.h"
 #include "src/cli/eval/eval.h"
 #include "src/cli/json.h"
-#include "src/cli/parse.h"
+#include "src/cli/json-parse.h"
 #include "src/cli/run.h"
 #include "src/cli/say.h"
 #include "src/cli/text.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * parse.h - parses JSON into a tree of values */
-#ifndef GEMKV_CLI_PARSE_H
-#define GEMKV_CLI_PARSE_H
+ * json-parse.h - parses JSON into a tree of values */
+#ifndef GEMKV_CLI_JSON_PARSE_H
+#define GEMKV_CLI_JSON_PARSE_H
 
 #include <stddef.h>
 
