@@ -428,6 +428,40 @@ static double seen(int kind, const struct gkv__sight *see, size_t i, size_t j, d
     return kind == BOTH ? (double)see->cap * tanh(score / (double)see->cap) : score;
 }
 
+/* The largest error of query i's output after two blocks of nk keys, in units of its bound.  qo: query and output,
+ * d numbers `step` apart; l: what the output is divided by.
+ *
+ * A score is a sum of d products, at most 4 d, and its error is relative in the weight (times ln 2); a cap adds
+ * 8 eps of the cap; then there are two sums over the keys.  Rounding a weight to bfloat16 adds up to 2^-8. */
+static double attention_error(const float *const *qo, size_t step, double l, const float *k, const float *v, size_t nk,
+                              size_t d, int kind, const struct gkv__sight *see, size_t i, int in_pairs)
+{
+    double score[300], max = -INFINITY, sum = 0, worst = 0;
+
+    for (size_t j = 0; j < 2 * nk; j++) {
+        score[j] = 0;
+        for (size_t x = 0; x < d; x++)
+            score[j] += (double)qo[0][x * step] * (double)k[j * d + x];
+        score[j] = seen(kind, &see[j / nk], i, j % nk, score[j]);
+        max = fmax(max, score[j]);
+    }
+    for (size_t j = 0; j < 2 * nk; j++)
+        sum += score[j] = exp2(score[j] - max);
+    for (size_t x = 0; x < d; x++) {
+        double want = 0, mag = 0, bound;
+
+        for (size_t j = 0; j < 2 * nk; j++) {
+            want += score[j] / sum * (double)v[j * d + x];
+            mag += score[j] / sum * fabs((double)v[j * d + x]);
+        }
+        bound = (0.7 * 4 * (double)(d * (d + 2)) + 4 * (double)nk + 16) * EPS * mag;
+        bound += kind == BOTH ? 0.7 * 8 * 30 * EPS * mag : 0;
+        bound += in_pairs ? mag / 256 : 0;
+        worst = fmax(worst, fabs((double)qo[1][x * step] / l - want) / (bound + 1e-30));
+    }
+    return worst;
+}
+
 /* Two blocks of keys one after the other, so that the running maximum changes. */
 static void test_attend(const struct gkv__simd *k)
 {
@@ -468,34 +502,10 @@ static void test_attend(const struct gkv__simd *k)
                                   masked ? &see[b] : NULL, s);
                 }
                 for (size_t i = 0; i < lanes; i++) {
-                    double score[128], max = -INFINITY, sum = 0;
+                    const float *one[] = { qt + i, ot + i };
 
-                    for (size_t j = 0; j < 2 * nk; j++) {
-                        score[j] = 0;
-                        for (size_t x = 0; x < d; x++)
-                            score[j] += (double)qt[x * lanes + i] * (double)kk[j * d + x];
-                        score[j] = seen(kind, &see[j / nk], i, j % nk, score[j]);
-                        max = fmax(max, score[j]);
-                    }
-                    for (size_t j = 0; j < 2 * nk; j++)
-                        sum += score[j] = exp2(score[j] - max);
-                    for (size_t x = 0; x < d; x++) {
-                        double want = 0, mag = 0, bound;
-                        for (size_t j = 0; j < 2 * nk; j++) {
-                            want += score[j] / sum * (double)v[j * d + x];
-                            mag += score[j] / sum * fabs((double)v[j * d + x]);
-                        }
-                        /* A score is a sum of d products, at most 4 d, and its error is relative in
-                         * the weight (times ln 2); a cap adds 8 eps of the cap; then there are two
-                         * sums over the keys.  Rounding a weight to bfloat16 adds up to
-                         * 2^-8. */
-                        bound = (0.7 * 4 * (double)(d * (d + 2)) + 4 * (double)nk + 16) * EPS * mag;
-                        bound += kind == BOTH ? 0.7 * 8 * 30 * EPS * mag : 0;
-                        if (k->attend.pairs)
-                            bound += mag / 256;
-                        worst = fmax(worst, fabs((double)ot[x * lanes + i] / (double)l[i] - want) /
-                                            (bound + 1e-30));
-                    }
+                    worst = fmax(worst, attention_error(one, lanes, (double)l[i], kk, v, nk, d, kind, see, i,
+                                                        k->attend.pairs != NULL));
                 }
                 release();
             }
@@ -560,30 +570,9 @@ static void test_attend_few(const struct gkv__simd *k, const struct gkv__quant *
                 if (in_pairs)
                     round_bf16(kept, rows * row);
                 for (size_t r = 0; r < rows; r++) {
-                    double score[300], max = -INFINITY, sum = 0;
+                    const float *one[] = { kept + r * row, o + r * row };
 
-                    for (size_t j = 0; j < 2 * nk; j++) {
-                        score[j] = 0;
-                        for (size_t x = 0; x < d; x++)
-                            score[j] += (double)kept[r * row + x] * (double)kf[j * d + x];
-                        score[j] = seen(kind, &see[j / nk], r, j % nk, score[j]);
-                        max = fmax(max, score[j]);
-                    }
-                    for (size_t j = 0; j < 2 * nk; j++)
-                        sum += score[j] = exp2(score[j] - max);
-                    for (size_t x = 0; x < d; x++) {
-                        double want = 0, mag = 0, bound;
-                        for (size_t j = 0; j < 2 * nk; j++) {
-                            want += score[j] / sum * (double)vf[j * d + x];
-                            mag += score[j] / sum * fabs((double)vf[j * d + x]);
-                        }
-                        bound = (0.7 * 4 * (double)(d * (d + 2)) + 4 * (double)nk + 16) * EPS * mag;
-                        bound += kind == BOTH ? 0.7 * 8 * 30 * EPS * mag : 0;
-                        if (in_pairs)
-                            bound += mag / 256;
-                        worst = fmax(worst, fabs((double)o[r * row + x] / (double)l[r] - want) /
-                                            (bound + 1e-30));
-                    }
+                    worst = fmax(worst, attention_error(one, 1, (double)l[r], kf, vf, nk, d, kind, see, r, in_pairs));
                 }
                 free(kf);
                 free(vf);

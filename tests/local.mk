@@ -59,7 +59,7 @@ tests_unit_sample_test_LDADD   = src/libcore.la
 
 TESTS += tests/unit-token.test
 check_PROGRAMS += tests/unit-token.test
-tests_unit_token_test_SOURCES = tests/unit-token.c tests/tap.h
+tests_unit_token_test_SOURCES = tests/unit-token.c tests/rng.h tests/tap.h
 tests_unit_token_test_LDADD   = src/libcore.la
 EXTRA_DIST += build-aux/unicode-data.py tests/files/token/README tests/files/token/vectors.py \
 	tests/files/token/gpt-2.vec tests/files/token/llama-bpe.vec \
@@ -117,16 +117,16 @@ tests_unit_layers_test_LDADD   = src/libcore.la
 
 TESTS += tests/unit-template.test
 check_PROGRAMS += tests/unit-template.test
-tests_unit_template_test_SOURCES = tests/unit-template.c tests/file.h tests/tap.h
+tests_unit_template_test_SOURCES = tests/unit-template.c tests/file.h tests/rng.h tests/tap.h
 tests_unit_template_test_LDADD   = src/libcore.la
 EXTRA_DIST += build-aux/template-vectors.py tests/files/template/README \
 	tests/files/template/jinja.txt tests/files/template/golden.txt
 
 TESTS += tests/unit-gguf.test tests/unit-quant.test
 check_PROGRAMS += tests/unit-gguf.test tests/unit-quant.test tests/mkmodel tests/fuzz-gguf
-tests_unit_gguf_test_SOURCES = tests/unit-gguf.c tests/gguf-walk.h tests/tap.h
+tests_unit_gguf_test_SOURCES = tests/unit-gguf.c tests/gguf-walk.h tests/rng.h tests/tap.h
 tests_unit_gguf_test_LDADD   = src/libcore.la
-tests_unit_quant_test_SOURCES = tests/unit-quant.c tests/file.h tests/tap.h
+tests_unit_quant_test_SOURCES = tests/unit-quant.c tests/file.h tests/rng.h tests/tap.h
 tests_unit_quant_test_LDADD   = src/libcore.la
 EXTRA_DIST += build-aux/quant-vectors.py tests/files/quant
 tests_mkmodel_SOURCES = tests/mkmodel.c tests/mkmodel-write.c tests/mkmodel-break.c tests/mkmodel.h

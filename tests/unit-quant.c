@@ -10,18 +10,8 @@
 #include <string.h>
 #include "src/quant/quant.h"
 #include "tests/file.h"
+#include "tests/rng.h"
 #include "tests/tap.h"
-
-static uint64_t rng_state = 1;
-
-static uint32_t rng(void)       /* splitmix64 */
-{
-    uint64_t x = rng_state += UINT64_C(0x9e3779b97f4a7c15);
-
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (uint32_t)(x >> 32);
-}
 
 static uint32_t bits_of(float f)
 {

@@ -9,6 +9,7 @@
 #include "src/template/run.h"
 #include "src/template/template.h"
 #include "tests/file.h"
+#include "tests/rng.h"
 #include "tests/tap.h"
 
 enum { MAX_MESSAGES = 8, NOW = 1722006245 };    /* 2024-07-26 15:04:05 */
@@ -28,17 +29,6 @@ void *memmem(const void *text, size_t len, const void *what, size_t n)
         if (!memcmp(p, what, n))
             return (void *)(uintptr_t)p;
     return NULL;
-}
-
-static uint64_t rng_state = 1;
-
-static uint32_t rng(void)       /* splitmix64 */
-{
-    uint64_t x = rng_state += UINT64_C(0x9e3779b97f4a7c15);
-
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (uint32_t)(x >> 32);
 }
 
 static uint64_t fnv(uint64_t h, const char *p, size_t n)

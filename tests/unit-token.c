@@ -9,6 +9,7 @@
 #include "src/token/pre.h"
 #include "src/token/token.h"
 #include "src/base/unicode.h"
+#include "tests/rng.h"
 #include "tests/tap.h"
 
 #define PATH_BYTES 4096
@@ -21,17 +22,6 @@ static const char *path_in(const char *dir, const char *name)
 
     snprintf(path, sizeof path, "%s/%s", dir, name);
     return path;
-}
-
-static uint64_t rng_state = 1;
-
-static uint32_t rng(void)       /* splitmix64 */
-{
-    uint64_t x = rng_state += UINT64_C(0x9e3779b97f4a7c15);
-
-    x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-    return (uint32_t)(x >> 32);
 }
 
 static void *must(void *p)

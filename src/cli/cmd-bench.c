@@ -10,6 +10,7 @@
 #include <gemkv.h>
 #include "src/cli/bench.h"
 #include "src/cli/json.h"
+#include "src/cli/material.h"
 #include "src/cli/run.h"
 #include "src/cli/say.h"
 #include "src/cli/view.h"
@@ -269,21 +270,16 @@ static void report(struct bench *b)
 }
 
 /* ---- the command --------------------------------------------------------------------- */
-/* splitmix64: the same ids each time, so that every run does the same work. */
+/* The same ids each time, so that every run does the same work. */
 static void make_ids(struct bench *b, uint64_t n)
 {
     gkv_model_info m;
-    uint64_t       state = 1;
+    struct rng     r = { .state = 1 };
 
     gkv_model_describe(b->model, &m);
     b->id = grow(NULL, n, sizeof *b->id);
-    for (uint64_t i = 0; i < n; i++) {
-        uint64_t z = state += 0x9e3779b97f4a7c15u;
-
-        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-        b->id[i] = (uint32_t)((z ^ z >> 31) % m.n_vocab);
-    }
+    for (uint64_t i = 0; i < n; i++)
+        b->id[i] = (uint32_t)(rng_next(&r) % m.n_vocab);
 }
 
 static gkv_status open_eval(struct bench *b, gkv_error *err)

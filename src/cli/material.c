@@ -19,7 +19,7 @@ const char stock_sentences[] = "The grass is green. The sky is blue. The sun is 
 
 /* ---- random numbers ------------------------------------------------------------------ */
 /* SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014). */
-static uint64_t next(struct rng *r)
+uint64_t rng_next(struct rng *r)
 {
     uint64_t z = r->state += 0x9e3779b97f4a7c15u;
 
@@ -33,9 +33,9 @@ struct rng rng_of(uint64_t seed, const char *what, uint64_t i)
     struct rng r = { seed };
 
     for (; *what; what++)
-        r.state = next(&r) ^ (unsigned char)*what;
-    r.state = next(&r) ^ i;
-    next(&r);
+        r.state = rng_next(&r) ^ (unsigned char)*what;
+    r.state = rng_next(&r) ^ i;
+    rng_next(&r);
     return r;
 }
 
@@ -45,7 +45,7 @@ uint64_t rng_below(struct rng *r, uint64_t n)
     uint64_t       v;
 
     do
-        v = next(r);
+        v = rng_next(r);
     while (v >= fair);
     return v % n;
 }
@@ -74,7 +74,7 @@ void rng_choose(struct rng *r, uint32_t max, uint32_t *out, size_t n)
 
 char *rng_uuid(struct rng *r)
 {
-    const uint64_t a = next(r), b = next(r);
+    const uint64_t a = rng_next(r), b = rng_next(r);
 
     return format("%08" PRIx64 "-%04" PRIx64 "-4%03" PRIx64 "-%x%03" PRIx64 "-%012" PRIx64,
                   a >> 32, a >> 16 & 0xffff, a & 0xfff, 8 + (unsigned)(b >> 62),

@@ -15,6 +15,7 @@ struct rng { uint64_t state; };
 
 /* A random stream for each (seed, what, i). */
 struct rng rng_of(uint64_t seed, const char *what, uint64_t i);
+uint64_t   rng_next(struct rng *r);
 uint64_t   rng_below(struct rng *r, uint64_t n);        /* n > 0                          */
 void       rng_shuffle(struct rng *r, uint32_t *v, size_t n);
 /* out[n] distinct numbers below max, n <= max, in random order. */

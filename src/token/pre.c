@@ -144,21 +144,28 @@ static size_t word_gpt2(const uint8_t *p, const uint8_t *end)
     return (size_t)(skip(q + n, end, class) - p);
 }
 
+/* Bytes of a number that begins at p, with a digit of n bytes. */
+static inline size_t number(const uint8_t *p, const uint8_t *end, size_t n, unsigned max_digits)
+{
+    const uint8_t *q = p + n;
+
+    for (unsigned digits = 1; digits < max_digits && q < end; digits++, q += n)
+        if (look(q, &n) != GKV__UC_NUMBER)
+            break;
+    return (size_t)(q - p);
+}
+
 static inline size_t word_modern(const uint8_t *p, const uint8_t *end, unsigned max_digits)
 {
     const uint8_t *q = p;
-    unsigned       class, digits = 1;
+    unsigned       class;
     size_t         n = contraction(p, end, 0x20), k;
 
     if (n)
         return n;
     class = look(p, &n);
-    if (class == GKV__UC_NUMBER) {
-        for (q = p + n; digits < max_digits && q < end; digits++, q += n)
-            if (look(q, &n) != GKV__UC_NUMBER)
-                break;
-        return (size_t)(q - p);
-    }
+    if (class == GKV__UC_NUMBER)
+        return number(p, end, n, max_digits);
     if (class == GKV__UC_LETTER)
         return (size_t)(skip(p + n, end, class) - p);
     q = p + n;
@@ -274,16 +281,12 @@ static inline size_t word_cased(const uint8_t *p, const uint8_t *end, unsigned m
                                 bool contractions)
 {
     const uint8_t *q, *from = NULL, *upper = NULL, *upper_from = NULL;
-    unsigned       class, digits = 1;
+    unsigned       class;
     size_t         n;
 
     class = look(p, &n);
-    if (class == GKV__UC_NUMBER) {
-        for (q = p + n; digits < max_digits && q < end; digits++, q += n)
-            if (look(q, &n) != GKV__UC_NUMBER)
-                break;
-        return (size_t)(q - p);
-    }
+    if (class == GKV__UC_NUMBER)
+        return number(p, end, n, max_digits);
     if (class != GKV__UC_LETTER && *p != '\r' && *p != '\n' && p + n < end)
         from = cased(p + n, end, &upper_from);
     q = from ? from : cased(p, end, &upper);
