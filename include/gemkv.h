@@ -233,11 +233,20 @@ GKV_API gkv_status gkv_feed(gkv_session *s, const char *text, size_t len, gkv_er
 /* End of a file: the next gkv_feed begins another.  Optional after the last.                */
 GKV_API gkv_status gkv_feed_end(gkv_session *s, gkv_error *err);
 /* A question about the document: select, prefill.  It may be called any number of times; an answer does
- * not depend on earlier questions.  The first call ends the feeding.  After an error other than GKV_NOMEM
+ * not depend on earlier questions, unless gkv_session_turns tells them.  The first call ends the feeding.  After an error other than GKV_NOMEM
  * the next question may be asked.                                                           */
 GKV_API gkv_status gkv_ask(gkv_session *s, const char *question, size_t len, gkv_error *err);
 /* The same, but stop after the selection.                                                   */
 GKV_API gkv_status gkv_select(gkv_session *s, const char *question, size_t len, gkv_error *err);
+/* An earlier question and its answer. */
+typedef struct {
+    const char *question, *answer;
+    const void *reserved[2];
+} gkv_turn;
+/* The conversation so far: questions from now on come after these n turns, in UTF-8, copied.  The chat template
+ * sets them; one that cannot gets them as text in front of the question.  Their tokens count as the question's
+ * (GKV_KEEP_PROMPT).                                                                       */
+GKV_API gkv_status gkv_session_turns(gkv_session *s, const gkv_turn *turn, size_t n, gkv_error *err);
 /* The next piece of the answer: *len bytes of whole UTF-8 characters, without a NUL, valid until the next call.
  * GKV_END after the last one; anything else is an error, and the answer so far is not complete. */
 GKV_API gkv_status gkv_next(gkv_session *s, const char **text, size_t *len, gkv_error *err);

@@ -44,7 +44,7 @@ static gkv_status make(struct making *k, const gkv_document *d, const gkv_option
     GKV__TRY(gkv__schedule_parse(grade->all ? "chunk" : "stream:refine=0", &p->asked, p->asked_param, err));
     p->kv_type = grade->all ? grade->kv : NULL;
     p->select_only = true;
-    GKV__TRY(gkv__prompt_make(&k->prompt, d, guide, strlen(guide), NULL, err));
+    GKV__TRY(gkv__prompt_make(&k->prompt, d, &(struct gkv__asked){ .question = guide, .len = strlen(guide) }, err));
     tail = k->prompt.n - k->prompt.n_fixed;
     gkv__plan_prompt(p, o, k->prompt.n, tail);
     GKV__TRY(gkv__plan_make(p, gkv__mem_resident(), err));

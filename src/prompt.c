@@ -9,25 +9,87 @@
 
 /* ---- the question ----------------------------------------------------------------------- */
 
-/* Concatenates the text that is not tokenized yet and all that follows it into *text, malloc'ed. */
-static gkv_status rest_of(const gkv_document *d, const char *question, size_t len, const char *begin,
-                          char **text, size_t *n, gkv_error *err)
-{
-    const struct { const char *p; size_t n; } part[] = {
-        { d->text + d->tokenized, d->len - d->tokenized }, { d->tmpl->ask, strlen(d->tmpl->ask) },
-        { question, len }, { d->tmpl->close, strlen(d->tmpl->close) }, { begin, strlen(begin) },
-    };
-    char *at;
+/* The text that is not tokenized yet and all that follows it. */
+struct rest {
+    char              *text;            /* malloc'ed                                         */
+    size_t             n;
+    struct gkv__range *plain;           /* where no special tokens are parsed; malloc'ed     */
+    size_t             n_plain;
+};
 
-    *n = 0;
-    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
-        *n += part[i].n;
-    *text = at = malloc(*n + 1);
-    if (!at)
+static void rest_free(struct rest *r)
+{
+    free(r->text);
+    free(r->plain);
+}
+
+/* In a first walk, without text, counts. */
+static void put(struct rest *r, const char *p, size_t n)
+{
+    if (r->text && n)
+        memcpy(r->text + r->n, p, n);
+    r->n += n;
+}
+
+static void put_plain(struct rest *r, const char *p, size_t n)
+{
+    struct gkv__range *last = r->n_plain ? &r->plain[r->n_plain - 1] : NULL;
+
+    if (r->text && last && last->end == r->n)
+        last->end += n;
+    else if (r->text)
+        r->plain[r->n_plain++] = (struct gkv__range){ r->n, r->n + n };
+    put(r, p, n);
+}
+
+/* Templates that know one turn only are told of earlier ones in its text. */
+static void put_turns(struct rest *r, const struct gkv__template *t, const struct gkv__asked *a)
+{
+    const bool known = t->turn && t->next;
+    const char *turn = known ? t->turn : "\nAnswer: ", *next = known ? t->next : "\n\nQuestion: ";
+    void (*between)(struct rest *, const char *, size_t) = known ? put : put_plain;
+
+    for (size_t i = 0; i < a->n_turns; i++) {
+        put_plain(r, a->turn[i].question, strlen(a->turn[i].question));
+        between(r, turn, strlen(turn));
+        put_plain(r, a->turn[i].answer, strlen(a->turn[i].answer));
+        between(r, next, strlen(next));
+    }
+}
+
+/* Special tokens are parsed in what the template puts in front of the documents, between turns and at the end;
+ * all else is plain text, also a system prompt in the opening. */
+static void walk(struct rest *r, const gkv_document *d, const struct gkv__asked *a)
+{
+    const struct gkv__template *t = d->tmpl;
+    const size_t open = strlen(t->open), special = d->tokenized < open ? open - d->tokenized : 0;
+
+    r->n = 0;
+    if (r->text && !d->tokenized && t->system_end)
+        r->plain[r->n_plain++] = (struct gkv__range){ t->system, t->system_end };
+    put(r, d->text + d->tokenized, special);
+    put_plain(r, d->text + d->tokenized + special, d->len - d->tokenized - special);
+    put_plain(r, t->ask, strlen(t->ask));
+    put_turns(r, t, a);
+    put_plain(r, a->question, a->len);
+    put(r, t->close, strlen(t->close));
+    if (a->begin)
+        put(r, a->begin, strlen(a->begin));
+}
+
+static gkv_status rest_of(struct rest *r, const gkv_document *d, const struct gkv__asked *a, gkv_error *err)
+{
+    *r = (struct rest){ .text = NULL };
+    walk(r, d, a);
+    r->text = malloc(r->n + 1);
+    r->plain = calloc(2 * a->n_turns + 4, sizeof *r->plain);
+    if (!r->text || !r->plain) {
+        rest_free(r);
         return gkv__fail(err, GKV_NOMEM, "out of memory");
-    for (size_t i = 0; i < sizeof part / sizeof *part; at += part[i++].n)
-        if (part[i].n)
-            memcpy(at, part[i].p, part[i].n);
+    }
+    walk(r, d, a);
+    if (gkv__document_is_raw(d))
+        r->n_plain = 0;
     return GKV_OK;
 }
 
@@ -51,53 +113,42 @@ static gkv_status join(struct gkv__prompt *p, gkv_error *err)
     return GKV_OK;
 }
 
-/* Special tokens are parsed in the template's opening and closing parts only; all else is plain text, also a
- * system prompt in the opening. */
-static gkv_status tokenize(struct gkv__prompt *p, const char *text, size_t n, size_t close_bytes,
-                           gkv_error *err)
+static gkv_status tokenize(struct gkv__prompt *p, const struct rest *r, gkv_error *err)
 {
-    const gkv_document *d = p->d;
-    const struct gkv__template *t = d->tmpl;
-    const size_t open = strlen(t->open);
-    const struct gkv__range plain[] = {
-        { t->system, t->system_end }, { d->tokenized < open ? open - d->tokenized : 0, n - close_bytes },
-    };
-    const size_t n_plain = gkv__document_is_raw(d) ? 0 : !d->tokenized && t->system_end ? 2 : 1;
-    const struct gkv__tokens *fixed = &d->tokens;
+    const struct gkv__tokens *fixed = &p->d->tokens;
+    const struct gkv__vocab *v = p->d->vocab;
     struct gkv__tokens *rest = &p->rest;
 
     if (fixed->limit)           /* what earlier tokens and this text leave */
-        rest->limit = fixed->limit - gkv__min(fixed->limit - 1, fixed->n * (uint64_t)GKV__TOKEN_BYTES + n);
+        rest->limit = fixed->limit - gkv__min(fixed->limit - 1, fixed->n * (uint64_t)GKV__TOKEN_BYTES + r->n);
     if (!fixed->n)
-        return gkv__tokenize(d->vocab, text, n, plain + 2 - n_plain, n_plain, rest, err);
+        return gkv__tokenize(v, r->text, r->n, r->plain, r->n_plain, rest, err);
     /* The text continues after a token, which decides whether a space is added in front. */
     GKV__TRY(gkv__tokens_reserve(rest, 1, err));
     gkv__tokens_push(rest, fixed->id[fixed->n - 1], 0);
-    GKV__TRY(gkv__tokenize(d->vocab, text, n, plain + 2 - n_plain, n_plain, rest, err));
+    GKV__TRY(gkv__tokenize(v, r->text, r->n, r->plain, r->n_plain, rest, err));
     rest->n--;
     memmove(rest->id, rest->id + 1, rest->n * sizeof *rest->id);
     memmove(rest->len, rest->len + 1, rest->n * sizeof *rest->len);
     return GKV_OK;
 }
 
-gkv_status gkv__prompt_make(struct gkv__prompt *p, const gkv_document *d, const char *question,
-                            size_t len, const char *begin, gkv_error *err)
+gkv_status gkv__prompt_make(struct gkv__prompt *p, const gkv_document *d, const struct gkv__asked *a,
+                            gkv_error *err)
 {
     const double start = gkv__seconds();
-    char *text;
-    size_t n;
+    struct rest rest;
     gkv_status status;
 
-    begin = begin ? begin : "";
-    if (gkv__utf8_check(question, len, NULL) < len)
+    if (gkv__utf8_check(a->question, a->len, NULL) < a->len)
         return gkv__fail(err, GKV_INVALID, "the question is not UTF-8");
-    if (gkv__utf8_check(begin, strlen(begin), NULL) < strlen(begin))
+    if (a->begin && gkv__utf8_check(a->begin, strlen(a->begin), NULL) < strlen(a->begin))
         return gkv__fail(err, GKV_INVALID, "the beginning of the answer is not UTF-8");
     p->d = d;
-    GKV__TRY(rest_of(d, question, len, begin, &text, &n, err));
-    p->len = d->tokenized + n;
-    status = tokenize(p, text, n, strlen(d->tmpl->close) + strlen(begin), err);
-    free(text);
+    GKV__TRY(rest_of(&rest, d, a, err));
+    p->len = d->tokenized + rest.n;
+    status = tokenize(p, &rest, err);
+    rest_free(&rest);
     if (status == GKV_OK)
         status = join(p, err);
     p->seconds = gkv__seconds() - start;

@@ -17,9 +17,18 @@ struct gkv__prompt {
     double              seconds;        /* spent on making `rest`                            */
 };
 
-/* *p is zero, d finished.  begin: text that the answer begins with, or NULL. */
-gkv_status gkv__prompt_make(struct gkv__prompt *p, const gkv_document *d, const char *question,
-                            size_t len, const char *begin, gkv_error *err);
+/* What comes after the documents. */
+struct gkv__asked {
+    const gkv_turn *turn;               /* n_turns earlier questions and answers, in UTF-8   */
+    size_t          n_turns;
+    const char     *question;           /* len bytes                                         */
+    size_t          len;
+    const char     *begin;              /* text that the answer begins with, or NULL         */
+};
+
+/* *p is zero, d finished. */
+gkv_status gkv__prompt_make(struct gkv__prompt *p, const gkv_document *d, const struct gkv__asked *asked,
+                            gkv_error *err);
 void       gkv__prompt_close(struct gkv__prompt *p);
 
 /* Bytes of text of token i.              */

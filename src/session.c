@@ -148,6 +148,17 @@ static void forget(gkv_session *s)
     *s->warning = *s->decode.warning = 0;
 }
 
+static void free_turns(gkv_session *s)
+{
+    for (size_t i = 0; i < s->n_turns; i++) {
+        free((char *)s->turn[i].question);
+        free((char *)s->turn[i].answer);
+    }
+    free(s->turn);
+    s->turn = NULL;
+    s->n_turns = 0;
+}
+
 void gkv_session_close(gkv_session *s)
 {
     if (!s)
@@ -157,6 +168,7 @@ void gkv_session_close(gkv_session *s)
     gkv__early_close(&s->early);
     gkv__prefix_close(&s->prefix);
     gkv_document_close(s->own);
+    free_turns(s);
     free(s);
 }
 
@@ -199,6 +211,30 @@ gkv_status gkv_feed_end(gkv_session *s, gkv_error *err)
 }
 
 /* ---- the question ----------------------------------------------------------------------- */
+
+gkv_status gkv_session_turns(gkv_session *s, const gkv_turn *turn, size_t n, gkv_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (gkv__utf8_check(turn[i].question, strlen(turn[i].question), NULL) < strlen(turn[i].question) ||
+            gkv__utf8_check(turn[i].answer, strlen(turn[i].answer), NULL) < strlen(turn[i].answer))
+            return gkv__fail(err, GKV_INVALID, "turn %zu of the conversation is not UTF-8", i + 1);
+    free_turns(s);
+    s->turn = calloc(n + 1, sizeof *s->turn);
+    if (!s->turn)
+        return gkv__fail(err, GKV_NOMEM, "out of memory");
+    for (; s->n_turns < n; s->n_turns++) {
+        gkv_turn *t = &s->turn[s->n_turns];
+
+        t->question = strdup(turn[s->n_turns].question);
+        t->answer = t->question ? strdup(turn[s->n_turns].answer) : NULL;
+        if (!t->answer) {
+            free((char *)t->question);
+            free_turns(s);
+            return gkv__fail(err, GKV_NOMEM, "out of memory");
+        }
+    }
+    return GKV_OK;
+}
 
 static gkv_status plan(gkv_session *s, gkv_error *err)
 {
@@ -252,7 +288,8 @@ static gkv_status make_prompt(gkv_session *s, const char *question, size_t len, 
     gkv__model_drop(s->model);
     if (s->own)
         GKV__TRY(gkv__document_finish(s->own, err));
-    return gkv__prompt_make(&s->prompt, s->document, question, len, s->opt.begin, err);
+    return gkv__prompt_make(&s->prompt, s->document, &(struct gkv__asked){
+        .turn = s->turn, .n_turns = s->n_turns, .question = question, .len = len, .begin = s->opt.begin }, err);
 }
 
 static gkv_status prepare(gkv_session *s, const char *question, size_t len, gkv_error *err)

@@ -16,6 +16,8 @@ struct gkv_session {
     char                   parameters[256];
     struct gkv__early      early;       /* kept of a first pass, for the next question */
     struct gkv__prefix     prefix;      /* kept of a pass through all layers, for the next question */
+    gkv_turn              *turn;        /* of the conversation so far; its strings are ours  */
+    size_t                 n_turns;
     atomic_bool            cancel;
     /* State of the last question: */
     struct gkv__prompt     prompt;

@@ -290,6 +290,33 @@ static void check_text(struct golden *g, char **w, const struct talk *t, gkv_sta
         printf("# %s %s %s: %s%s\n", w[1], w[2], w[3], err.text, out->text ? out->text : "");
 }
 
+/* What is between turns, and NULL where an earlier turn is left out or the last one changes. */
+static void test_turns(void)
+{
+#define TURN(who, what) "{{ '<' + " who " + '>' + " what " + '</>\n' }}"
+    static const struct { const char *jinja, *turn, *next; } t[] = {
+        { "{% for m in messages %}" TURN("m.role", "m.content") "{% endfor %}"
+          "{% if add_generation_prompt %}{{ '<assistant>' }}{% endif %}", "</>\n<assistant>", "</>\n<user>" },
+        { TURN("'user'", "messages[-1].content") "{{ '<assistant>' }}", NULL, NULL },
+        { "{% for m in messages %}{% if loop.last and loop.index > 1 %}{{ 'then ' }}{% endif %}"
+          TURN("m.role", "m.content") "{% endfor %}{{ '<assistant>' }}", "</>\n<assistant>", "</>\nthen <user>" },
+        { "{{ messages | length }}{% for m in messages %}" TURN("m.role", "m.content") "{% endfor %}", NULL, NULL },
+    };
+
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        struct gkv__template own;
+
+        if (gkv__template_own(&own, t[i].jinja, strlen(t[i].jinja), NULL, "", "", false, NOW, &err) != GKV_OK) {
+            ok(0, "%s", err.text);
+            continue;
+        }
+        ok(t[i].turn ? own.turn && own.next && !strcmp(own.turn, t[i].turn) && !strcmp(own.next, t[i].next)
+                     : !own.turn && !own.next, "template %zu: what is between turns", i + 1);
+        free(own.text);
+    }
+#undef TURN
+}
+
 /* Whether a question about documents gets the same text in two parts, except for a BOS that the tokenizer
  * adds. */
 static bool same_parts(const char *jinja, size_t len, char **w, const struct gkv__rendered *r)
@@ -595,6 +622,7 @@ int main(void)
 
     snprintf(beside, sizeof beside, "%s/../shared", srcdir ? srcdir : ".");
     test_jinja();
+    test_turns();
     test_marks();
     test_wrong();
     test_date();

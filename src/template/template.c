@@ -14,27 +14,33 @@ static const struct gkv__template templates[] = {
       .summary = "llama3: <|start_header_id|>user<|end_header_id|> ... <|eot_id|>",
       .mark = "<|start_header_id|>",
       .open = "<|start_header_id|>user<|end_header_id|>\n\n", .ask = ASK,
-      .close = "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n" },
+      .close = "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n",
+      .turn = "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n",
+      .next = "<|eot_id|><|start_header_id|>user<|end_header_id|>\n\n" },
     { .name = "chatml", .summary = "chatml: <|im_start|>user ... <|im_end|>",
       .mark = "<|im_start|>",
       .open = "<|im_start|>user\n", .ask = ASK,
-      .close = "<|im_end|>\n<|im_start|>assistant\n" },
+      .close = "<|im_end|>\n<|im_start|>assistant\n",
+      .turn = "<|im_end|>\n<|im_start|>assistant\n", .next = "<|im_end|>\n<|im_start|>user\n" },
     { .name = "gemma", .summary = "gemma: <start_of_turn>user ... <end_of_turn>",
       .mark = "<start_of_turn>",
       .open = "<start_of_turn>user\n", .ask = ASK,
-      .close = "<end_of_turn>\n<start_of_turn>model\n" },
+      .close = "<end_of_turn>\n<start_of_turn>model\n",
+      .turn = "<end_of_turn>\n<start_of_turn>model\n", .next = "<end_of_turn>\n<start_of_turn>user\n" },
     { .name = "phi3", .summary = "phi3: <|user|> ... <|end|>",
       .mark = "<|end|>",
-      .open = "<|user|>\n", .ask = ASK, .close = "<|end|>\n<|assistant|>\n" },
+      .open = "<|user|>\n", .ask = ASK, .close = "<|end|>\n<|assistant|>\n",
+      .turn = "<|end|>\n<|assistant|>\n", .next = "<|end|>\n<|user|>\n" },
     { .name = "deepseek", .summary = "deepseek: <\uff5cUser\uff5c> ... <\uff5cAssistant\uff5c>",
       .mark = "<\uff5cUser\uff5c>",
-      .open = "<\uff5cUser\uff5c>", .ask = ASK, .close = "<\uff5cAssistant\uff5c>" },
+      .open = "<\uff5cUser\uff5c>", .ask = ASK, .close = "<\uff5cAssistant\uff5c>",
+      .turn = "<\uff5cAssistant\uff5c>", .next = "<\uff5cend\u2581of\u2581sentence\uff5c><\uff5cUser\uff5c>" },
     { .name = "llama2", .summary = "llama2: [INST] <<SYS>> ... [/INST]",
       .mark = "<<SYS>>",
-      .open = "[INST] ", .ask = ASK, .close = " [/INST]" },
+      .open = "[INST] ", .ask = ASK, .close = " [/INST]", .turn = " [/INST] ", .next = " </s><s>[INST] " },
     { .name = "mistral", .summary = "mistral: [INST] ... [/INST]",
       .mark = "[INST]",
-      .open = "[INST] ", .ask = ASK, .close = " [/INST]" },
+      .open = "[INST] ", .ask = ASK, .close = " [/INST]", .turn = " [/INST] ", .next = "</s>[INST] " },
     { .name = "plain", .summary = "plain: no chat format: ... Question: ... Answer:",
       .open = "", .ask = ASK, .close = "\nAnswer:" },
 };
@@ -69,11 +75,68 @@ const struct gkv__template *gkv__template_recognise(const char *jinja, size_t le
     return NULL;
 }
 
+/* ---- the model's own -------------------------------------------------------------------- */
+
+static const char place[] = "documents-and-question", said[] = "answer";
+
+static bool is_text(const struct gkv__rendered *r, const struct gkv__range *at, const char *text)
+{
+    return at->end - at->start == strlen(text) && !memcmp(r->text + at->start, text, strlen(text));
+}
+
+/* What is between turns: known if several are printed as one is, only longer. */
+static gkv_status add_turns(struct gkv__template *t, const char *jinja, size_t len, const struct gkv__chat *one,
+                            size_t skip, gkv_error *err)
+{
+    const size_t open = strlen(t->open), close = strlen(t->close), system = one->n - 1;
+    struct gkv__message message[4] = { one->message[0] };
+    struct gkv__chat chat = *one;
+    const struct gkv__range *user, *answer, *last;
+    struct gkv__rendered r;
+    size_t n_turn, n_next;
+    char *grown;
+
+    message[system] = message[system + 2] = (struct gkv__message){ "user", place, strlen(place) };
+    message[system + 1] = (struct gkv__message){ "assistant", said, strlen(said) };
+    chat.message = message;
+    chat.n = system + 3;
+    if (gkv__chat_render(jinja, len, &chat, &r, NULL) != GKV_OK)
+        return GKV_OK;
+    if (r.n_plain < 3) {
+        gkv__rendered_free(&r);
+        return GKV_OK;
+    }
+    last = &r.plain[r.n_plain - 1];
+    answer = last - 1;
+    user = last - 2;
+    if (!is_text(&r, last, place) || !is_text(&r, answer, said) || !is_text(&r, user, place) ||
+        user->start != skip + open || memcmp(r.text + skip, t->open, open) || r.len - last->end != close ||
+        memcmp(r.text + last->end, t->close, close) || memchr(r.text, 0, r.len)) {
+        gkv__rendered_free(&r);
+        return GKV_OK;
+    }
+    n_turn = answer->start - user->end;
+    n_next = last->start - answer->end;
+    grown = malloc(open + close + n_turn + n_next + 4);
+    if (!grown) {
+        gkv__rendered_free(&r);
+        return gkv__fail(err, GKV_NOMEM, "out of memory");
+    }
+    t->open = memcpy(grown, t->open, open + 1);
+    t->close = memcpy(grown + open + 1, t->close, close + 1);
+    t->turn = memcpy(grown + open + close + 2, r.text + user->end, n_turn);
+    t->next = memcpy(grown + open + close + 3 + n_turn, r.text + answer->end, n_next);
+    grown[open + close + 2 + n_turn] = grown[open + close + 3 + n_turn + n_next] = 0;
+    free(t->text);
+    t->text = grown;
+    gkv__rendered_free(&r);
+    return GKV_OK;
+}
+
 gkv_status gkv__template_own(struct gkv__template *out, const char *jinja, size_t len,
                              const char *system, const char *bos, const char *eos,
                              bool bos_is_added, int64_t now, gkv_error *err)
 {
-    static const char place[] = "documents-and-question";
     const struct gkv__message turns[] = {
         { "system", system, system ? strlen(system) : 0 }, { "user", place, strlen(place) }
     };
@@ -81,20 +144,19 @@ gkv_status gkv__template_own(struct gkv__template *out, const char *jinja, size_
                                     .eos = eos, .answer_next = true, .now = now };
     const struct gkv__template *family = gkv__template_recognise(jinja, len);
     const size_t bos_len = bos_is_added ? strlen(bos) : 0;
-    struct gkv__range user, said = { 0, 0 };
+    struct gkv__range user, system_at = { 0, 0 };
     struct gkv__rendered r;
     size_t skip;
 
     GKV__TRY(gkv__chat_render(jinja, len, &chat, &r, err));
-    user = r.n_plain ? r.plain[r.n_plain - 1] : said;
+    user = r.n_plain ? r.plain[r.n_plain - 1] : system_at;
     if (r.n_plain == 2)
-        said = r.plain[0];
+        system_at = r.plain[0];
     if (system && *system && r.n_plain < 2) {
         gkv__rendered_free(&r);
         return gkv__fail(err, GKV_UNSUPPORTED, "chat template: it leaves out what the system says");
     }
-    if (r.n_plain > chat.n || user.end - user.start != strlen(place) ||
-        memcmp(r.text + user.start, place, strlen(place)) || memchr(r.text, 0, r.len)) {
+    if (r.n_plain > chat.n || !is_text(&r, &user, place) || memchr(r.text, 0, r.len)) {
         gkv__rendered_free(&r);
         return gkv__fail(err, GKV_UNSUPPORTED,
                          "chat template: it does not say once, and as it is, what the user says");
@@ -106,10 +168,10 @@ gkv_status gkv__template_own(struct gkv__template *out, const char *jinja, size_
         .name = family ? family->name : "own", .summary = "own: what the model brought",
         .open = r.text + skip, .ask = ASK, .close = r.text + user.end, .text = r.text,
     };
-    if (said.start >= skip && said.end > skip) {
-        out->system = said.start - skip;
-        out->system_end = said.end - skip;
+    if (system_at.start >= skip && system_at.end > skip) {
+        out->system = system_at.start - skip;
+        out->system_end = system_at.end - skip;
     }
     free(r.plain);
-    return GKV_OK;
+    return add_turns(out, jinja, len, &chat, skip, err);
 }

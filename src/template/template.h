@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * template.h - chat templates, reduced to what a question about documents needs.  The prompt is
  *     open, documents, ask, question, close
- * where special tokens are parsed in open and close only, so that a document cannot pretend to be
- * the system.
+ * and after earlier questions
+ *     open, documents, ask, question, turn, answer, next, question, ..., close
+ * where special tokens are parsed in open, turn, next and close only, so that a document cannot pretend to
+ * be the system.
  *
  * A model file has a template of its own, a program that run.c runs.  If that fails, a row
  * for its family is used, recognised by a string that occurs in the program. */
@@ -15,7 +17,9 @@ struct gkv__template {
     const char *name, *summary; /* "name: how it looks"                                      */
     const char *mark;           /* occurs in tokenizer.chat_template of this family; NULL: none */
     const char *open, *ask, *close;
-    char       *text;           /* NULL, or malloc'ed: open and close point into it          */
+    const char *turn, *next;    /* behind an earlier question, and behind its answer, in front of the next
+                                   question; NULL: several turns are not known, or are not as above */
+    char       *text;           /* NULL, or malloc'ed: these point into it                   */
     size_t      system, system_end; /* bytes of open that are the system prompt: plain       */
 };
 
