@@ -60,9 +60,9 @@ EXTRA_DIST += src/libgemkv.map
 noinst_LTLIBRARIES += src/libcli.la
 src_libcli_la_SOURCES = \
 	src/cli/args.c src/cli/args.h src/cli/bench-methods.c src/cli/bench.h src/cli/calibrated.c \
-	src/cli/calibrated.h src/cli/cmd-ask.c src/cli/cmd-bench.c src/cli/cmd-calibrate.c \
+	src/cli/calibrated.h src/cli/cmd-ask.c src/cli/cmd-bench.c src/cli/cmd-calibrate.c src/cli/cmd-chat.c \
 	src/cli/cmd-eval.c src/cli/cmd-index.c src/cli/cmd-info.c src/cli/cmd-select.c src/cli/cmd-tokenize.c src/cli/cmd.h \
-	src/cli/input.c src/cli/input.h src/cli/json.c src/cli/json.h src/cli/library.c src/cli/library.h src/cli/material.c \
+	src/cli/input.c src/cli/input.h src/cli/json.c src/cli/json.h src/cli/library.c src/cli/library.h src/cli/line.c src/cli/line.h src/cli/material.c \
 	src/cli/material.h src/cli/methods.c src/cli/methods.h src/cli/options.c src/cli/options.h src/cli/output.c src/cli/output.h src/cli/json-parse.c src/cli/json-parse.h \
 	src/cli/plot.c src/cli/plot.h src/cli/progress.c src/cli/progress.h src/cli/report.c \
 	src/cli/report.h src/cli/run.c src/cli/run.h src/cli/say.c src/cli/say.h src/cli/text.c \
@@ -72,9 +72,9 @@ src_libcli_la_SOURCES = \
 	src/cli/eval/rows.c src/cli/eval/score.c src/cli/eval/score.h src/cli/eval/show.c \
 	src/cli/eval/stem.c src/cli/eval/stem.h
 src_libcli_la_CPPFLAGS = -I$(srcdir)/include -DPKGDATADIR='"$(pkgdatadir)"'
-src_libcli_la_CFLAGS   = $(AM_CFLAGS) $(ZSTD_CFLAGS) $(ZLIB_CFLAGS)
+src_libcli_la_CFLAGS   = $(AM_CFLAGS) $(ZSTD_CFLAGS) $(ZLIB_CFLAGS) $(LIBEDIT_CFLAGS) $(READLINE_CFLAGS)
 
 bin_PROGRAMS   = gemkv
 gemkv_SOURCES  = src/cli/main.c
 gemkv_CPPFLAGS = -I$(srcdir)/include
-gemkv_LDADD    = src/libcli.la libgemkv.la $(ZSTD_LIBS) $(ZLIB_LIBS)
+gemkv_LDADD    = src/libcli.la libgemkv.la $(ZSTD_LIBS) $(ZLIB_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)

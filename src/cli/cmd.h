@@ -30,6 +30,7 @@ struct cmd {
     const struct cmd *const *tasks;             /* subcommands, NULL last; or NULL */
 };
 
-extern const struct cmd cmd_ask, cmd_select, cmd_bench, cmd_calibrate, cmd_eval, cmd_index, cmd_info, cmd_tokenize;
+extern const struct cmd cmd_ask, cmd_chat, cmd_select, cmd_bench, cmd_calibrate, cmd_eval, cmd_index, cmd_info,
+                        cmd_tokenize;
 
 #endif

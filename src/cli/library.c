@@ -63,6 +63,7 @@ static int count(struct run *r, size_t *n)
     if (status)
         return library_failed(r->o.io, status, &err);
     s->n_all = *n;
+    s->tokens_all = 0;
     for (size_t i = 0; i < *n; i++) {
         gkv_library_entry_info e;
 
@@ -80,7 +81,7 @@ static int rank(struct run *r, size_t top, size_t *n)
 {
     struct shelf *s = &r->shelf;
     gkv_error     err = { 0 };
-    gkv_status    status = gkv_library_find(s->library, r->question, r->o.among, top, n, &err);
+    gkv_status    status = gkv_library_find(s->library, r->words ? r->words : r->question, r->o.among, top, n, &err);
 
     s->ranked = true;
     if (!status && !*n) {
@@ -112,6 +113,7 @@ static int choose(struct run *r, struct choice **chosen, size_t *n)
     int           code = count(r, &found);
 
     *n = 0;
+    s->ranked = false;
     if (!code && (found > top || s->tokens_all > MOST))
         code = rank(r, top, &found);
     if (code)
@@ -127,9 +129,6 @@ static int choose(struct run *r, struct choice **chosen, size_t *n)
         (*chosen)[(*n)++] = (struct choice){ format("%s", e.source.name), e.id };
     }
     qsort(*chosen, *n, sizeof **chosen, by_id);
-    if (s->ranked)
-        say(r->o.io, "%s: asking %zu of %" PRIu64 " documents, chosen by the words of the question (BM25)",
-            r->o.library, *n, s->n_all);
     return 0;
 }
 
@@ -179,21 +178,23 @@ static int load_one(struct run *r, const char *name)
     return progress_cancelled() ? fail(r->o.io, EXIT_FAILED, "cancelled while loading documents") : 0;
 }
 
-static int load(struct run *r)
+static int load(struct run *r, const struct choice *chosen, size_t n)
 {
-    struct shelf  *s = &r->shelf;
-    struct choice *chosen = NULL;
-    size_t         n;
-    int            code = choose(r, &chosen, &n);
+    struct shelf *s = &r->shelf;
+    int           code = 0;
 
+    if (s->ranked)
+        say(r->o.io, "%s: asking %zu of %" PRIu64 " documents, chosen by the words of the question (BM25)", r->o.library, n,
+            s->n_all);
     s->part = grow(NULL, n, sizeof *s->part);
     s->name = grow(NULL, n, sizeof *s->name);
+    s->chosen = grow(NULL, n, sizeof *s->chosen);
+    s->n_chosen = n;
     for (size_t i = 0; i < n; i++) {
+        s->chosen[i] = chosen[i].id;
         if (!code)
             code = load_one(r, chosen[i].name);
-        free(chosen[i].name);
     }
-    free(chosen);
     if (!code && !s->n)
         code = fail(r->o.io, EXIT_DOCUMENT, "%s: none of its documents can be read", r->o.library);
     return code;
@@ -215,49 +216,80 @@ static int join(struct run *r)
     return status ? run_failed(r->o.io, &r->progress, status, &err) : 0;
 }
 
-int library_session(struct run *r)
-{
-    gkv_error  err = { 0 };
-    gkv_status status = gkv_library_open(&r->shelf.library, r->o.library, 0, &err);
-    int        code;
-
-    if (!status)
-        status = gkv_library_fits(r->shelf.library, r->model, library_layer(r->model, &r->o.gkv), &err);
-    if (status)
-        return library_failed(r->o.io, status, &err);
-    code = load(r);
-    return code ? code : join(r);
-}
-
-int library_again(struct run *r)
-{
-    if (!r->o.library || !r->shelf.ranked)      /* all are there */
-        return 0;
-    progress_watch(&r->progress, NULL);
-    gkv_session_close(r->session);
-    r->session = NULL;
-    library_close(&r->shelf);
-    r->shelf = (struct shelf){ .library = NULL };
-    r->o.file.n = 0;
-    return library_session(r);
-}
-
-void library_close(struct shelf *s)
+/* Everything but the library itself. */
+static void clear(struct shelf *s)
 {
     if (s->part)
         for (size_t i = 0; i < s->n; i++)
             gkv_document_close(s->part[i]);
     for (size_t i = 0; i < s->n; i++)
         free(s->name[i]);
-    gkv_document_close(s->document);
-    gkv_library_close(s->library);
-    free(s->part);
-    free(s->name);
     for (size_t i = 0; i < s->n_remarks; i++) {
         free(s->remark[i].name);
         free(s->remark[i].why);
     }
+    gkv_document_close(s->document);
+    free(s->part);
+    free(s->name);
+    free(s->chosen);
     free(s->remark);
+    *s = (struct shelf){ .library = s->library, .n_all = s->n_all, .tokens_all = s->tokens_all, .ranked = s->ranked };
+}
+
+static bool is_loaded(const struct run *r, const struct choice *chosen, size_t n)
+{
+    const struct shelf *s = &r->shelf;
+    size_t              i = 0;
+
+    while (r->session && n == s->n_chosen && i < n && chosen[i].id == s->chosen[i])
+        i++;
+    return r->session && n == s->n_chosen && i == n;
+}
+
+int library_open(struct run *r)
+{
+    gkv_error  err = { 0 };
+    gkv_status status = gkv_library_open(&r->shelf.library, r->o.library, 0, &err);
+
+    if (!status)
+        status = gkv_library_fits(r->shelf.library, r->model, library_layer(r->model, &r->o.gkv), &err);
+    return status ? library_failed(r->o.io, status, &err) : 0;
+}
+
+int library_session(struct run *r)
+{
+    struct choice *chosen = NULL;
+    size_t         n = 0;
+    int            code = r->shelf.library ? 0 : library_open(r);
+
+    if (!code)
+        code = choose(r, &chosen, &n);
+    if (!code && !is_loaded(r, chosen, n)) {
+        progress_watch(&r->progress, NULL);
+        gkv_session_close(r->session);
+        r->session = NULL;
+        clear(&r->shelf);
+        r->o.file.n = 0;
+        code = load(r, chosen, n);
+        if (!code)
+            code = join(r);
+    }
+    for (size_t i = 0; i < n; i++)
+        free(chosen[i].name);
+    free(chosen);
+    return code;
+}
+
+int library_again(struct run *r)
+{
+    return r->o.library ? library_session(r) : 0;
+}
+
+void library_close(struct shelf *s)
+{
+    clear(s);
+    gkv_library_close(s->library);
+    s->library = NULL;
 }
 
 /* ---- JSON ---------------------------------------------------------------------------- */

@@ -19,6 +19,8 @@ struct shelf {
     gkv_document  *document;            /* those asked about, one behind the other        */
     gkv_document **part;                /* they, until they are joined                    */
     char         **name;                /* of each part                                   */
+    uint64_t      *chosen;              /* ids of these and of those that could not be loaded */
+    size_t         n_chosen;
     size_t         n;
     struct remark *remark;
     size_t         n_remarks;
@@ -26,9 +28,12 @@ struct shelf {
     bool           ranked;              /* BM25 has chosen                                */
 };
 
-/* The session of r about documents of r->o.library, whose names become r->o.file.  0 or an exit status. */
+/* Opens r->o.library.  0 or an exit status, as these: */
+int  library_open(struct run *r);
+/* The session of r about documents of it, whose names become r->o.file. */
 int  library_session(struct run *r);
-/* The same for the next question, which may choose others.  Without -L it does nothing. */
+/* The same for the next question, which may choose others: those that stay the same stay loaded.  Without -L it
+ * does nothing. */
 int  library_again(struct run *r);
 void library_close(struct shelf *s);
 void library_json(struct json *j, const struct run *r);

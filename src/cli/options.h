@@ -13,7 +13,7 @@
 
 /* Which commands have an option, and what kinds of prompts they make. */
 enum {
-    FOR_ASK = 1,                        /* ask and select */
+    FOR_ASK = 1,                        /* ask and select                                 */
     FOR_BENCH = 2,
     FOR_CALIBRATE = 4,
     FOR_INFO = 8,
@@ -26,6 +26,7 @@ enum {
     FOR_NEEDLES = 1024,                 /* ... with sentences put into them               */
     FOR_EVAL = 2048,                    /* eval without a task                            */
     FOR_INDEX = 4096,
+    FOR_CHAT = 8192,
     FOR_ALL = ~0
 };
 

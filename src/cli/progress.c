@@ -15,8 +15,8 @@ static volatile sig_atomic_t cancelled, asked;
 
 static void on_cancel(int sig)
 {
-    (void)sig;
-    cancelled = 1;
+    if (cancelled != SIGTERM)
+        cancelled = sig;
     for (struct progress *p = running; p; p = p->next) {
         if (p->session)
             gkv_cancel(p->session);
@@ -51,7 +51,7 @@ void progress_start(struct progress *p, struct io *io, bool draw)
     p->draw = draw;
     p->next = running;
     running = p;
-    on(SIGINT, on_cancel, (int)SA_RESETHAND);
+    on(SIGINT, on_cancel, p->stays ? 0 : (int)SA_RESETHAND);
     on(SIGTERM, on_cancel, (int)SA_RESETHAND);
     on(SIGUSR1, on_ask, SA_RESTART);
 }
@@ -95,6 +95,14 @@ void progress_note(struct progress *p, const char *fmt, ...)
 bool progress_cancelled(void)
 {
     return cancelled;
+}
+
+bool progress_again(void)
+{
+    if (cancelled == SIGTERM)
+        return false;
+    cancelled = 0;
+    return true;
 }
 
 double progress_clock(void)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * progress.h - shows how far the work is, and stops it
  *
- * The first SIGINT or SIGTERM cancels the work, the second kills the process; SIGUSR1 prints one line. */
+ * The first SIGINT or SIGTERM cancels the work, the second kills the process; SIGUSR1 prints one line.  In a
+ * conversation SIGINT cancels what runs, each time. */
 #ifndef GEMKV_CLI_PROGRESS_H
 #define GEMKV_CLI_PROGRESS_H
 
@@ -14,6 +15,7 @@ struct progress {                               /* zeroed: not shown            
     gkv_eval    *volatile eval;
     struct io   *io;                            /* where it is drawn; NULL: not started   */
     bool         draw;                          /* keep a line on the terminal            */
+    bool         stays;                         /* SIGINT never kills the process         */
     char         stage[32], note[32];           /* the current one; end of the line       */
     double       began, fraction;               /* start and done part of the stage       */
     double       drawn;                         /* time of the last drawing               */
@@ -33,6 +35,8 @@ void progress_update(void *p, const gkv_progress *g);
 double progress_share(const gkv_progress *g);
 void progress_erase(struct progress *p);
 bool progress_cancelled(void);                  /* by a signal */
+/* Where a SIGINT has cancelled something, and the process stays: go on.  False: it shall end. */
+bool progress_again(void);
 char *progress_where(const struct progress *p); /* "first pass at 42 %", for free(); or NULL */
 double progress_clock(void);                    /* seconds of a monotonic clock */
 

@@ -51,9 +51,19 @@ void run_more_help(struct io *io)
     }
 }
 
+int run_check_documents(const struct run *r)
+{
+    if (r->o.library && r->o.file.n)
+        return usage(r->o.io, r->o.cmd, "documents of a library, or files: give -L or -f");
+    if (!r->o.library && (r->o.among || r->o.top))
+        return usage(r->o.io, r->o.cmd, "--among and --top choose documents of a library; give one with -L");
+    return 0;
+}
+
 static int check(struct run *r)
 {
     const struct cmd *cmd = r->o.cmd;
+    int               code;
 
     if (r->o.questions ? r->o.n_operand : r->o.n_operand > 1)
         return usage(r->o.io, cmd, "one question only, in quotes; documents are given with -f");
@@ -63,11 +73,10 @@ static int check(struct run *r)
         return usage(r->o.io, cmd, "a report has one question; --questions has several");
     if (r->o.questions && !strcmp(r->o.questions, "-") && !r->o.library && !r->o.file.n)
         return usage(r->o.io, cmd, "the questions are on standard input; give a document with -f FILE");
-    r->question = r->o.questions ? NULL : *r->o.operand;
-    if (r->o.library && r->o.file.n)
-        return usage(r->o.io, cmd, "documents of a library, or files: give -L or -f");
-    if (!r->o.library && (r->o.among || r->o.top))
-        return usage(r->o.io, cmd, "--among and --top choose documents of a library; give one with -L");
+    r->often = r->o.questions;
+    r->question = r->often ? NULL : *r->o.operand;
+    if ((code = run_check_documents(r)))
+        return code;
     if (r->o.library || r->o.file.n)
         return 0;
     if (isatty(STDIN_FILENO))
@@ -217,7 +226,7 @@ static int read_documents(struct run *r)
 
     if (r->o.library)
         return library_session(r);
-    if (r->o.questions)                     /* what does not depend on one stays for the next */
+    if (r->often)                           /* what does not depend on one stays for the next */
         return read_often(r);
     status = gkv_session_open(&r->session, r->model, &r->o.gkv, &err);
     if (status)
@@ -226,12 +235,16 @@ static int read_documents(struct run *r)
     return feed_all(r);
 }
 
+/* Once: it is the same for later questions, nearly. */
 static void note(void *arg, const char *line)
 {
     struct run *r = arg;
 
-    progress_erase(&r->progress);
-    say(r->o.io, "%s", line);
+    if (!r->noted) {
+        progress_erase(&r->progress);
+        say(r->o.io, "%s", line);
+    }
+    r->noted = true;
 }
 
 void run_warn(struct run *r)
@@ -271,7 +284,8 @@ static bool next_question(struct run *r)
     return n > 0;
 }
 
-static int open_all(struct run *r, const struct cmd *cmd, struct io *io, int argc, char **argv, run_ask *ask)
+int run_open(struct run *r, const struct cmd *cmd, struct io *io, int argc, char **argv,
+             int (*check_options)(struct run *r))
 {
     gkv_options *o = &r->o.gkv;
     gkv_error    err = { 0 };
@@ -280,7 +294,7 @@ static int open_all(struct run *r, const struct cmd *cmd, struct io *io, int arg
     int          code = options_parse(&r->o, cmd, io, argc, argv);
 
     if (!code)
-        code = check(r);
+        code = check_options(r);
     if (!code)
         code = run_begin(&r->o, &path);
     if (!code)
@@ -299,29 +313,52 @@ static int open_all(struct run *r, const struct cmd *cmd, struct io *io, int arg
     o->progress_arg = &r->progress;
     o->note = r->o.json ? NULL : note;
     o->note_arg = r;
-    if (ask == gkv_select && (!o->device || !strcmp(o->device, "auto")))
-        o->device = "cpu";                  /* a device would have nothing to do      */
     return 0;
 }
 
-static int ask_one(struct run *r, run_ask *ask, int (*show)(struct run *r))
+int run_read(struct run *r)
+{
+    return r->session ? library_again(r) : read_documents(r);
+}
+
+int run_one(struct run *r, run_ask *ask)
 {
     gkv_error  err = { 0 };
-    gkv_status status;
-    int        code = r->session ? library_again(r) : read_documents(r);
+    gkv_status status = GKV_OK;
 
-    if (code)
-        return code;
     progress_watch(&r->progress, r->session);
-    status = ask(r->session, r->question, strlen(r->question), &err);
+    if (r->turn)
+        status = gkv_session_turns(r->session, r->turn, r->n_turns, &err);
+    if (!status)
+        status = ask(r->session, r->question, strlen(r->question), &err);
     progress_erase(&r->progress);
     if (status)
         return run_failed(r->o.io, &r->progress, status, &err);
     run_warn(r);
-    return show(r);
+    return 0;
 }
 
-static void close_all(struct run *r)
+int run_answer(const struct run *r, struct text *answer, gkv_status *status, gkv_error *err)
+{
+    const char *text;
+    size_t      len;
+    char        last = '\n';
+    int         code = 0;
+
+    while (!code && (*status = gkv_next(r->session, &text, &len, err)) == GKV_OK) {
+        text_add(answer, text, len);
+        if (!r->o.json && len) {
+            out_text(r->o.io, text, len);
+            code = out_flush(r->o.io);
+            last = text[len - 1];
+        }
+    }
+    if (!code && !r->o.json && last != '\n')
+        out_char(r->o.io, '\n');
+    return code;
+}
+
+void run_close(struct run *r)
 {
     output_drop(&r->report);
     progress_end(&r->progress);
@@ -334,12 +371,23 @@ static void close_all(struct run *r)
     free(r->line);
 }
 
+static int ask_one(struct run *r, run_ask *ask, int (*show)(struct run *r))
+{
+    int code = run_read(r);
+
+    if (!code)
+        code = run_one(r, ask);
+    return code ? code : show(r);
+}
+
 int run_questions(const struct cmd *cmd, struct io *io, int argc, char **argv, run_ask *ask,
                   int (*show)(struct run *r))
 {
     struct run r = { .question = NULL };
-    int        code = open_all(&r, cmd, io, argc, argv, ask);
+    int        code = run_open(&r, cmd, io, argc, argv, check);
 
+    if (!code && ask == gkv_select && (!r.o.gkv.device || !strcmp(r.o.gkv.device, "auto")))
+        r.o.gkv.device = "cpu";                 /* a device would have nothing to do      */
     if (!code && !r.questions)
         code = ask_one(&r, ask, show);
     while (!code && r.questions && next_question(&r)) {
@@ -352,7 +400,7 @@ int run_questions(const struct cmd *cmd, struct io *io, int argc, char **argv, r
         if (!code)
             code = ask_one(&r, ask, show);
     }
-    close_all(&r);
+    run_close(&r);
     return code;
 }
 
@@ -409,7 +457,7 @@ void run_json(struct json *j, const struct run *r, const char *answer, size_t le
 
     gkv_session_stats(r->session, &s);
     json_open(j, '{');
-    if (r->questions)
+    if (r->often)
         json_named_string(j, "question", r->question);
     if (answer) {
         json_key(j, "answer");

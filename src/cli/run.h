@@ -14,10 +14,15 @@
 #include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/cli/progress.h"
+#include "src/cli/text.h"
 
 struct run {
     struct options o;                           /* must be first */
     const char   *question;
+    const char   *words;                        /* that choose documents; NULL: the question's */
+    const gkv_turn *turn;                       /* n_turns of the conversation so far     */
+    size_t        n_turns;
+    bool          often;                        /* more than one question may come        */
     struct output report;
     gkv_model    *model;
     gkv_session  *session;
@@ -27,6 +32,7 @@ struct run {
     struct shelf  shelf;
     struct progress progress;
     char          warned[256];                  /* the last warning of the library        */
+    bool          noted;                        /* the schedule has been said             */
 };
 
 typedef gkv_status run_ask(gkv_session *s, const char *question, size_t len,
@@ -38,6 +44,19 @@ void run_more_help(struct io *io);              /* the methods and their paramet
  * command line, or the lines of --questions one after the other.  Returns an exit status, as show does. */
 int  run_questions(const struct cmd *cmd, struct io *io, int argc, char **argv, run_ask *ask,
                    int (*show)(struct run *r));
+
+/* The steps of that, for commands that ask in their own way.  Open: from the command line to a model; a message
+ * has been printed where that fails.  Read: a session of the documents, or of those of a library that the
+ * question's words choose, if it is not there yet.  Ask: one question. */
+int  run_open(struct run *r, const struct cmd *cmd, struct io *io, int argc, char **argv, int (*check)(struct run *r));
+int  run_read(struct run *r);
+int  run_one(struct run *r, run_ask *ask);
+void run_close(struct run *r);
+/* 0, or an exit status after saying that -L, -f, --among and --top do not go together. */
+int  run_check_documents(const struct run *r);
+/* Decodes the answer into *text, and prints it as it is made, unless for JSON.  *status is how it ended.  Not 0: it
+ * cannot be printed, which has been said, and is not decoded to its end. */
+int  run_answer(const struct run *r, struct text *text, gkv_status *status, gkv_error *err);
 
 /* Prints the library's warning, unless it was printed already. */
 void run_warn(struct run *r);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "src/cli/text.h"
+#include "src/cli/utf8.h"
 
 void text_add(struct text *t, const char *s, size_t n)
 {
@@ -34,6 +35,23 @@ void text_printf(struct text *t, const char *fmt, ...)
     va_end(ap);
     text_puts(t, s);
     free(s);
+}
+
+void text_clean(struct text *t)
+{
+    struct text out = { NULL, 0, 0 };
+    uint32_t    c;
+
+    text_add(&out, "", 0);
+    for (size_t i = 0, k; i < t->n; i += k) {
+        k = utf8_next(t->p + i, t->n - i, &c);
+        if (c && c != UTF8_BAD)
+            text_add(&out, t->p + i, k);
+        else
+            text_puts(&out, "\xef\xbf\xbd");
+    }
+    text_free(t);
+    *t = out;
 }
 
 void text_free(struct text *t)

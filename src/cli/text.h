@@ -14,6 +14,8 @@ struct text {
 void text_add(struct text *t, const char *s, size_t n);
 void text_puts(struct text *t, const char *s);
 void text_printf(struct text *t, const char *fmt, ...) SAY_FORMAT(2, 3);
+/* Replaces what is not UTF-8, and NUL bytes; t->p is not NULL afterwards. */
+void text_clean(struct text *t);
 void text_free(struct text *t);                 /* t is empty afterwards */
 
 #endif

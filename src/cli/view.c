@@ -9,7 +9,7 @@
 #include "src/cli/utf8.h"
 #include "src/cli/view.h"
 
-enum { BEST = 5 };
+enum { BEST = 5, PLACES = 3 };
 
 /* Best first; of equal scores the first in the document: kept passages are in one array. */
 static int by_score(const void *a, const void *b)
@@ -91,16 +91,42 @@ void view_summary(const struct run *r)
         s.tokens_prompt, n, n == 1 ? "" : "s");
 }
 
+/* The kept passages, best first, for free(). */
+static const gkv_kept **ranked(const struct run *r, size_t *n)
+{
+    const gkv_kept  *kept = gkv_session_kept(r->session, n);
+    const gkv_kept **best = grow(NULL, *n, sizeof *best);
+
+    for (size_t i = 0; i < *n; i++)
+        best[i] = &kept[i];
+    qsort(best, *n, sizeof *best, by_score);
+    return best;
+}
+
+void view_places(const struct run *r)
+{
+    size_t           n;
+    const gkv_kept **best = ranked(r, &n);
+    struct text      line = { NULL, 0, 0 };
+
+    for (size_t i = 0; i < n && i < PLACES; i++) {
+        char *where = run_place(r, best[i]);
+
+        text_printf(&line, "%s%s", i ? ", " : "", where);
+        free(where);
+    }
+    if (n)
+        say(r->o.io, "[%s%s]", line.p, n > PLACES ? ", ..." : "");
+    text_free(&line);
+    free(best);
+}
+
 void view_kept(const struct run *r)
 {
     size_t           n, shown, width = say_columns(r->o.io) - 8;
-    const gkv_kept  *kept = gkv_session_kept(r->session, &n);
-    const gkv_kept **best = grow(NULL, n, sizeof *best);
+    const gkv_kept **best = ranked(r, &n);
 
     view_summary(r);
-    for (size_t i = 0; i < n; i++)
-        best[i] = &kept[i];
-    qsort(best, n, sizeof *best, by_score);
     shown = r->o.verbose || n < BEST ? n : BEST;
     for (size_t i = 0; i < shown; i++) {
         char *where = run_place(r, best[i]);

@@ -8,6 +8,7 @@
 
 void  view_summary(const struct run *r);        /* how much was kept                      */
 void  view_kept(const struct run *r);           /* ... and the best passages              */
+void  view_places(const struct run *r);         /* one line: where the best passages are */
 void  view_cost(const struct run *r);           /* times and memory                       */
 char *view_bytes(uint64_t n);                   /* "1.2 GiB"; the caller frees it         */
 

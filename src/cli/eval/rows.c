@@ -17,7 +17,6 @@
 #include "src/cli/run.h"
 #include "src/cli/say.h"
 #include "src/cli/text.h"
-#include "src/cli/utf8.h"
 
 /* ---- options ------------------------------------------------------------------------- */
 int eval_parse(struct eval *e, const struct cmd *cmd, struct io *io, int argc, char **argv)
@@ -249,24 +248,6 @@ int eval_fit(struct eval *e, uint64_t length, size_t least, size_t max, eval_bui
     return 0;
 }
 
-/* Replaces invalid UTF-8, so that the scored text is the same as the text in --out. */
-static void clean(struct text *t)
-{
-    struct text out = { NULL, 0, 0 };
-    uint32_t    c;
-
-    text_add(&out, "", 0);
-    for (size_t i = 0, k; i < t->n; i += k) {
-        k = utf8_next(t->p + i, t->n - i, &c);
-        if (c && c != UTF8_BAD)
-            text_add(&out, t->p + i, k);
-        else
-            text_puts(&out, "\xef\xbf\xbd");
-    }
-    text_free(t);
-    *t = out;
-}
-
 /* Answers a row by one method: sets the text, and *r except the scores. */
 static gkv_status answer_row(struct eval *e, const struct row *row, size_t method,
                              struct result *r, struct text *answer, gkv_error *err)
@@ -288,7 +269,7 @@ static gkv_status answer_row(struct eval *e, const struct row *row, size_t metho
         if (!status)
             text_add(answer, piece, len);
     }
-    clean(answer);
+    text_clean(answer);                 /* scored is what --out has */
     if (status == GKV_END) {
         gkv_session_stats(s, &stats);
         *r = (struct result){ .ttft = stats.ttft - stats.load, .decode = stats.decode,
