@@ -3,7 +3,8 @@
  * golden-arch.py and golden-rounding.py): scores, selected tokens, logits and greedy continuations, and
  * the same bytes from one thread and from three.  Where the engine rounds, it may differ by what rounding
  * does and no more (see "comparing").  All cases are run at the level that this CPU takes by itself,
- * every SHARE-th at each of the others, fewer of the long ones; what is left out is skipped by name.
+ * every SHARE-th at each of the others, fewer of the long ones, since levels differ in their kernels only, which
+ * kernels.c proves by themselves; what is left out is skipped by name.  GOLDEN_SHARE=1 runs all.
  * For slow machines, emulators and sanitizers, GOLDEN_TOKENS=N leaves out prompts of more than N
  * tokens, and GOLDEN_EVERY=N all but every Nth case of what is left.  GOLDEN_SHOW=1 says what each case that
  * rounds differs by. */
@@ -262,11 +263,18 @@ static const gkv_model *model_named(const char *name)
  * mean square, and that build-aux/golden-rounding.py computes: the oracle once more, each number to be
  * rounded moved by a random part of half a unit.  rounding.txt has, of each case, what that moves.
  *
- * Of one case, errors have the few degrees of freedom of a residual stream, and of computations with errors there
- * were 4 or 8: it may be off by NEAR times the root mean square, seen were 2.  Over all cases of a method
- * chance evens out, and there POOLED is enough.  Tokens may be others than the oracle's where their scores are
- * as close as scores move: as many as in those computations, with room for chance.  Logits of a second pass over
- * other tokens are compared with those in floats over the same. */
+ * NEAR is derived, from the oracle alone.  Of one case there were 4 or 8 computations with errors; how much they
+ * differ among themselves says that their squared errors have 12 to 30 degrees of freedom
+ * (build-aux/golden-spread.py).  So another computation exceeds 2.4 times their root mean square once in 100,000;
+ * with as few as 8 degrees, 2.8 times.  Of the oracle's own 1,904, one exceeds three times that of the others.
+ *
+ * FAR, POOLED and the factors in most() and check_pools() are fitted: they were set after seeing what this engine
+ * gives, to the nearest round number that leaves room for chance, because what a token more or less does later is not
+ * a rounding error and has no such distribution.  Over all cases of a method chance evens out: the deviation of
+ * a pool's ratio is 0.2 / sqrt(cases) by the same degrees of freedom, and 1.5 / sqrt(cases) is allowed for cases that
+ * are not independent.  Tokens may be others than the oracle's where their scores are as close as scores move: as
+ * many as in those computations, with room for chance.  Logits of a second pass over other tokens are compared with
+ * those in floats over the same. */
 struct loss {
     double logit, score;                /* root mean squares, while the selection is the oracle's */
     double far;                         /* the most of a logit when it is not                */
@@ -602,6 +610,7 @@ static unsigned long setting(const char *name, unsigned long otherwise)
 
 /* Names a check: the case, the kernels, and who multiplies if that is not as usual. */
 #define SAYS "%s %s %s: %s%s%s"
+#define ANOTHER "another case proves this level; GOLDEN_SHARE=1 runs all"
 #define SAID(g, simd) (g)->model, (g)->prompt, (g)->method, (simd)->level,              \
     strcmp((g)->gemm, "own") ? ", gemm " : "", strcmp((g)->gemm, "own") ? (g)->gemm : ""
 
@@ -686,14 +695,14 @@ static void check(const struct golden *g)
         return;
     }
     n_run++;
-    share = p->n > LONG ? LONG_SHARE : SHARE;
+    share = (unsigned)setting("GOLDEN_SHARE", p->n > LONG ? LONG_SHARE : SHARE);
     for (i = 0; (level = gkv__simd_level(i, &mask)); i++) {
         const bool usual = gkv__simd() && !strcmp(gkv__simd()->level, level);
 
         if ((mask & cpu) != mask) {
             skip("this CPU lacks it", "%s %s %s: %s", g->model, g->prompt, g->method, level);
         } else if (!usual && (n_run + i) % share) {
-            skip("another case's", "%s %s %s: %s", g->model, g->prompt, g->method, level);
+            skip(ANOTHER, "%s %s %s: %s", g->model, g->prompt, g->method, level);
         } else {
             gkv__simd_init(&simd, mask);
             check_level(g, p, &simd, n_run % 2);
@@ -702,8 +711,8 @@ static void check(const struct golden *g)
 #if HAVE_ISA_AVX2
     if (!(cpu & GKV__CPU_AVX2)) {
         skip("this CPU lacks AVX2", "%s %s %s: avx512bf16's shapes", g->model, g->prompt, g->method);
-    } else if ((n_run + i) % LONG_SHARE) {      /* vectors wider than the CPU's are slow */
-        skip("another case's", "%s %s %s: avx512bf16's shapes on avx2", g->model, g->prompt, g->method);
+    } else if ((n_run + i) % setting("GOLDEN_SHARE", LONG_SHARE)) {      /* vectors wider than the CPU's are slow */
+        skip(ANOTHER, "%s %s %s: avx512bf16's shapes on avx2", g->model, g->prompt, g->method);
     } else {
         fill_wide_bf16_table(&simd);
         check_level(g, p, &simd, n_run % 2);
