@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * cmd.h - commands: one file cmd-NAME.c, one const struct, and one line in main.c each */
+ * cmd.h - commands: one file cmd-NAME.c, one const struct, and one line here and in main.c each */
 #ifndef GEMKV_CLI_CMD_H
 #define GEMKV_CLI_CMD_H
 

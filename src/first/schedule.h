@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * schedule.h - schedules: in which order the first pass goes through tokens and layers, and what it
- * keeps.  Each is one file, one struct, and one line in schedule.c.
+ * keeps.  Each is one file, one struct, and two lines in schedule.c.
  *
  * All compute or approximate the same scores at the filter layer: score[j] = sum over query heads h
  * of  q_h(n - 1) . k_{h / group}(j),  after RoPE, without softmax, in f32 (GemFilter, Algorithm 1); or

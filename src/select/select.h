@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * select.h - methods: which tokens of the prompt the answer is decoded from.  Each is one file, one
- * struct, and one line in select.c. */
+ * struct, and two lines in select.c. */
 #ifndef GKV__SELECT_H
 #define GKV__SELECT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * eval.h - tasks of gemkv eval: one file TASK.c, one const struct, one line in cmd-eval.c each
+ * eval.h - tasks of gemkv eval: one file TASK.c, one const struct, one line here and in cmd-eval.c each
  *
  * Perplexity measures the model alone.  Every other task makes rows, each a context, a question and its
  * answers; rows.c asks the question of every row with every method, keeps the answers in --out, and shows
