@@ -183,7 +183,7 @@ static int load(struct run *r, const struct choice *chosen, size_t n)
     struct shelf *s = &r->shelf;
     int           code = 0;
 
-    if (s->ranked)
+    if (s->ranked && !r->mute)
         say(r->o.io, "%s: asking %zu of %" PRIu64 " documents, chosen by the words of the question (BM25)", r->o.library, n,
             s->n_all);
     s->part = grow(NULL, n, sizeof *s->part);

@@ -27,6 +27,7 @@ enum {
     FOR_EVAL = 2048,                    /* eval without a task                            */
     FOR_INDEX = 4096,
     FOR_CHAT = 8192,
+    FOR_QA = 16384,
     FOR_ALL = ~0
 };
 

@@ -23,6 +23,7 @@ struct run {
     const gkv_turn *turn;                       /* n_turns of the conversation so far     */
     size_t        n_turns;
     bool          often;                        /* more than one question may come        */
+    bool          mute;                         /* do not say which documents are asked   */
     struct output report;
     gkv_model    *model;
     gkv_session  *session;

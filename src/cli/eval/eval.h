@@ -15,12 +15,14 @@
 #include "src/cli/options.h"
 #include "src/cli/output.h"
 #include "src/cli/progress.h"
+#include "src/cli/run.h"
 
 extern const struct cmd eval_niah, eval_ruler, eval_kv, eval_qa, eval_perplexity;
 
 /* The row owns its strings and lists; NULL: none. */
 struct row {
     char        *id, *context, *question, *begin;       /* begin: start of the answer     */
+    char        *document;              /* with -L: only this one is asked                */
     char        *where;                 /* "FILE:LINE" of its source, or NULL             */
     struct refs  answers;
     const char  *group;                 /* rows are averaged by group and length          */
@@ -46,6 +48,8 @@ struct eval {
     size_t       n_shown;
     gkv_model   *model;                 /* opened anew for each answer: use at once       */
     gkv_document *document;             /* with its index, of --grade                     */
+    struct run   *of_library;           /* of -L: the row's documents                     */
+    uint64_t     library;               /* a number of all that is in it                  */
     uint64_t     fingerprint;
     /* Set by eval_run: the rows (without their contexts) and [n_row][o.methods.n] results. */
     struct row    *row;

@@ -29,7 +29,7 @@ struct qa {
 
 static const struct opt own[] = {
     { 0, 0, "data", "FILE", NULL,
-      "the rows: JSON lines with \"context\", \"question\" and \"answers\"",
+      "the rows: JSON lines with \"context\" (without -L), \"question\" and \"answers\"",
       opt_text, offsetof(struct qa, path), 0, 0 },
     { 0, 0, "limit", "N", "all of them", "take the first N rows",
       opt_u64, offsetof(struct qa, limit), 1, UINT32_MAX },
@@ -112,7 +112,8 @@ static const char *fill(struct qa *q, const struct value *v, size_t number, stru
     if (v->type != PARSE_OBJECT)
         return "not an object";
     row->id = id ? format("%s", id) : format("line-%zu", number);
-    row->context = text_of(v, "context");
+    row->context = q->e.o.library ? NULL : text_of(v, "context");
+    row->document = q->e.o.library ? text_of(v, "document") : NULL;
     row->question = text_of(v, "question");
     row->begin = text_of(v, "begin");
     row->group = group(q, parse_string(v, "task"));
@@ -120,7 +121,7 @@ static const char *fill(struct qa *q, const struct value *v, size_t number, stru
     row->max_tokens = max >= 1 && max <= INT32_MAX ? (uint32_t)max : MAX_ANSWER;
     row->depth = depth >= 0 && depth <= 100 ? depth : -1;
     add_answers(row, parse_member(v, "answers"));
-    return !row->context ? "no text \"context\"" : !row->question ? "no text \"question\""
+    return !row->context && !q->e.o.library ? "no text \"context\"" : !row->question ? "no text \"question\""
          : !row->answers.n ? "no \"answers\"" : NULL;
 }
 
@@ -183,5 +184,5 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 
 const struct cmd eval_qa = {
     .name = "eval qa", .summary = "Questions about long documents, from a file",
-    .synopsis = "--data FILE [options]", .takes = FOR_ROWS, .own = own, .run = run
+    .synopsis = "--data FILE [options]", .takes = FOR_ROWS | FOR_QA, .own = own, .run = run
 };

@@ -49,6 +49,10 @@ int eval_open(struct eval *e)
         return usage(o->io, o->cmd, "no operands; options say what is measured");
     if (o->json && o->csv)
         return usage(o->io, o->cmd, "--json and --csv: one of them");
+    if (o->library && o->grade)
+        return usage(o->io, o->cmd, "--grade indexes documents of the rows; with -L they are indexed");
+    if (!o->library && (o->among || o->top))
+        return usage(o->io, o->cmd, "--among and --top choose documents of a library; give one with -L");
     if (!o->methods.n)
         methods_add(&o->methods, "gemfilter");
     code = run_begin(o, &e->path);
@@ -75,6 +79,7 @@ void eval_close(struct eval *e)
     output_drop(&e->out);
     output_drop(&e->plot);
     options_free(&e->o);
+    free(e->of_library);
     free(e->row);
     free(e->result);
     gkv_model_close(e->model);
@@ -92,8 +97,9 @@ void row_free(struct row *r)
     free(r->context);
     free(r->question);
     free(r->begin);
+    free(r->document);
     free(r->where);
-    r->id = r->context = r->question = r->begin = r->where = NULL;
+    r->id = r->context = r->question = r->begin = r->document = r->where = NULL;
 }
 
 void row_answer(struct row *r, char *answer)
@@ -133,13 +139,45 @@ static gkv_status index_row(struct eval *e, const gkv_options *opt, const struct
     return status;
 }
 
+/* A pattern that only this name matches. */
+static char *pattern_of(const char *name)
+{
+    struct text t = { NULL, 0, 0 };
+
+    for (; *name; name++)
+        text_printf(&t, strchr("*?[]\\", *name) ? "\\%c" : "%c", *name);
+    return t.p;
+}
+
+/* The documents that ask -L would ask.  The library says itself why it cannot. */
+static gkv_status open_shelf(gkv_session **s, struct eval *e, const gkv_options *opt, const struct row *row,
+                             gkv_error *err)
+{
+    struct run *r = e->of_library;
+    char       *only = row->document ? pattern_of(row->document) : NULL;
+    int         code;
+
+    *r = (struct run){ .o = e->o, .question = row->question, .model = e->model, .mute = true };
+    r->o.gkv = *opt;
+    r->o.file = (struct words){ NULL, 0 };
+    r->o.among = only ? only : r->o.among;
+    code = library_session(r);
+    free(only);
+    *s = r->session;
+    if (code)
+        snprintf(err->text, sizeof err->text, "its documents cannot be asked");
+    return code ? GKV_INVALID : GKV_OK;
+}
+
 static gkv_status open_row(gkv_session **s, struct eval *e, const gkv_options *opt,
                            const struct row *row, ask_fn *ask, gkv_error *err)
 {
-    const bool indexed = e->o.grade && ask == gkv_ask;
-    gkv_status status = indexed ? index_row(e, opt, row, err) : GKV_OK;
+    const bool shelf = e->o.library, indexed = shelf || (e->o.grade && ask == gkv_ask);
+    gkv_status status = indexed && !shelf ? index_row(e, opt, row, err) : GKV_OK;
 
-    if (!status)
+    if (shelf)
+        status = open_shelf(s, e, opt, row, err);
+    else if (!status)
         status = indexed ? gkv_session_of(s, e->document, opt, err) : gkv_session_open(s, e->model, opt, err);
     if (status)
         return status;
@@ -157,6 +195,11 @@ static void close_row(gkv_session *s, struct eval *e)
     gkv_session_close(s);
     gkv_document_close(e->document);
     e->document = NULL;
+    if (e->of_library) {
+        library_close(&e->of_library->shelf);
+        free(e->of_library->o.file.v);
+        *e->of_library = (struct run){ .question = NULL };
+    }
 }
 
 static int row_failed(struct eval *e, const struct row *row, const char *method,
@@ -301,6 +344,27 @@ static uint64_t mix_uint(uint64_t h, uint64_t u)
     return h;
 }
 
+/* A number of what is in the library: answers depend on it. */
+static int look_at_library(struct eval *e)
+{
+    struct run r = { .o = e->o, .model = e->model };
+    gkv_error  err = { 0 };
+    size_t     n = 0;
+    int        code = library_open(&r);
+
+    if (!code && gkv_library_find(r.shelf.library, NULL, e->o.among, 0, &n, &err))
+        code = fail(e->o.io, EXIT_DOCUMENT, "%s", err.text);
+    e->library = mix_uint(0xcbf29ce484222325u, e->o.top);
+    for (size_t i = 0; i < n; i++) {
+        gkv_library_entry_info entry;
+
+        gkv_library_entry(r.shelf.library, i, &entry);
+        e->library = mix_string(mix_string(mix_uint(e->library, entry.hash), entry.source.grade), entry.source.name);
+    }
+    library_close(&r.shelf);
+    return code;
+}
+
 /* Hash of everything that an answer to the row depends on, except the method. */
 static uint64_t run_number(const struct eval *e, const struct row *row)
 {
@@ -319,6 +383,8 @@ static uint64_t run_number(const struct eval *e, const struct row *row)
     h = mix_string(h, o->schedule);
     if (e->o.grade)                     /* numbers of earlier versions stay valid         */
         h = mix_string(h, e->o.grade);
+    if (e->o.library)
+        h = mix_string(mix_uint(h, e->library), row->document);
     h = mix_string(h, o->kv_type);
     h = mix_string(h, o->gemm);
     h = mix_string(h, o->device);
@@ -632,7 +698,10 @@ static int write_row(FILE *f, const struct row *row)
     json_named_string(&j, "id", row->id);
     if (row->group)
         json_named_string(&j, "task", row->group);
-    json_named_string(&j, "context", row->context);
+    if (row->context)
+        json_named_string(&j, "context", row->context);
+    if (row->document)
+        json_named_string(&j, "document", row->document);
     json_named_string(&j, "question", row->question);
     if (row->begin)
         json_named_string(&j, "begin", row->begin);
@@ -693,6 +762,11 @@ int eval_run(struct eval *e, size_t n, eval_make *make,
     struct kept k = { NULL, NULL, 0 };
     int         code = e->o.out && !e->o.rows ? read_out(e, &k) : 0;
 
+    if (!code && e->o.library && !e->o.rows) {
+        e->of_library = grow(NULL, 1, sizeof *e->of_library);
+        *e->of_library = (struct run){ .question = NULL };
+        code = look_at_library(e);
+    }
     e->n_row = n;
     e->row = grow(NULL, n, sizeof *e->row);
     e->result = grow(NULL, n * e->o.methods.n, sizeof *e->result);
