@@ -300,7 +300,8 @@ GKV_API gkv_status gkv_document_join(gkv_document **out, gkv_document *const *pa
  * whatever *opt says of it.  What of a first pass does not depend on the question is kept for the next
  * one, with schedules that can (chunk, which "auto" then prefers) and as far as memory_limit allows:
  * the document's part of the early layers.  Methods full and truncate keep what both prompts begin with, in
- * all layers, unless a device computes them.  The same bytes come out.                      */
+ * all layers, unless a device computes them.  The same bytes come out.  A session with a document of its own
+ * keeps this from its second question on.                                                   */
 GKV_API gkv_status gkv_session_of(gkv_session **out, gkv_document *d, const gkv_options *opt,
                                   gkv_error *err);
 GKV_API const gkv_document *gkv_session_document(const gkv_session *s);

@@ -330,6 +330,7 @@ static gkv_status begin(gkv_session *s, bool select_only, const char *question, 
 
     s->t_ask = first ? s->t_open - s->model->load_seconds : gkv__seconds();
     s->plan.select_only = select_only;
+    s->plan.often |= s->own && !first;          /* who asks twice may ask again */
     status = prepare(s, question, len, err);
     s->stats.tokenize = s->prompt.seconds + (first ? s->own->seconds : 0);
     return status;

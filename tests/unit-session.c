@@ -116,6 +116,10 @@ static void test_three(gkv_model *m, const char *method, const char *schedule)
     }
     ok(good == 2 * N_QUESTIONS, "%s %s: six questions, each as if asked alone (%zu)", method,
        schedule ? schedule : "", good);
+    if (!schedule && !strcmp(method, "gemfilter"))
+        ok(s->early.n > 0, "from the second question on, the document's part of the first pass is kept");
+    if (!strcmp(method, "full"))
+        ok(s->decode.n_reused >= CHUNK, "from the second question on, the prompt's beginning is kept");
     ok(gkv_feed(s, "x", 1, &err) == GKV_INVALID && gkv_feed_end(s, &err) == GKV_INVALID &&
        gkv_ask(s, questions[0], strlen(questions[0]), &err) == GKV_OK, "%s: no more text, but more questions", method);
     gkv_session_close(s);
