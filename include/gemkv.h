@@ -287,8 +287,8 @@ GKV_API gkv_status gkv_document_load(gkv_document **out, gkv_model *model, const
 /* Finish d, compute the early layers of it once, and write text, tokens and that index to path, whole or
  * not at all.  What gkv_document_load gives of it is asked without the first pass: schedule index, which "auto"
  * then takes.  grade: "compact" (NULL), a bounded cache and the filter layer's keys; "exact", all keys and
- * values of the early layers; "q8", the same in 8 bits.  Of *opt count layer, threads, chunk, gemm,
- * memory_limit, progress.                                                                   */
+ * values of the early layers; "q8" and "q4", the same in 8 and in 4 bits.  Of *opt count layer, threads, chunk,
+ * gemm, memory_limit, progress.                                                             */
 GKV_API gkv_status gkv_document_index(gkv_document *d, const gkv_options *opt, const char *grade,
                                       const char *path, gkv_error *err);
 /* n documents with an index, of one model and chat template, as one that sessions ask about: their files

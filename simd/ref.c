@@ -156,6 +156,13 @@ static void attend_few_q8_0_ref(float *o, float *m, float *l, float *q, const vo
     few_ref(GKV__TYPE_Q8_0, o, m, l, q, k, v, rows, nk, d, see);
 }
 
+static void attend_few_q4_0_ref(float *o, float *m, float *l, float *q, const void *k,
+                                const void *v, size_t rows, size_t nk, size_t d,
+                                const struct gkv__sight *see)
+{
+    few_ref(GKV__TYPE_Q4_0, o, m, l, q, k, v, rows, nk, d, see);
+}
+
 static void rmsnorm_ref(float *y, const float *x, const float *w, size_t n, float eps)
 {
     double sum = 0;
@@ -221,6 +228,7 @@ void gkv__simd_ref(struct gkv__simd *k)
     k->attend_few[GKV__TYPE_F16] = attend_few_f16_ref;
     k->attend_few[GKV__TYPE_BF16] = attend_few_bf16_ref;
     k->attend_few[GKV__TYPE_Q8_0] = attend_few_q8_0_ref;
+    k->attend_few[GKV__TYPE_Q4_0] = attend_few_q4_0_ref;
     k->rmsnorm = rmsnorm_ref;
     k->swiglu = swiglu_ref;
     k->softmax_sum = softmax_sum_ref;

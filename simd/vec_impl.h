@@ -30,6 +30,7 @@ FEW(attend_few_f32, GKV__TYPE_F32)
 FEW(attend_few_f16, GKV__TYPE_F16)
 FEW(attend_few_bf16, GKV__TYPE_BF16)
 FEW(attend_few_q8_0, GKV__TYPE_Q8_0)
+FEW(attend_few_q4_0, GKV__TYPE_Q4_0)
 
 static void FN(fill)(struct gkv__simd *k)
 {
@@ -56,6 +57,7 @@ static void FN(fill)(struct gkv__simd *k)
     k->attend_few[GKV__TYPE_F16] = FN(attend_few_f16);
     k->attend_few[GKV__TYPE_BF16] = FN(attend_few_bf16);
     k->attend_few[GKV__TYPE_Q8_0] = FN(attend_few_q8_0);
+    k->attend_few[GKV__TYPE_Q4_0] = FN(attend_few_q4_0);
     k->rmsnorm = FN(rmsnorm);
     k->swiglu = FN(swiglu);
     k->softmax_sum = FN(softmax_sum);

@@ -336,12 +336,14 @@ int main(void)
     test_sum();
     test_grade(m, "exact", "f16", 1);
     test_grade(m, "q8", "q8_0", 1);
+    test_grade(m, "q4", NULL, 0.9);
     test_grade(m, "compact", NULL, 0.1);
     test_short(m);
     test_join(m, "exact");
     test_join(m, "compact");
     test_refused(m);
     test_damage(m, "exact");
+    test_damage(m, "q4");
     test_damage(m, "compact");
     unlink(path);
     gkv_model_close(m);

@@ -49,17 +49,34 @@ INLINE vf vsums(const vf x[VW])
 INLINE size_t few_bytes(enum gkv__type type, size_t n)
 {
     return type == GKV__TYPE_Q8_0 ? n / 32 * sizeof(struct gkv__block_q8_0)
+         : type == GKV__TYPE_Q4_0 ? n / 32 * sizeof(struct gkv__block_q4_0)
          : type == GKV__TYPE_F32 ? 4 * n : 2 * n;
+}
+
+/* In blocks of 32 with a scale. */
+INLINE int few_blocks(enum gkv__type type)
+{
+    return type == GKV__TYPE_Q8_0 || type == GKV__TYPE_Q4_0;
 }
 
 /* Elements that are converted at a time: those that share a scale. */
 INLINE size_t few_span(enum gkv__type type)
 {
-    return type == GKV__TYPE_Q8_0 ? 32 : VW;
+    return few_blocks(type) ? 32 : VW;
 }
 
-/* VW elements of f32, f16, bf16 or q8_0 (type and i are constants): elements from i on, counted from p; of
- * q8_0, from skip + i on, where p is the block that contains element skip. */
+/* VW elements of a block of q4_0, from `at` on: the low halves of sixteen bytes, then the high ones. */
+INLINE vf from_q4(const struct gkv__block_q4_0 *b, size_t at)
+{
+    int8_t x[VW] __attribute__((aligned(16)));
+
+    for (size_t j = 0; j < VW; j++)
+        x[j] = (int8_t)((b->q[at % 16 + j] >> (at / 16 * 4) & 15) - 8);
+    return from_i8(x) * half(b->d);
+}
+
+/* VW elements of f32, f16, bf16, q8_0 or q4_0 (type and i are constants): elements from i on, counted from p;
+ * of blocks, from skip + i on, where p is the block that contains element skip. */
 INLINE vf cached(enum gkv__type type, const char *p, size_t i, size_t skip)
 {
     if (type == GKV__TYPE_Q8_0) {
@@ -67,6 +84,8 @@ INLINE vf cached(enum gkv__type type, const char *p, size_t i, size_t skip)
 
         return from_i8((const int8_t *)b->q + skip + i % 32) * half(b->d);
     }
+    if (type == GKV__TYPE_Q4_0)
+        return from_q4((const struct gkv__block_q4_0 *)(const void *)p + i / 32, skip + i % 32);
     p += few_bytes(type, i);
     if (type == GKV__TYPE_F32)
         return load((const float *)(const void *)p);
@@ -75,12 +94,12 @@ INLINE vf cached(enum gkv__type type, const char *p, size_t i, size_t skip)
 }
 
 /* The first n elements at p, then zeros: for the end of a row whose length is no multiple of VW, since the
- * cache may end there.  Not for q8_0. */
+ * cache may end there.  Not for blocks. */
 INLINE vf cached_end(enum gkv__type type, const char *p, size_t n)
 {
     char buf[4 * VW] __attribute__((aligned(64))) = { 0 };
 
-    if (type == GKV__TYPE_Q8_0)
+    if (few_blocks(type))
         return splat(0);
     memcpy(buf, p, few_bytes(type, n));
     return cached(type, buf, 0, 0);
@@ -145,7 +164,7 @@ INLINE const char *few_add(enum gkv__type type, int rt, int ns, vf acc[][16], co
                            const float *p, size_t nk, size_t d, size_t x, size_t n, const char *next)
 {
     const size_t stride = few_bytes(type, d);
-    const size_t skip = type == GKV__TYPE_Q8_0 && ns * VW % 32 ? x % 32 : 0;
+    const size_t skip = few_blocks(type) && ns * VW % 32 ? x % 32 : 0;
     const char *p0 = (const char *)v + few_bytes(type, x);
 
     for (size_t i = 0; i < nk; i++, p0 += stride) {

@@ -40,7 +40,7 @@ struct index {
 };
 
 static const struct opt own[] = {
-    { 0, 0, "grade", "exact|q8|compact", "compact, or what the document had",
+    { 0, 0, "grade", "exact|q8|q4|compact", "compact, or what the document had",
       "what is kept of a document: exact answers, or fewer bytes", opt_choice, offsetof(struct index, grade), 0, 0 },
     { 0, 0, "again", NULL, NULL, "index also what has not changed",
       opt_flag, offsetof(struct index, again), 0, 0 },

@@ -101,7 +101,7 @@ const struct opt options_table[] = {
       opt_choice, AT(gkv.gemm) },
     { SELECT | FOR_PERPLEXITY | FOR_INFO, 0, "kv-type", "f32|f16|bf16|q8_0", "f16",
       "type of cached keys and values", opt_choice, AT(gkv.kv_type) },
-    { FOR_ROWS, 0, "grade", "exact|q8|compact", "no index",
+    { FOR_ROWS, 0, "grade", "exact|q8|q4|compact", "no index",
       "index each document first, and ask the index", opt_text, AT(grade) },
     { FOR_ROWS, 0, "metric", "em|f1|contains|rouge-1|rouge-l|all|part", "the task's",
       "what the score is", opt_choice, AT(metric) },

@@ -18,6 +18,7 @@ static const struct gkv__grade grades[] = {
     { "compact", false, "q8_0", "q4_0" },
     { "exact", true, "f16", "f32" },
     { "q8", true, "q8_0", "f32" },
+    { "q4", true, "q4_0", "f32" },
     { .name = NULL },
 };
 
