@@ -8,7 +8,7 @@ noinst_LTLIBRARIES = src/libcore.la
 src_libcore_la_SOURCES = \
 	gpu/plugin.h \
 	src/base/file.c src/base/file.h src/base/mem.c src/base/mem.h src/base/param.c src/base/param.h src/base/pool.c src/base/pool.h \
-	src/base/spill.c src/base/spill.h src/base/size.h src/base/status.c src/base/status.h src/base/sum.c src/base/sum.h src/base/thread.c \
+	src/base/spill.c src/base/spill.h src/base/size.h src/base/status.c src/base/status.h src/base/sum.c src/base/sum.h src/base/team.h src/base/thread.c \
 	src/base/thread.h src/base/top.c src/base/top.h src/base/unicode-data.h src/base/unicode.c \
 	src/base/unicode.h \
 	src/quant/bf16.c src/quant/convert.h src/quant/f16.c src/quant/iq4_nl.c src/quant/iq4_xs.c src/quant/q2_k.c \
@@ -43,6 +43,11 @@ src_libcore_la_SOURCES = \
 	src/prompt.c src/prompt.h src/run.c src/run.h src/session.c src/session.h \
 	src/library/catalogue.c src/library/catalogue.h src/library/folder.c src/library/folder.h \
 	src/library/library.c src/library/none.c src/library/passage.c src/library/passage.h
+if THREADS_POOL
+src_libcore_la_SOURCES += src/base/team-pool.c
+else
+src_libcore_la_SOURCES += src/base/team-openmp.c
+endif
 # No FMA contraction, even if $CFLAGS allows the instruction: the same bytes on any machine.
 src_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGINDIR='"$(pkglibdir)"'
 src_libcore_la_CFLAGS = $(AM_CFLAGS) $(OPENBLAS_CFLAGS) $(SQLITE_CFLAGS) -ffp-contract=off

@@ -154,6 +154,13 @@ check_PROGRAMS += tests/unit-session.test
 tests_unit_session_test_SOURCES = tests/unit-session.c tests/tap.h
 tests_unit_session_test_LDADD   = src/libcore.la
 
+# The pool, whichever team the library has.
+TESTS += tests/unit-team.test
+check_PROGRAMS += tests/unit-team.test
+tests_unit_team_test_SOURCES = tests/unit-team.c src/base/team-pool.c tests/tap.h
+tests_unit_team_test_CFLAGS  = $(AM_CFLAGS)
+tests_unit_team_test_LDADD   = src/libcore.la
+
 TESTS += tests/unit-bm25.test
 check_PROGRAMS += tests/unit-bm25.test
 tests_unit_bm25_test_SOURCES = tests/unit-bm25.c tests/tap.h

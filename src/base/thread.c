@@ -8,46 +8,59 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
+#include "src/base/team.h"
 #include "src/base/thread.h"
+
+struct items {
+    atomic_size_t next;
+    size_t        n;
+    void        (*fn)(void *arg, size_t i, unsigned thread);
+    void         *arg;
+};
+
+static void take_items(void *arg, unsigned thread)
+{
+    struct items *x = arg;
+
+    for (size_t i; (i = atomic_fetch_add(&x->next, 1)) < x->n; )
+        x->fn(x->arg, i, thread);
+}
 
 void gkv__for(unsigned n_threads, size_t n, void (*fn)(void *arg, size_t i, unsigned thread),
               void *arg)
 {
-#ifdef _OPENMP
-    if (n_threads > 1 && n > 1) {
-#pragma omp parallel for schedule(dynamic, 1) num_threads(n_threads)
-        for (size_t i = 0; i < n; i++)
-            fn(arg, i, (unsigned)omp_get_thread_num());
-        return;
-    }
-#endif
-    (void)n_threads;
-    for (size_t i = 0; i < n; i++)
-        fn(arg, i, 0);
+    struct items x = { .n = n, .fn = fn, .arg = arg };
+
+    gkv__team(n_threads < n ? n_threads : (unsigned)n, take_items, &x);
 }
 
 enum { PARTS = 64, LINE = 64 };
 
 struct part { _Alignas(LINE) atomic_size_t next; };
 
-/* Each thread starts with its own part, then goes on to the parts of others.  It takes half of what is left
- * of a part, so that the last pieces are small and no thread waits long for another. */
-static void take(struct part *part, size_t n_parts, size_t n, size_t most, gkv__range_fn *fn, void *arg,
-                 unsigned thread)
+struct parts {
+    size_t        n_parts, n, most;
+    gkv__range_fn *fn;
+    void         *arg;
+    struct part   part[PARTS];
+};
+
+/* Each thread starts with its own part, then continues with the parts of others.  It takes half of what is
+ * left of a part, so that the last pieces are small and no thread waits long for another. */
+static void take_parts(void *arg, unsigned thread)
 {
-    for (size_t k = 0; k < n_parts; k++) {
-        const size_t p = (thread + k) % n_parts, end = n * (p + 1) / n_parts;
-        size_t at = atomic_load(&part[p].next);
+    struct parts *x = arg;
+
+    for (size_t k = 0; k < x->n_parts; k++) {
+        const size_t p = (thread + k) % x->n_parts, end = x->n * (p + 1) / x->n_parts;
+        size_t at = atomic_load(&x->part[p].next);
 
         while (at < end) {
-            const size_t half = (end - at + 1) / 2, to = at + (half < most ? half : most);
+            const size_t half = (end - at + 1) / 2, to = at + (half < x->most ? half : x->most);
 
-            if (atomic_compare_exchange_weak(&part[p].next, &at, to)) {
-                fn(arg, at, to, thread);
-                at = atomic_load(&part[p].next);
+            if (atomic_compare_exchange_weak(&x->part[p].next, &at, to)) {
+                x->fn(x->arg, at, to, thread);
+                at = atomic_load(&x->part[p].next);
             }
         }
     }
@@ -55,19 +68,12 @@ static void take(struct part *part, size_t n_parts, size_t n, size_t most, gkv__
 
 void gkv__for_parts(unsigned n_threads, size_t n, size_t most, gkv__range_fn *fn, void *arg)
 {
-    const size_t n_parts = n_threads < PARTS ? n_threads : PARTS;
-    struct part part[PARTS];
+    struct parts x = { .n_parts = n_threads < PARTS ? n_threads : PARTS, .n = n, .most = most, .fn = fn, .arg = arg };
 
-    for (size_t p = 0; p < n_parts; p++)
-        atomic_init(&part[p].next, n * p / n_parts);
-#ifdef _OPENMP
-    if (n_threads > 1 && n > 1) {
-#pragma omp parallel num_threads(n_threads)
-        take(part, n_parts, n, most, fn, arg, (unsigned)omp_get_thread_num());
-        return;
-    }
-#endif
-    take(part, n_parts, n, most, fn, arg, 0);
+    x.n_parts = x.n_parts ? x.n_parts : 1;
+    for (size_t p = 0; p < x.n_parts; p++)
+        atomic_init(&x.part[p].next, n * p / x.n_parts);
+    gkv__team(n > 1 ? n_threads : 1, take_parts, &x);
 }
 
 struct gkv__task {

@@ -8,7 +8,8 @@
  *
  * oneDNN must not start threads inside ours, and its results must not depend on how many it
  * could start.  It takes that number from OpenMP when a primitive is made and, outside of
- * parallel regions, when it runs; so between begin() and end() that number is 1. */
+ * parallel regions, when it runs.  The number is each thread's own: the caller's is 1 between begin() and
+ * end(), a helper's is set to 1 before each product. */
 #include "config.h"
 #include "src/engine/gemm-row.h"
 #if HAVE_ONEDNN
@@ -217,6 +218,7 @@ static bool multiply(const struct gkv__job *j, const struct gkv__item *it, void 
 
     if (!p || !p->primitive)
         return false;
+    omp_set_num_threads(1);
     if (bf16) {
         left = (const uint8_t *)j->x->form + it->row * j->x_bytes;
         right = gkv__weights(w, it->col, 0);
