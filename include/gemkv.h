@@ -71,6 +71,9 @@ GKV_API const char *gkv_cpu(void);
 GKV_API gkv_status gkv_cpu_cap(const char *level, gkv_error *err);
 /* The i-th line of a description "slot: level", NULL when there is no such line.            */
 GKV_API const char *gkv_cpu_describe(size_t i);
+/* How many threads are used when gkv_options.threads is 0, and why: the i-th line "name: number", NULL when there
+ * is no such line.  Valid until this thread's next call.                                    */
+GKV_API const char *gkv_threads_describe(size_t i);
 /* Libraries for matrix products (gkv_options.gemm) in this build: the i-th line "name: arithmetic",
  * NULL when there is no such line.                                                          */
 GKV_API const char *gkv_gemm_describe(size_t i);
@@ -203,7 +206,7 @@ typedef struct {
     uint64_t    memory_limit;   /* bytes of resident memory, 0: 80 % of what is available    */
     uint64_t    max_context;    /* longest prompt, in tokens; 0: no limit                    */
     uint32_t    max_tokens;     /* longest answer                                            */
-    uint32_t    threads;        /* 0: one per physical core                                  */
+    uint32_t    threads;        /* 0: as gkv_threads_describe says                          */
     uint32_t    chunk;          /* tokens computed at a time; 0: 1024                        */
     int         raw;            /* no template: the prompt is documents + question, byte for
                                    byte, and special tokens in it are parsed                 */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include "simd/simd.h"
 #include "src/engine/gemm.h"
+#include "src/base/cores.h"
 #include "src/base/mem.h"
 #include "src/base/status.h"
 #include "src/template/template.h"
@@ -38,6 +39,11 @@ gkv_status gkv_cpu_cap(const char *level, gkv_error *err)
 const char *gkv_cpu_describe(size_t i)
 {
     return gkv__simd_describe(i);
+}
+
+const char *gkv_threads_describe(size_t i)
+{
+    return gkv__cores_describe(i);
 }
 
 const char *gkv_gemm_describe(size_t i)

@@ -9,10 +9,10 @@
 #include "src/engine/exec.h"
 #include "src/engine/gemm.h"
 #include "src/first/index.h"
+#include "src/base/cores.h"
 #include "src/base/mem.h"
 #include "src/plan.h"
 #include "src/base/spill.h"
-#include "src/base/thread.h"
 
 enum {
     MIN_CHUNK = 64,
@@ -95,7 +95,7 @@ gkv_status gkv__plan_options(struct gkv__plan *p, const gkv_model *m, const gkv_
     GKV__TRY(kv_types(m, o, p, err));
     GKV__TRY(products(o, p, err));
     GKV__TRY(schedules(o, p, err));
-    p->n_threads = o->threads ? o->threads : gkv__physical_cores();
+    p->n_threads = o->threads ? o->threads : gkv__cores().threads;
     p->max_chunk = o->chunk ? o->chunk : 1024;
     p->limit = o->memory_limit ? o->memory_limit : gkv_memory_default();
     return GKV_OK;

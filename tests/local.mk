@@ -161,6 +161,11 @@ tests_unit_team_test_SOURCES = tests/unit-team.c src/base/team-pool.c tests/tap.
 tests_unit_team_test_CFLAGS  = $(AM_CFLAGS)
 tests_unit_team_test_LDADD   = src/libcore.la
 
+TESTS += tests/unit-cores.test
+check_PROGRAMS += tests/unit-cores.test
+tests_unit_cores_test_SOURCES = tests/unit-cores.c tests/tap.h
+tests_unit_cores_test_LDADD   = src/libcore.la
+
 TESTS += tests/unit-bm25.test
 check_PROGRAMS += tests/unit-bm25.test
 tests_unit_bm25_test_SOURCES = tests/unit-bm25.c tests/tap.h

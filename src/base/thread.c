@@ -2,12 +2,9 @@
  * thread.c - see thread.h */
 #include "config.h"
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 #include "src/base/team.h"
 #include "src/base/thread.h"
 
@@ -118,46 +115,4 @@ void gkv__task_join(struct gkv__task *t)
         return;
     pthread_join(t->thread, NULL);
     free(t);
-}
-
-/* The lowest-numbered hardware thread of the core that CPU c belongs to. */
-static int first_sibling(int c)
-{
-    char path[96];
-    int first = c;
-    FILE *f;
-
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", c);
-    f = fopen(path, "re");
-    if (f) {
-        if (fscanf(f, "%d", &first) != 1)
-            first = c;
-        fclose(f);
-    }
-    return first;
-}
-
-unsigned gkv__physical_cores(void)
-{
-    unsigned n = 0;
-#ifdef CPU_SETSIZE
-    cpu_set_t mine, seen;
-
-    if (!sched_getaffinity(0, sizeof mine, &mine)) {
-        CPU_ZERO(&seen);
-        for (int c = 0; c < CPU_SETSIZE; c++)
-            if (CPU_ISSET(c, &mine)) {
-                int core = first_sibling(c);
-                if (core < 0 || core >= CPU_SETSIZE)
-                    core = c;
-                n += !CPU_ISSET(core, &seen);
-                CPU_SET(core, &seen);
-            }
-    }
-#endif
-    if (!n) {
-        long online = sysconf(_SC_NPROCESSORS_ONLN);
-        n = online > 0 ? (unsigned)online : 1;
-    }
-    return n;
 }

@@ -23,6 +23,4 @@ struct gkv__task;
 struct gkv__task *gkv__task_start(void (*fn)(void *arg), void *arg);    /* NULL: refused     */
 void gkv__task_join(struct gkv__task *t);                               /* t may be NULL     */
 
-unsigned gkv__physical_cores(void);     /* that this process may run on; at least 1 */
-
 #endif

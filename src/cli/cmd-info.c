@@ -129,6 +129,9 @@ static void print_cpu(struct io *io)
     row(io, "cpu", format("%s", gkv_cpu()));
     for (size_t i = 0; (s = gkv_cpu_describe(i)); i++)
         out_printf(io, "  %s\n", s);
+    row(io, "threads", format("chosen with --threads"));
+    for (size_t i = 0; (s = gkv_threads_describe(i)); i++)
+        out_printf(io, "  %s\n", s);
     row(io, "products", format("chosen with --gemm"));
     for (size_t i = 0; (s = gkv_gemm_describe(i)); i++)
         out_printf(io, "  %s\n", s);
@@ -344,6 +347,7 @@ static void json_cpu(struct json *j)
 {
     json_named_string(j, "cpu", gkv_cpu());
     json_lines(j, "kernels", gkv_cpu_describe);
+    json_lines(j, "threads", gkv_threads_describe);
     json_lines(j, "gemm", gkv_gemm_describe);
 }
 

@@ -88,7 +88,7 @@ const struct opt options_table[] = {
       opt_text, AT(gkv.system) },
     { ANSWER | FOR_ROWS | FOR_CALIBRATE | FOR_INDEX, 0, "template", "NAME", "the model's", "chat template",
       opt_text, AT(gkv.chat_template) },
-    { COMPUTE, 't', "threads", "N", "one per physical core", "threads",
+    { COMPUTE, 't', "threads", "N", "one per core", "threads",
       opt_u32, IN(gkv.threads, 1, 4096) },
     { ANSWER | FOR_ROWS, 0, "device", "auto|cpu|cuda[:N]",
       "auto: a CUDA device if there is one, else cpu",

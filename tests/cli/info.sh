@@ -7,7 +7,7 @@ gemkv info tiny.gguf | grep -c ' tokens: .*, fits (schedule '
 gemkv info tiny.gguf --json | grep -o '"fits": true' | wc -l
 gemkv info --cpu | head -n 1
 gemkv info --cpu --json | sed 's/"kernels": {"[^}]*}/"kernels": {K}/' |
-    sed 's/"gemm": {[^}]*}/"gemm": {G}/'
+    sed 's/"gemm": {[^}]*}/"gemm": {G}/; s/"threads": {"[^}]*}/"threads": {T}/'
 gemkv info --memory | mask | sed 's/  */ /g'
 gemkv info --memory -c 1000,2000 --json | sed 's/.*"memory"/"memory"/; s/"bytes": [0-9]*/"bytes": N/g'
 # more tokens need more memory
