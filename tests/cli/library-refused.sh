@@ -16,7 +16,8 @@ mkdir file:uri && mv lib file:uri/lib && m index --list file:uri/lib && mv file:
 
 # A writer that waits for its text holds the library.
 mkfifo fifo
-gemkv index -q --grade exact lib fifo &
+# It is refused while the loop below asks who writes, and then tries again.
+{ until gemkv index -q --grade exact lib fifo 2>busy || ! grep -q writes busy; do sleep .05; done; } &
 exec 3<>fifo                            # which waits for nobody
 printf 'The owl. ' >&3
 n=0
