@@ -1,33 +1,18 @@
-#!/usr/bin/env python3
-"""Step 2: which answer belongs to which question, in SQuAD 2.0 as translated to Finnish and back.
-
-    python3 spans.py REPOSITORIES OUT
+"""SQuAD 2.0 as translated to Finnish and back: its pages, and a model of which coloured stretch answers which question.
 
 TurkuNLP/squad2-fi keeps SQuAD's paragraphs and questions as HTML pages. Answers are coloured stretches of a
-paragraph, but the file that says which colour is whose answer has more than 4 MiB. So it is guessed: a linear
-model of words in common, kinds of question and answer, and places, fitted to the ten articles whose original is
-in PhongNTDo/guide_train_MRC_transformers. Each colour should be the answer of about one question. What is
-uncertain is left out. OUT/qa.jsonl receives the rows, and those of the originals, behind its own.
-
-Documents 0 to 441 are SQuAD's training part; the others, its development part, are not used. SQuAD 2.0 adds
-questions that have no answer behind those that have one, at most five in most paragraphs: the sixth to the
-tenth of a paragraph count as unanswered.
+paragraph; which colour is whose answer is not said. A linear model of words in common, kinds of question and answer,
+and places gives chances; each colour should be the answer of about one question. squad.py uses them.
 """
 
 import html
-import json
 import math
 import re
-import sys
 from collections import Counter, defaultdict
 
 import numpy as np
 
-from sources import Repository, squad_format
-
-BACK, ORIGINAL = "TurkuNLP/squad2-fi", "PhongNTDo/guide_train_MRC_transformers"
-BEGINNING = "ermeba/jupiter_bert"  # the first 1.28 million bytes of SQuAD 1.1
-TRAINING_DOCUMENTS, CERTAIN = 442, 0.42
+TRAINING_DOCUMENTS = 442  # SQuAD's training part; the others are its development part
 SHARPNESS, HARDNESS, MOST_GAIN, ROUNDS = 1.5, 0.5, 1.5, 12
 WORD = re.compile(r"[^\W_]+")
 STOP = set("""
@@ -299,78 +284,3 @@ def trimmed(text, a, b):
     while m := LOOSE_BEGIN.search(text[a:b]):
         a += len(m[0])
     return text[a:b].strip('"')
-
-
-# ---- rows -------------------------------------------------------------------------------------
-
-
-def back_translated(documents, w, rare, rare4, known):
-    count = Counter()
-    for k in range(known, TRAINING_DOCUMENTS):
-        for p in documents.get(k, []):
-            text, n, qas = p["text"].rstrip(), len(p["q"]), []
-            rows = [f for f in features(p, rare, rare4) if f[0] < (5 if n <= 10 else 7) and len(f[1])]
-            chances = jointly([SHARPNESS * (x @ w) for _, _, x in rows], [[c for c, _, _ in f] for _, f, _ in rows])
-            for (i, found, _), chance in zip(rows, chances):
-                count["asked"] += 1
-                if chance.max() < CERTAIN:
-                    continue
-                _, a, b = found[int(chance.argmax())]
-                answer = trimmed(text, a, min(b, len(text)))
-                if 0 < len(answer) < 160 and len(answer.split()) <= 22:
-                    qas.append({"q": p["q"][i], "a": answer, "start": text.find(answer, a)})
-                    count["answered"] += 1
-            if k >= 20 and 5 < n <= 10:
-                qas += [{"q": q, "a": "", "start": -1} for q in p["q"][5:]]
-                count["unanswered"] += n - 5
-            if qas:
-                yield {"source": "squad-fi-en", "title": "Text", "context": text, "held_out": False, "qas": qas}
-    print("back-translated:", dict(count))
-
-
-def beginning(text, known):
-    """The whole paragraphs of a SQuAD file that breaks off."""
-    title, decoder = None, json.JSONDecoder()
-    for m in re.finditer(r'\{"title": "([^"]*)"|\{"context": ', text):
-        if m[1] is not None:
-            title = m[1]
-        elif title not in known:
-            try:
-                p, _ = decoder.raw_decode(text, m.start())
-            except ValueError:
-                break
-            yield from squad_format("squad", json.dumps({"data": [{"title": title, "paragraphs": [p]}]}))
-
-
-def main():
-    repositories, out = sys.argv[1:3]
-    documents = pages(Repository(repositories, BACK))
-    everything = [p for d in documents.values() for p in d]
-    rare = Weights(everything, lambda t: {stem(w) for w in WORD.findall(t)})
-    rare4 = Weights(everything, lambda t: {w[:4].lower() for w in WORD.findall(t) if len(w) > 3})
-    original = Repository(repositories, ORIGINAL).read("train-v2.0.json")
-    articles = json.loads(original)["data"]
-    rows, right = [], []
-    for k, article in enumerate(articles):
-        for p, theirs in zip(documents[k], article["paragraphs"]):
-            colours = colours_of(theirs)
-            for i, found, x in features(p, rare, rare4):
-                wanted = colours[theirs["qas"][i]["id"]]
-                best = [j for j, (c, _, _) in enumerate(found) if c == wanted]
-                best = best or [j for j, (c, _, _) in enumerate(found) if c & wanted]
-                if best:
-                    rows.append(x)
-                    right.append(best[0])
-    w = fit(rows, np.array(right))
-    print(f"fitted to {len(rows)} questions")
-    with open(f"{out}/qa.jsonl", "a") as f:
-        for r in back_translated(documents, w, rare, rare4, len(articles)):
-            f.write(json.dumps(r, ensure_ascii=False) + "\n")
-        for r in squad_format("squad", original):
-            f.write(json.dumps(r, ensure_ascii=False) + "\n")
-        for r in beginning(Repository(repositories, BEGINNING).read("train-v1.1.json"), {a["title"] for a in articles}):
-            f.write(json.dumps(r, ensure_ascii=False) + "\n")
-
-
-if __name__ == "__main__":
-    main()
