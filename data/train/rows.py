@@ -21,14 +21,14 @@ WIKI, BOOK, PARAGRAPH = range(3)
 IGNORE, TEXT, ANSWER = 0, 1, 2  # weights of tokens
 # How often a paragraph with human questions is taken from which set.
 ORIGINS = {
-    "squad-fi-en": 0.56,
-    "squad": 0.09,
-    "squadshifts-wiki": 0.12,
-    "squadshifts-reddit": 0.05,
-    "squadshifts-amazon": 0.05,
+    "squad-fi-en": 0.60,
+    "squad": 0.11,
+    "squadshifts-wiki": 0.09,
+    "squadshifts-reddit": 0.04,
+    "squadshifts-amazon": 0.04,
     "qed": 0.04,
     "qamr": 0.03,
-    "policyqa": 0.03,
+    "policyqa": 0.02,
     "fairytaleqa": 0.03,
 }
 LEADS = [
@@ -371,7 +371,7 @@ class Rows:
                 break
             self.heading(p, i, style, k)
             mine = [j for j in self.asked(i) if self.ask[j, 1] >= lo and self.ask[j, 2] <= hi or self.ask[j, 1] < 0]
-            mine = self.few(mine, r.randrange(2, 7), 0.25) if self.kind[i] == PARAGRAPH else r.sample(
+            mine = self.few(mine, r.randrange(2, 7), 0.35) if self.kind[i] == PARAGRAPH else r.sample(
                 mine, min(len(mine), most)
             )
             cut = None
@@ -407,11 +407,18 @@ class Rows:
         return self.documents(n, True)
 
     def few(self, asks, most, refused):
-        """Some questions of a paragraph, at times one that it does not answer."""
+        """Some questions of a paragraph, no two with one answer, at times one that it does not answer."""
         r = self.rng
         good = [j for j in asks if self.ask[j, 1] >= 0]
         bad = [j for j in asks if self.ask[j, 1] < 0]
-        return r.sample(good, min(len(good), most)) + (r.sample(bad, 1) if bad and r.random() < refused else [])
+        r.shuffle(good)
+        chosen, known = [], set()
+        for j in good:
+            answer = self.words_of(j)[1].tobytes()
+            if len(chosen) < most and answer not in known:
+                chosen.append(j)
+                known.add(answer)
+        return chosen + (r.sample(bad, 1) if bad and r.random() < refused else [])
 
     def alone(self, n):
         """Paragraphs one by one, each with its questions: human ones, or made ones on part of an article."""
@@ -424,7 +431,7 @@ class Rows:
                 lo = r.randrange(lo, max(lo + 1, hi - 300))
                 hi = min(hi, lo + r.randrange(100, 500))
             mine = [j for j in self.asked(i) if self.ask[j, 1] >= lo and self.ask[j, 2] <= hi or self.ask[j, 1] < 0]
-            mine = self.few(mine, r.choice([1, 2, 3, 6]), 0.4)
+            mine = self.few(mine, r.choice([1, 2, 3, 6]), 0.55)
             if not mine:
                 continue
             # One of two documents that differ only in whether the answering sentence is there.
@@ -528,9 +535,9 @@ class Rows:
         "pairs": (0.02, 0.06, 0.08),
         "several": (0.02, 0.05, 0.05),
         "cloze": (0.02, 0.05, 0.06),
-        "human": (0.02, 0.24, 0.09),
-        "articles": (0.01, 0.12, 0.18),
-        "book": (0.00, 0.05, 0.10),
+        "human": (0.02, 0.27, 0.14),
+        "articles": (0.01, 0.10, 0.14),
+        "book": (0.00, 0.04, 0.09),
         "plain": (0.01, 0.02, 0.02),
     }
 
