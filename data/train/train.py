@@ -34,8 +34,11 @@ def arguments():
     p.add_argument("--data", required=True)
     p.add_argument("--init")
     p.add_argument("--out", required=True)
-    p.add_argument("--minutes", type=float, default=16.5)
-    p.add_argument("--phases", default="0.3:1024,4096 0.5:1024*4,4096*3,16384*2,32768 1:1024*9,4096*6,16384*3,32768*4,131072*2")
+    p.add_argument("--minutes", type=float, default=20)
+    p.add_argument(
+        "--phases",
+        default="0.3:1024*3,4096*2 0.5:1024*4,4096*3,16384*2,32768 1:1024*10,4096*6,16384*3,32768*3,65536*1.5,131072",
+    )
     p.add_argument("--text", type=float, default=0.15, help="share of the tokens of text that the loss looks at")
     p.add_argument("--text-weight", type=float, default=0.25)
     p.add_argument("--drop", type=float, default=0.1, help="dropout in rows of up to 1,024 tokens")
