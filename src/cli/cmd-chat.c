@@ -49,6 +49,8 @@ static size_t turns_limit(const struct chat *c)
 
 static void forget(struct chat *c, size_t n)
 {
+    if (!n)                                     /* perhaps there are no arrays yet        */
+        return;
     for (size_t i = 0; i < n; i++) {
         free((char *)c->turn[i].question);
         free((char *)c->turn[i].answer);
