@@ -9,12 +9,13 @@
 # installs missing tools with apt-get; machines whose tools are missing are skipped.
 #
 # An emulator is some twenty times slower, so only every 12th of the oracle's cases with short prompts is run,
-# with half of the methods (GOLDEN_TOKENS and GOLDEN_EVERY, tests/golden.c).  The tests in $slow are left out,
+# with half of the methods (GOLDEN_TOKENS and GOLDEN_EVERY, tests/golden.c).  The tests in $slow, which run through
+# whole models and take ten minutes and more each, are left out,
 # and those in $slower too on machines without kernels to test; QEMU_ALL=1 runs everything.
 set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-slow='tests/unit-eval.test tests/unit-arch.test' slower=tests/unit-attend.test
+slow='tests/unit-eval.test tests/unit-arch.test tests/unit-index.test tests/unit-session.test' slower=tests/unit-attend.test
 test -z "${QEMU_ALL-}" || slow='' slower=''
 test $# -gt 0 ||
     set -- aarch64-linux-gnu riscv64-linux-gnu arm-linux-gnueabihf s390x-linux-gnu
