@@ -6,10 +6,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "src/cli/calibrated.h"
 #include "src/cli/json-parse.h"
+#include "src/cli/output.h"
 #include "src/cli/say.h"
 
 enum { LARGEST = 1 << 20 };             /* bytes of a file that is read */
@@ -73,21 +73,6 @@ gkv_status calibrated_open(struct io *io, gkv_model **out, const char *path, gkv
     return status;
 }
 
-/* Makes all folders above path. */
-static int make_folders(const char *path)
-{
-    char *copy = format("%s", path);
-    int   failed = 0;
-
-    for (char *p = copy + 1; (p = strchr(p, '/')) && !failed; p++) {
-        *p = 0;
-        failed = mkdir(copy, 0700) && errno != EEXIST;
-        *p = '/';
-    }
-    free(copy);
-    return failed;
-}
-
 int calibrated_store(struct io *io, const gkv_model *model, const char *text, size_t len)
 {
     char *path = calibrated_path(model), *fresh;
@@ -98,7 +83,7 @@ int calibrated_store(struct io *io, const gkv_model *model, const char *text, si
         return fail(io, EXIT_FAILED, "neither $XDG_DATA_HOME nor $HOME names a folder to store the "
                     "calibration in");
     fresh = format("%s.%ld", path, (long)getpid());
-    if (!make_folders(path))
+    if (!output_folders(path))
         f = fopen(fresh, "we");
     if (!f || fwrite(text, 1, len, f) != len || fflush(f) || rename(fresh, path)) {
         code = fail(io, EXIT_FAILED, "%s: cannot store the calibration: %s", path, strerror(errno));

@@ -15,6 +15,7 @@
 #include <editline/readline.h>
 #endif
 #include "src/cli/line.h"
+#include "src/cli/output.h"
 #include "src/cli/progress.h"
 #include "src/cli/say.h"
 
@@ -51,20 +52,9 @@ static char *past_path(void)
     const bool  own = state && *state == '/';
     char       *path = own ? format("%s/gemkv/history", state)
                            : home && *home == '/' ? format("%s/.local/state/gemkv/history", home) : NULL;
-    struct stat st;
 
-    if (!path)
-        return NULL;
-    for (char *p = path + 1; (p = strchr(p, '/')); p++) {
-        *p = 0;
-        mkdir(path, 0700);
-        *p = '/';
-    }
-    *strrchr(path, '/') = 0;
-    if (!stat(path, &st) && S_ISDIR(st.st_mode)) {
-        path[strlen(path)] = '/';
+    if (!path || !output_folders(path))
         return path;
-    }
     free(path);
     return NULL;
 }

@@ -253,3 +253,17 @@ int output_cut(struct output *o, size_t n)
 {
     return ftruncate(fileno(o->f), (off_t)n) ? cannot(o) : 0;
 }
+
+int output_folders(const char *path)
+{
+    char *copy = format("%s", path);
+    bool  failed = false;
+
+    for (char *p = copy + 1; (p = strchr(p, '/')) && !failed; p++) {
+        *p = 0;
+        failed = mkdir(copy, 0700) && errno != EEXIST;
+        *p = '/';
+    }
+    free(copy);
+    return failed ? -1 : 0;
+}

@@ -37,4 +37,7 @@ int  output_resume(struct output *o, struct io *io, const char *path, const char
 int  output_line(struct output *o, const char *line, size_t n);
 int  output_cut(struct output *o, size_t n);            /* truncates to n bytes */
 
+/* Makes all folders above path, for this user alone.  0, or -1 with errno. */
+int  output_folders(const char *path);
+
 #endif
