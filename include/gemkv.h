@@ -64,7 +64,7 @@ GKV_API const char *gkv_version(void);
 GKV_API const char *gkv_status_name(gkv_status status);
 
 /* ---- CPU kernels ------------------------------------------------------------------------ */
-/* Highest level this process will use: "ref", "avx2", "neon", ... (--cpu in gemkv.1)        */
+/* Highest level this process will use: "ref", "avx2", "neon", ... (--cpu in gemkv-ask.1)    */
 GKV_API const char *gkv_cpu(void);
 /* Cap the level; call before any session is opened.  GKV_INVALID for an unknown name.  The
  * environment variable GEMKV_CPU does the same and is overridden by this call.              */

@@ -1,15 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# man.sh - the manual is well formed, has exactly the options of the program, and its examples
-# work
+# man.sh - the manual is well formed, has exactly the options of the program, and its examples work
 
 test "$(printf '\1\0' | od -An -td2 | tr -d ' ')" = 1 ||
     { echo "1..0 # SKIP big-endian machine: no model can be read"; exit; }
 src=$(cd "${srcdir:-.}" && pwd) || exit 99
 build=$(cd "${builddir:-.}" && pwd) || exit 99
-page=$src/man/gemkv.1
-methods=$src/man/gemkv-methods.7
-library=$src/man/gemkv-library.5
+man=$src/man
 mandoc=${MANDOC:-mandoc}
 mkmodel=${MKMODEL:-$build/tests/mkmodel}
 PATH=${GEMKV_BINDIR:-$build}:$PATH
@@ -29,7 +26,7 @@ result() {      # result CODE NAME
 
 # configure says ":" when there is no mandoc
 if test "$mandoc" != : && command -v "$mandoc" >/dev/null; then
-    "$mandoc" -T lint -W warning "$page" "$methods" "$library" >"$scratch/lint"
+    "$mandoc" -T lint -W warning "$man"/*.[1-9] >"$scratch/lint"
     code=$?
     sed 's/^/# /' "$scratch/lint"
     result $code "mandoc -T lint"
@@ -39,26 +36,60 @@ else
 fi
 
 # ".It Fl m , Fl Fl model Ar FILE" against "-m, --model FILE"
-sed -n 's/^\.It Fl /-/p' "$page" |
-    sed 's/^-Fl /--/; s/ , Fl Fl /, --/; s/ Ar / /' | sort -u >"$scratch/page"
-gemkv --list-options | sort -u >"$scratch/program"
-comm -13 "$scratch/page" "$scratch/program" >"$scratch/missing"
-comm -23 "$scratch/page" "$scratch/program" >"$scratch/extra"
-sed 's/^/# not in the manual: /' "$scratch/missing"
-sed 's/^/# not in the program: /' "$scratch/extra"
-test -s "$scratch/program" && test ! -s "$scratch/missing"
-result $? "every option is in the manual"
-test -s "$scratch/page" && test ! -s "$scratch/extra"
-result $? "the manual has no other options"
+described() {   # described PAGE
+    sed -n 's/^\.It Fl /-/p' "$1" | sed 's/^-Fl /--/; s/ , Fl Fl /, --/; s/ Ar / /' | sort -u
+}
+
+# Options that a page names and another one describes: ".Fl Fl NAME" after "These options are as in"
+named() {       # named PAGE
+    sed -n '/^These options are as in/,/ \.$/s/^\.Fl Fl \([^ ]*\).*/--\1/p' "$1" | sort -u
+}
+
+# A command has each of its options on its page, as an item or as a name with the page that describes it.
+gemkv --help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p' >"$scratch/commands"
+while read -r command; do
+    page=$man/gemkv-$command.1
+    test -f "$page" || { echo "# no manual page gemkv-$command.1"; continue; }
+    grep -q "^\.It Xr gemkv-$command 1" "$man/gemkv.1" || echo "# not in gemkv.1: gemkv-$command"
+    grep -q "man/gemkv-$command\.1" "$man/local.mk" || echo "# not installed: gemkv-$command.1"
+    gemkv $command --list-options | sort -u >"$scratch/program"
+    described "$page" >"$scratch/page"
+    named "$page" >"$scratch/named"
+    comm -13 "$scratch/page" "$scratch/program" | while read -r line; do
+        name=--${line##*--} name=${name%% *}
+        grep -qxe "$name" "$scratch/named" || echo "# not in gemkv-$command.1: $line"
+    done
+    comm -23 "$scratch/page" "$scratch/program" | sed "s/^/# not an option of gemkv $command: /"
+    while read -r name; do
+        grep -qe "$name\( \|\$\)" "$scratch/program" || echo "# not an option of gemkv $command: $name"
+    done <"$scratch/named"
+done <"$scratch/commands" >"$scratch/wrong"
+cat "$scratch/wrong"
+test -s "$scratch/commands" && test ! -s "$scratch/wrong"
+result $? "each command has a page with its options, and no others"
+
+# What a page says is as on another page is described there.
+for page in "$man"/*.1; do
+    for other in $(sed -n '/^These options are as in/{n;s/^\.Xr \([^ ]*\) 1.*/\1/p;}' "$page"); do
+        described "$man/$other.1" >"$scratch/page"
+        sed -n "/^These options are as in/{n;/$other/!b;:a;n;p;/ \.\$/!ba;}" "$page" |
+            sed -n 's/^\.Fl Fl \([^ ]*\).*/--\1/p' | while read -r name; do
+                grep -qe "$name\( \|\$\)" "$scratch/page" || echo "# ${page##*/}: $name is not in $other.1"
+            done
+    done
+done >"$scratch/wrong"
+cat "$scratch/wrong"
+test ! -s "$scratch/wrong"
+result $? "options that a page leaves to another are described there"
 
 # "name" and "name:param" of all methods, as the program lists them in its error messages.
 gemkv ask --method '' x 2>&1 | sed 's/.*there are://' | tr ' ' '\n' | sed '/^$/d' >"$scratch/names"
 while read -r name; do
-    grep -q "^\.It Cm $name\$" "$methods" || echo "# not in gemkv-methods: $name"
-    grep -q "[ ,]$name\b" "$page" || echo "# not in gemkv: $name"
+    grep -q "^\.It Cm $name\$" "$man/gemkv-methods.7" || echo "# not in gemkv-methods: $name"
+    grep -q "[ ,]$name\b" "$man/gemkv-ask.1" || echo "# not in gemkv-ask: $name"
     gemkv ask --method "$name:=" x 2>&1 | sed -n 's/.*it has://p' | tr ' ' '\n' | sed '/^$/d; /^none$/d' |
         while read -r param; do
-            grep -q "^\.Cm $param\b" "$methods" || echo "# not in gemkv-methods: $name:$param"
+            grep -q "^\.Cm $param\b" "$man/gemkv-methods.7" || echo "# not in gemkv-methods: $name:$param"
         done
 done <"$scratch/names" >"$scratch/missing"
 cat "$scratch/missing"
@@ -66,7 +97,7 @@ test -s "$scratch/names" && test ! -s "$scratch/missing"
 result $? "every method and parameter is in the manual"
 
 # The tensor types, on one line of the manual, are those of the program.
-sed -n 's/^\(f32, .*\);$/\1/p' "$page" | tr -d ' ' | tr , '\n' >"$scratch/page"
+sed -n 's/^\(f32, .*\);$/\1/p' "$man/gemkv-models.7" | tr -d ' ' | tr , '\n' >"$scratch/page"
 "$mkmodel" --list-types >"$scratch/program"
 test -s "$scratch/page" && diff "$scratch/page" "$scratch/program" >"$scratch/types"
 code=$?
@@ -78,14 +109,15 @@ cd "$scratch" || exit 99
 "$mkmodel" tiny.gguf || exit 99
 GEMKV_MODEL=$PWD/tiny.gguf
 XDG_DATA_HOME=$scratch/data
-export GEMKV_MODEL XDG_DATA_HOME
+OMP_WAIT_POLICY=passive
+export GEMKV_MODEL XDG_DATA_HOME OMP_WAIT_POLICY
 awk 'BEGIN {
     for (i = 1; i <= 12; i++)
         printf "Line %d: the cat and the hat sat on mat number %d.\n", i, i * i * 37 % 101
     print "The pass key is 48213."
 }' >book.txt
 cp book.txt notes.txt
-sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/s/^\$ //p' "$page" | sed 's/\\e/\\/g' >examples
+sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/s/^\$ //p' "$man"/*.1 | sed 's/\\e/\\/g' >examples
 # A build without SQLite has no libraries.
 if gemkv index --list nothing 2>&1 | grep -q 'built without'; then sed -i '/library/d' examples; fi
 while IFS= read -r line; do

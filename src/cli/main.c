@@ -47,7 +47,7 @@ static void help(struct io *io)
                "\nCommands:\n");
     for (size_t i = 0; i < N_COMMANDS; i++)
         out_printf(io, "  %-10s  %s\n", commands[i]->name, commands[i]->summary);
-    out_printf(io, "\n'gemkv COMMAND --help' lists its options; see also gemkv(1).\n");
+    out_printf(io, "\n'gemkv COMMAND --help' lists its options; 'man gemkv-COMMAND' explains them.\n");
 }
 
 /* If the caller closed standard output, a file opened later must not take its place. */
