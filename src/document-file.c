@@ -21,7 +21,7 @@
 #include "src/base/unicode.h"
 #include "src/document.h"
 
-static const char magic[8] = "gkvdoc2";
+static const char magic[8] = "gkvdoc3";
 
 struct head {
     char     magic[8];

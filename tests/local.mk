@@ -29,6 +29,11 @@ tests_kernels_test_SOURCES = tests/kernels.c tests/kernels.h tests/tap.h
 tests_kernels_test_LDADD   = src/libcore.la
 EXTRA_DIST += tests/wide.c
 
+TESTS += tests/unit-spread.test
+check_PROGRAMS += tests/unit-spread.test
+tests_unit_spread_test_SOURCES = tests/unit-spread.c tests/tap.h
+tests_unit_spread_test_LDADD   = src/libcore.la
+
 TESTS += tests/unit-attend.test
 check_PROGRAMS += tests/unit-attend.test
 tests_unit_attend_test_SOURCES = tests/unit-attend.c tests/kernels.h tests/tap.h
