@@ -40,8 +40,10 @@ for i in range(n):
     at = text.index(b' ', i * 7919 % (len(text) // 4)) + 1
     half = text.index(b'. ', at + size // 2) + 2
     own = b'The keeper of lighthouse %d is called Maurin%d. ' % (i, i * 37 % n)
-    open(f'{out}/many/{i:04}.txt', 'wb').write(text[at:half] + own + text[half:at + size])
-open(f'{out}/long.txt', 'wb').write(text[:long // 2] + b'The keeper of lighthouse 7 is called Maurin259. ' + text[long // 2:long])
+    open(f'{out}/many/{i:04}.txt', 'wb').write(text[at:half] + own + text[half:text.rindex(b' ', at, at + size)])
+half = text.index(b'. ', long // 2) + 2
+own = b'The keeper of lighthouse 7 is called Maurin%d. ' % (7 * 37 % n)
+open(f'{out}/long.txt', 'wb').write(text[:half] + own + text[half:text.rindex(b' ', 0, long)])
 END
 
 index() {       # LIBRARY FILE...
