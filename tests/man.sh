@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# man.sh - the manual is well formed, has exactly the options of the program, and its examples work
+# man.sh - the manual is well formed, has exactly the options of the program;
+# man-examples.sh runs its examples
 
 test "$(printf '\1\0' | od -An -td2 | tr -d ' ')" = 1 ||
     { echo "1..0 # SKIP big-endian machine: no model can be read"; exit; }
@@ -52,7 +53,7 @@ while read -r command; do
     test -f "$page" || { echo "# no manual page gemkv-$command.1"; continue; }
     grep -q "^\.It Xr gemkv-$command 1" "$man/gemkv.1" || echo "# not in gemkv.1: gemkv-$command"
     grep -q "man/gemkv-$command\.1" "$man/local.mk" || echo "# not installed: gemkv-$command.1"
-    gemkv $command --list-options | sort -u >"$scratch/program"
+    gemkv "$command" --list-options | sort -u >"$scratch/program"
     described "$page" >"$scratch/page"
     named "$page" >"$scratch/named"
     comm -13 "$scratch/page" "$scratch/program" | while read -r line; do
@@ -104,29 +105,5 @@ code=$?
 sed 's/^/# /' "$scratch/types"
 result $code "every tensor type is in the manual"
 
-# Runs the lines "$ command" of section EXAMPLES, in a folder that has the files that they name.
-cd "$scratch" || exit 99
-"$mkmodel" tiny.gguf || exit 99
-GEMKV_MODEL=$PWD/tiny.gguf
-XDG_DATA_HOME=$scratch/data
-OMP_WAIT_POLICY=passive
-export GEMKV_MODEL XDG_DATA_HOME OMP_WAIT_POLICY
-awk 'BEGIN {
-    for (i = 1; i <= 12; i++)
-        printf "Line %d: the cat and the hat sat on mat number %d.\n", i, i * i * 37 % 101
-    print "The pass key is 48213."
-}' >book.txt
-cp book.txt notes.txt
-sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/s/^\$ //p' "$man"/*.1 | sed 's/\\e/\\/g' >examples
-# A build without SQLite has no libraries.
-if gemkv index --list nothing 2>&1 | grep -q 'built without'; then sed -i '/library/d' examples; fi
-while IFS= read -r line; do
-    sh -c "$line" </dev/null >out 2>err && test -s out
-    code=$?
-    test $code -eq 0 || sed 's/^/# /' err
-    result $code "$line"
-done <examples
-test -s examples
-result $? "there are examples"
 echo "1..$n"
 exit $failed
