@@ -105,5 +105,25 @@ code=$?
 sed 's/^/# /' "$scratch/types"
 result $code "every tensor type is in the manual"
 
+# Names that gemkv-models lists as items, and those that the program has.
+listed() {      # listed SECTION: the items of a section of gemkv-models
+    sed -n "/^\.Sh $1/,/^\.Sh /s/^\.It Cm //p" "$man/gemkv-models.7" | sort
+}
+same() {        # same NAME: $scratch/page and $scratch/program have the same lines
+    test -s "$scratch/program" && diff "$scratch/page" "$scratch/program" >"$scratch/differences"
+    code=$?
+    sed 's/^/# /' "$scratch/differences"
+    result $code "$1"
+}
+listed ARCHITECTURES >"$scratch/page"
+sed -n 's/^    \.name = "\(.*\)",$/\1/p' "$src"/src/model/arch-*.c | sort >"$scratch/program"
+same "every architecture is in the manual"
+listed "CHAT TEMPLATES" >"$scratch/page"
+gemkv ask --help | sed -n '/^Templates/,$s/^  \([a-z].*\)/\1/p' | sed 's/ .*//' | sort >"$scratch/program"
+same "every chat template is in the manual"
+sed -n '/^\.Sh VOCAB/,/^\.Sh F/s/^\.Cm \([^ ]*\).*/\1/p' "$man/gemkv-models.7" | sort >"$scratch/page"
+sed -n 's/^    { "\([^"]*\)", *\(true\|false\), *\(true\|false\), *word_.*/\1/p' "$src/src/token/pre.c" | sort >"$scratch/program"
+same "every pre-tokenizer is in the manual"
+
 echo "1..$n"
 exit $failed
