@@ -83,19 +83,34 @@ cat "$scratch/wrong"
 test ! -s "$scratch/wrong"
 result $? "options that a page leaves to another are described there"
 
-# "name" and "name:param" of all methods, as the program lists them in its error messages.
-gemkv ask --method '' x 2>&1 | sed 's/.*there are://' | tr ' ' '\n' | sed '/^$/d' >"$scratch/names"
-while read -r name; do
-    grep -q "^\.It Cm $name\$" "$man/gemkv-methods.7" || echo "# not in gemkv-methods: $name"
-    grep -q "[ ,]$name\b" "$man/gemkv-ask.1" || echo "# not in gemkv-ask: $name"
-    gemkv ask --method "$name:=" x 2>&1 | sed -n 's/.*it has://p' | tr ' ' '\n' | sed '/^$/d; /^none$/d' |
-        while read -r param; do
-            grep -q "^\.Cm $param\b" "$man/gemkv-methods.7" || echo "# not in gemkv-methods: $name:$param"
-        done
-done <"$scratch/names" >"$scratch/missing"
+# Methods and schedules, as --help lists them, with parameters and defaults: "  finch", "    chunk=1024"
+part() {        # part PAGE NAME: what the page says about it, up to the next item of the same list
+    awk -v item=".It Cm $2" '
+        $0 == item         { inside = 1; depth = 0; next }
+        !inside            { next }
+        /^\.Bl /           { depth++ }
+        /^\.El/            { if (--depth < 0) exit }
+        /^\.It / && !depth { exit }
+                           { print }' "$man/$1"
+}
+listing() {     # listing HEADING: "NAME" and "NAME PARAM=VALUE" of one list of --help
+    gemkv ask --help | sed -n "/^$1/,/^\$/p" |
+        awk '/^  [a-z]/ { name = $1; print name } /^    [a-z][a-z_0-9]*=/ { print name, $1 }'
+}
+undescribed() { # undescribed PAGE HEADING
+    listing "$2" | while read -r name param; do
+        if test "$param"; then
+            part "$1" "$name" | grep -qxF ".It Cm $param" || echo "# not in $1: $name:$param"
+        else
+            test "$(part "$1" "$name")" || echo "# not in $1: $name"
+            grep -q "[ ,]$name\b" "$man/gemkv-ask.1" || echo "# not in gemkv-ask.1: $name"
+        fi
+    done
+}
+{ undescribed gemkv-methods.7 Methods; undescribed gemkv-ask.1 Schedules; } >"$scratch/missing"
 cat "$scratch/missing"
-test -s "$scratch/names" && test ! -s "$scratch/missing"
-result $? "every method and parameter is in the manual"
+test "$(listing Methods)" && test "$(listing Schedules)" && test ! -s "$scratch/missing"
+result $? "every method, schedule and parameter is in the manual, with its default"
 
 # The tensor types, on one line of the manual, are those of the program.
 sed -n 's/^\(f32, .*\);$/\1/p' "$man/gemkv-models.7" | tr -d ' ' | tr , '\n' >"$scratch/page"
