@@ -10,6 +10,7 @@
 #   .\" example: skip REASON            it is not run: it needs the network, root, or a person
 #   .\" example: needs PROGRAM ...      it is run where these programs are
 #   .\" example: fails STATUS           it ends with this exit status
+#   .\" example: keys COMMAND           in front of a block of JSON: COMMAND prints every key of it
 test "$(printf '\1\0' | od -An -td2 | tr -d ' ')" = 1 ||
     { echo "1..0 # SKIP big-endian machine: no model can be read"; exit; }
 src=$(cd "${srcdir:-.}" && pwd) || exit 99
@@ -55,6 +56,9 @@ extract() {     # extract PAGE FOLDER
     /^\.\\" example: /             { note = substr($0, 14); next }
     /^\.Dl \$ /                    { command(plain(substr($0, 7))); name = ""; next }
     /^\.Dl gemkv /                 { print "# no $ in front: " $0; next }
+    /^\.Bd -literal/ && note ~ /^keys / {
+        text = substr(note, 6); note = "keys"; literal = 1; command(text); next
+    }
     /^\.Bd -literal/               { literal = 1; next }
     /^\.Ed/                        { literal = 0; name = ""; next }
     !literal                       { next }
@@ -87,6 +91,7 @@ run() {         # run PAGE CASE, in the folder of the page
     skip)  why=$rest; test "$why" || { echo "# $1: skipped without a reason"; status=none; };;
     needs) why=$(missing $rest);;
     fails) status=$rest;;
+    keys)  ;;
     '')    ;;
     *)     echo "# $1: what does 'example: $word' mean?"; status=none;;
     esac
@@ -99,7 +104,13 @@ run() {         # run PAGE CASE, in the folder of the page
     sh "$2.command" </dev/null >"$2.out" 2>"$2.err"
     code=$?
     cat "$2.out" "$2.err" >"$2.printed"
-    unprinted "$2.shown" "$2.printed" >"$2.unprinted"
+    if test "$word" = keys; then
+        for kind in shown printed; do grep -o '"[a-z0-9_-]*":' "$2.$kind" | sort -u >"$2.$kind-keys"; done
+        test -s "$2.shown-keys" || echo "no keys are shown" >"$2.unprinted"
+        comm -23 "$2.shown-keys" "$2.printed-keys" >>"$2.unprinted"
+    else
+        unprinted "$2.shown" "$2.printed" >"$2.unprinted"
+    fi
     good=0
     test "$code" = "$status" || { echo "# exit status $code"; good=1; }
     test ! -s "$2.unprinted" || { sed 's/^/# not printed: /' "$2.unprinted"; good=1; }
@@ -129,7 +140,7 @@ for page in "$src"/man/*.[1-9]; do
         test ! -f "$case" || run "$name" "${case%.command}"
     done
 done
-ls "$scratch"/cases-gemkv-tutorial.7/*.command >/dev/null
+ls "$scratch"/cases-gemkv-tutorial.7/*.command >/dev/null 2>&1
 result $? "there are examples"
 echo "1..$n"
 exit $failed
