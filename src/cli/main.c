@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <gemkv.h>
 #include "src/cli/args.h"
+#include "src/cli/progress.h"
 #include "src/cli/say.h"
 
 static const struct cmd *const commands[] = {
@@ -101,5 +102,6 @@ int main(int argc, char **argv)
     open_standard_files();
     code = command(&io, argc, argv);
     lost = out_flush(&io);
+    progress_die();
     return code == EXIT_SHOWN ? lost : code ? code : lost;
 }

@@ -34,7 +34,7 @@ static int irregular(const struct output *o)
 /* ---- temporary names -------------------------------------------------------------------- */
 static struct output *volatile unfinished;      /* list of outputs that have one */
 
-static void remove_all(void)
+void output_remove_all(void)
 {
     for (const struct output *o = unfinished; o; o = o->next)
         unlink(o->aside);
@@ -42,7 +42,7 @@ static void remove_all(void)
 
 static void on_signal(int sig)
 {
-    remove_all();
+    output_remove_all();
     raise(sig);                                 /* its action is the default again */
 }
 
@@ -55,7 +55,7 @@ static void watch_signals(void)
     if (done)
         return;
     done = true;
-    atexit(remove_all);
+    atexit(output_remove_all);
     memset(&act, 0, sizeof act);
     act.sa_handler = on_signal;
     act.sa_flags = (int)SA_RESETHAND;

@@ -27,6 +27,8 @@ int  output_new(struct output *o, struct io *io, const char *path);
 int  output_keep(struct output *o);
 /* Gives up an output without output_keep: nothing is left behind. */
 void output_drop(struct output *o);
+/* For signal handlers: removes the unfinished outputs that have a temporary name. */
+void output_remove_all(void);
 
 /* Opens a file that lines are added to; creates it if needed, and locks it against another gemkv.  *text
  * is its content, *n bytes and a NUL, for free().  A file that does not begin with `begins` is refused

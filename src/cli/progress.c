@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * progress.c - see progress.h */
 #include "config.h"
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
+#include "src/cli/output.h"
 #include "src/cli/progress.h"
 #include "src/cli/say.h"
 
@@ -13,9 +16,38 @@
 static struct progress *volatile running;
 static volatile sig_atomic_t cancelled, asked;
 
+/* Ends the process as if the signal had never been caught, so that a shell sees that and stops its loop. */
+static void die_of(int sig)
+{
+    struct sigaction act;
+    sigset_t         set;
+
+    memset(&act, 0, sizeof act);
+    act.sa_handler = SIG_DFL;
+    sigemptyset(&act.sa_mask);
+    sigaction(sig, &act, NULL);
+    sigemptyset(&set);
+    sigaddset(&set, sig);
+    raise(sig);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);       /* in its own handler it is blocked */
+}
+
+/* Only SIGINT leaves a conversation as it is. */
+static bool goes_on(int sig)
+{
+    return sig == SIGINT && running && running->stays;
+}
+
 static void on_cancel(int sig)
 {
-    if (cancelled != SIGTERM)
+    if (cancelled && !goes_on(cancelled)) {
+        output_remove_all();
+        if (running && running->io && running->io->fleeting
+            && write(STDERR_FILENO, "\r\033[K", 4) < 0)
+            errno = 0;                          /* the process ends anyway */
+        die_of(sig);
+    }
+    if (!cancelled || sig != SIGINT)
         cancelled = sig;
     for (struct progress *p = running; p; p = p->next) {
         if (p->session)
@@ -51,8 +83,9 @@ void progress_start(struct progress *p, struct io *io, bool draw)
     p->draw = draw;
     p->next = running;
     running = p;
-    on(SIGINT, on_cancel, p->stays ? 0 : (int)SA_RESETHAND);
-    on(SIGTERM, on_cancel, (int)SA_RESETHAND);
+    on(SIGINT, on_cancel, 0);
+    on(SIGTERM, on_cancel, 0);
+    on(SIGHUP, on_cancel, 0);
     on(SIGUSR1, on_ask, SA_RESTART);
 }
 
@@ -99,10 +132,16 @@ bool progress_cancelled(void)
 
 bool progress_again(void)
 {
-    if (cancelled == SIGTERM)
+    if (cancelled && cancelled != SIGINT)
         return false;
     cancelled = 0;
     return true;
+}
+
+void progress_die(void)
+{
+    if (cancelled)
+        die_of(cancelled);
 }
 
 double progress_clock(void)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * progress.h - shows how far the work is, and stops it
  *
- * The first SIGINT or SIGTERM cancels the work, the second kills the process; SIGUSR1 prints one line.  In a
- * conversation SIGINT cancels what runs, each time. */
+ * The first SIGINT, SIGTERM or SIGHUP cancels the work; when the command has cleaned up, the process dies of that
+ * signal.  The second one kills it at once.  SIGUSR1 prints one line.  In a conversation SIGINT cancels what runs,
+ * each time. */
 #ifndef GEMKV_CLI_PROGRESS_H
 #define GEMKV_CLI_PROGRESS_H
 
@@ -37,6 +38,9 @@ void progress_erase(struct progress *p);
 bool progress_cancelled(void);                  /* by a signal */
 /* Where a SIGINT has cancelled something, and the process stays: go on.  False: it shall end. */
 bool progress_again(void);
+/* When everything is cleaned up: if a signal has cancelled something, dies of it.  A program that only returned a
+ * status would leave a shell's loop going on. */
+void progress_die(void);
 char *progress_where(const struct progress *p); /* "first pass at 42 %", for free(); or NULL */
 double progress_clock(void);                    /* seconds of a monotonic clock */
 

@@ -1,13 +1,45 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# SIGTERM while gemkv waits for more of the document.
+# A signal while gemkv waits for more of the document: it says so, leaves nothing behind, and dies of that signal, so
+# that a shell's loop stops.
+env --default-signal=INT true 2>/dev/null || skip "env cannot restore SIGINT, which a shell's jobs ignore"
 mkfifo fifo
-gemkv ask -f fifo q &
+for sig in TERM INT HUP; do
+    env --default-signal=INT gemkv ask --report page.html -f fifo q &
+    pid=$!
+    exec 3>fifo             # returns when gemkv has opened it
+    echo "The cat" >&3
+    sleep 1
+    kill -$sig $pid
+    sleep 1
+    exec 3>&-               # so that a lost signal is a failure, not a hang
+    wait $pid
+    echo "[$?] $(ls page* 2>/dev/null)"
+done
+
+# The second signal ends it at once, wherever it is: here in a converter that does not end.
+mkdir bin
+printf '#!/bin/sh\ntrap "" INT TERM HUP\necho text\nexec sleep 20\n' >bin/pdftotext
+chmod +x bin/pdftotext
+printf '%%PDF-1.4\n' >a.pdf
+PATH=$PWD/bin:$PATH env --default-signal=INT gemkv ask -f a.pdf q 2>/dev/null &
 pid=$!
-exec 3>fifo             # returns when gemkv has opened it
-echo "The cat" >&3
 sleep 1
 kill -TERM $pid
 sleep 1
-exec 3>&-               # so that a lost signal is a failure, not a hang
+kill -INT $pid
 wait $pid
-echo "[$?]"
+echo "[$?] the second"
+
+# A shell tells an exit status of 130 from a death by SIGINT.
+command -v python3 >/dev/null || { echo "-2"; exit; }
+python3 - <<'EOF'
+import os, signal, subprocess, time
+read, write = os.pipe()
+p = subprocess.Popen(["gemkv", "ask", "-q", "q"], stdin=read, stderr=subprocess.DEVNULL,
+                     preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)
+                     and signal.signal(signal.SIGINT, signal.SIG_DFL))
+os.write(write, b"The cat")
+time.sleep(1)
+p.send_signal(signal.SIGINT)
+print(p.wait(20))
+EOF
