@@ -62,6 +62,9 @@ typedef struct {
 
 GKV_API const char *gkv_version(void);
 GKV_API const char *gkv_status_name(gkv_status status);
+/* Which of the words of the list, with spaces between them, word[len] may be a misspelling of: a pointer into the list,
+ * and *n the word's length.  NULL: none is near. */
+GKV_API const char *gkv_nearest(const char *list, const char *word, size_t len, size_t *n);
 
 /* ---- CPU kernels ------------------------------------------------------------------------ */
 /* Highest level this process will use: "ref", "avx2", "neon", ... (--cpu in gemkv-ask.1)    */

@@ -2,6 +2,7 @@
  * api.c - public functions that belong to no other file. */
 #include "config.h"
 #include <stdio.h>
+#include <string.h>
 #include "simd/simd.h"
 #include "src/engine/gemm.h"
 #include "src/base/cores.h"
@@ -33,7 +34,7 @@ gkv_status gkv_cpu_cap(const char *level, gkv_error *err)
     list[0] = 0;
     for (size_t i = 0; (name = gkv__simd_level(i, &mask)); i++)
         at += (size_t)snprintf(list + at, sizeof list - at, " %s", name);
-    return gkv__fail(err, GKV_INVALID, "no CPU level \"%s\"; there are:%s", level, list);
+    return gkv__fail_unknown(err, "CPU level", level, strlen(level), list);
 }
 
 const char *gkv_cpu_describe(size_t i)

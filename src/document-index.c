@@ -58,7 +58,7 @@ static gkv_status unknown_grade(const char *name, gkv_error *err)
 
     for (size_t i = 0, at = 0; gkv__grade_at(i); i++)
         at += (size_t)snprintf(known + at, sizeof known - at, " %s", gkv__grade_at(i)->name);
-    return gkv__fail(err, GKV_INVALID, "no grade \"%s\"; there are:%s", name, known);
+    return gkv__fail_unknown(err, "grade", name, strlen(name), known);
 }
 
 gkv_status gkv_document_index(gkv_document *d, const gkv_options *opt, const char *name, const char *path,

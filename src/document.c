@@ -89,7 +89,7 @@ static gkv_status choose_template(gkv_document *d, const gkv_options *o, const s
             size_t at = 0;
             for (size_t i = 0; gkv__template_at(i); i++)
                 at += (size_t)snprintf(list + at, sizeof list - at, " %s", gkv__template_at(i)->name);
-            return gkv__fail(err, GKV_INVALID, "no template \"%s\"; there are:%s", name, list);
+            return gkv__fail_unknown(err, "template", name, strlen(name), list);
         }
     } else {
         *out = m->chat_template ? m->chat_template : gkv__template_plain;

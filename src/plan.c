@@ -35,8 +35,7 @@ gkv_status gkv__plan_name(const char *what, const char *given, const char *const
             return GKV_OK;
         at += (size_t)snprintf(list + at, sizeof list - at, " %s", known[i]);
     }
-    return given ? gkv__fail(err, GKV_INVALID, "no %s \"%s\"; there are:%s", what, given, list)
-                 : GKV_OK;
+    return given ? gkv__fail_unknown(err, what, given, strlen(given), list) : GKV_OK;
 }
 
 static gkv_status kv_types(const gkv_model *m, const gkv_options *o, struct gkv__plan *p,

@@ -58,6 +58,11 @@ check_PROGRAMS += tests/unit-file.test
 tests_unit_file_test_SOURCES = tests/unit-file.c tests/tap.h
 tests_unit_file_test_LDADD   = src/libcore.la
 
+TESTS += tests/unit-near.test
+check_PROGRAMS += tests/unit-near.test
+tests_unit_near_test_SOURCES = tests/unit-near.c tests/tap.h
+tests_unit_near_test_LDADD   = src/libcore.la
+
 TESTS += tests/unit-sample.test
 check_PROGRAMS += tests/unit-sample.test
 tests_unit_sample_test_SOURCES = tests/unit-sample.c tests/tap.h

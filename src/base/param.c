@@ -49,12 +49,15 @@ static gkv_status unknown(const char *what, const char *spec, const struct gkv__
                           const char *key, size_t len, gkv_error *err)
 {
     char known[256] = "";
-    size_t at = 0;
+    const char *near;
+    size_t at = 0, n = 0;
 
     for (; rows->name; rows++)
         at += (size_t)snprintf(known + at, sizeof known - at, " %s", rows->name);
-    return gkv__fail(err, GKV_INVALID, "%s %.*s has no parameter \"%.*s\"; it has:%s", what,
-                     (int)strcspn(spec, ":"), spec, (int)len, key, at ? known : " none");
+    near = gkv_nearest(known, key, len, &n);
+    return gkv__fail(err, GKV_INVALID, "%s %.*s has no parameter \"%.*s\"%s%.*s%s; it has:%s", what,
+                     (int)strcspn(spec, ":"), spec, (int)len, key, near ? " (did you mean " : "", (int)n,
+                     near ? near : "", near ? "?)" : "", at ? known : " none");
 }
 
 bool gkv__param_is(const char *spec, const char *name)

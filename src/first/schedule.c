@@ -28,8 +28,8 @@ const struct gkv__schedule *gkv__schedule_at(size_t i)
 gkv_status gkv__schedule_parse(const char *spec, const struct gkv__schedule **out,
                                double param[GKV__MAX_PARAMS], gkv_error *err)
 {
-    char known[128] = "";
-    size_t at = 0;
+    char known[128] = " auto";
+    size_t at = strlen(known);
 
     for (size_t i = 0; i < N_SCHEDULES; i++) {
         at += (size_t)snprintf(known + at, sizeof known - at, " %s", schedules[i]->name);
@@ -39,8 +39,7 @@ gkv_status gkv__schedule_parse(const char *spec, const struct gkv__schedule **ou
         *out = schedules[i];
         return GKV_OK;
     }
-    return gkv__fail(err, GKV_INVALID, "no schedule \"%.*s\"; there are: auto%s",
-                     (int)strcspn(spec, ":"), spec, known);
+    return gkv__fail_unknown(err, "schedule", spec, strcspn(spec, ":"), known);
 }
 
 /* ---- API: the rows as the public header has them ---------------------------------------- */

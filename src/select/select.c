@@ -45,8 +45,7 @@ gkv_status gkv__select_parse(const char *spec, const struct gkv__select **out,
         *out = methods[i];
         return GKV_OK;
     }
-    return gkv__fail(err, GKV_INVALID, "no method \"%.*s\"; there are:%s",
-                     (int)strcspn(spec, ":"), spec, known);
+    return gkv__fail_unknown(err, "method", spec, strcspn(spec, ":"), known);
 }
 
 size_t gkv__sinks(const struct gkv__task *t, double asked)
