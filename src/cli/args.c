@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "src/cli/model-name.h"
 #include "src/cli/options.h"
 #include "src/cli/say.h"
 
@@ -32,21 +33,96 @@ size_t args_rows(const struct cmd *cmd, const struct opt **row)
     return n;
 }
 
-/* The row of that name, or of the only name that begins so; or NULL. */
-static const struct opt *long_row(const struct opt *const *row, size_t n, const char *name, size_t len)
+/* The row of that name, or of the only name that begins so; or NULL.  *n_found: how many do. */
+static const struct opt *long_row(const struct opt *const *row, size_t n, const char *name, size_t len,
+                                  size_t *n_found)
 {
     const struct opt *found = NULL;
-    size_t            n_found = 0;
 
+    *n_found = 0;
     for (size_t i = 0; i < n; i++) {
         if (strncmp(row[i]->name, name, len))
             continue;
         if (!row[i]->name[len])
             return row[i];
         found = row[i];
-        n_found++;
+        *n_found += found->help != NULL;
     }
-    return n_found == 1 ? found : NULL;
+    return *n_found == 1 ? found : NULL;
+}
+
+/* The names of the rows that begin with name[len], with dashes before each: " --keep --keep-first"; for free(). */
+static char *names(const struct opt *const *row, size_t n, const char *dashes, const char *name, size_t len)
+{
+    char *all = format("%s", ""), *more;
+
+    for (size_t i = 0; i < n; i++) {
+        if (!row[i]->help || strncmp(row[i]->name, name, len))
+            continue;
+        more = format("%s %s%s", all, dashes, row[i]->name);
+        free(all);
+        all = more;
+    }
+    return all;
+}
+
+/* ---- what others call it --------------------------------------------------------------- */
+/* Options of llama.cpp and Ollama that people type from habit, and what to do instead. */
+static const struct { const char *name, *instead; } elsewhere[] = {
+    { "-hf", NULL }, { "-hfr", NULL }, { "--hf", NULL }, { "--hf-repo", NULL },
+    { "-p", "the question needs no option: write it last, in quotes" },
+    { "--prompt", "the question needs no option: write it last, in quotes" },
+    { "-ngl", "a GPU is used if there is one; --device cuda asks for it" },
+    { "--gpu-layers", "a GPU is used if there is one; --device cuda asks for it" },
+    { "--n-gpu-layers", "a GPU is used if there is one; --device cuda asks for it" },
+    { "--ctx-size", "documents may have any length; -c N refuses longer ones" },
+    { "--n-predict", "the longest answer is -n N" },
+    { "--temp", "it is --temperature here" },
+    { "--model-url", "gemkv does not download; give a file with -m" },
+    { "-mu", "gemkv does not download; give a file with -m" },
+    { "-cnv", "a conversation is 'gemkv chat'" },
+    { "--conversation", "a conversation is 'gemkv chat'" },
+    { "-sys", "it is --system here" },
+    { "-fa", "attention is always computed in tiles" },
+    { "--flash-attn", "attention is always computed in tiles" },
+    { "-ctk", "it is --kv-type here" },
+    { "--cache-type-k", "it is --kv-type here" }
+};
+
+/* Says what to do instead of an option of another program.  0: it is none. */
+static int from_elsewhere(const struct args *a, const char *word)
+{
+    const size_t n = strcspn(word, "=");
+    const char  *value = word[n] ? word + n + 1 : a->at < a->argc ? a->argv[a->at] : NULL;
+
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++) {
+        if (strlen(elsewhere[i].name) != n || memcmp(elsewhere[i].name, word, n))
+            continue;
+        if (elsewhere[i].instead)
+            return usage(a->io, a->cmd, "no option '%.*s'; %s", (int)n, word, elsewhere[i].instead);
+        return name_of_hub(a->io, value);
+    }
+    return 0;
+}
+
+static int no_long(const struct args *a, const struct opt *const *row, size_t n, const char *word, size_t n_found)
+{
+    const size_t len = strcspn(word, "=");
+    char        *all = names(row, n, n_found ? "--" : "", word + 2, n_found ? len - 2 : 0);
+    size_t       k = 0;
+    const char  *near = gkv_nearest(all, word + 2, len - 2, &k);
+    int          code = n_found ? 0 : from_elsewhere(a, word);
+
+    if (code)
+        ;
+    else if (n_found)
+        code = usage(a->io, a->cmd, "option '%.*s' may be any of%s", (int)len, word, all);
+    else if (near)
+        code = usage(a->io, a->cmd, "unknown option '%.*s' (did you mean --%.*s?)", (int)len, word, (int)k, near);
+    else
+        code = usage(a->io, a->cmd, "unknown option '%.*s'", (int)len, word);
+    free(all);
+    return code;
 }
 
 /* joined: the argument in the option's own word, or NULL; then it is the next word. */
@@ -63,10 +139,11 @@ static int take(struct args *a, const char *joined)
 static int long_option(struct args *a, const struct opt *const *row, size_t n, const char *word)
 {
     const size_t len = strcspn(word + 2, "=");
+    size_t       n_found;
 
-    a->opt = long_row(row, n, word + 2, len);
+    a->opt = long_row(row, n, word + 2, len, &n_found);
     if (!a->opt)
-        return usage(a->io, a->cmd, "unknown or ambiguous option '%s'", word);
+        return no_long(a, row, n, word, n_found);
     return take(a, word[2 + len] ? word + 2 + len + 1 : NULL);
 }
 
@@ -83,6 +160,28 @@ static int letter(struct args *a, const struct opt *const *row, size_t n)
         return 0;
     a->letters = "";
     return take(a, rest);
+}
+
+static bool has_letter(const struct opt *const *row, size_t n, char c)
+{
+    for (size_t i = 0; i < n; i++)
+        if (row[i]->letter == c)
+            return true;
+    return false;
+}
+
+/* -hf is not -h, and -method is not -m with the file "ethod": one dash too few is said.  0: it is letters. */
+static int single_dash(const struct args *a, const struct opt *const *row, size_t n, const char *word)
+{
+    const size_t len = strcspn(word + 1, "=");
+    size_t       n_found;
+    int          code = has_letter(row, n, word[1]) && !word[2] ? 0 : from_elsewhere(a, word);
+
+    const struct opt *o = code || len < 4 ? NULL : long_row(row, n, word + 1, len, &n_found);
+
+    if (o && !o->name[len])
+        code = usage(a->io, a->cmd, "option '%s' has two dashes: '-%s'", word, word);
+    return code;
 }
 
 int args_next(struct args *a)
@@ -104,8 +203,10 @@ int args_next(struct args *a)
         } else if (word[1] == '-') {
             return long_option(a, row, n, word);
         } else {
+            const int code = single_dash(a, row, n, word);
+
             a->letters = word + 1;
-            return letter(a, row, n);
+            return code ? code : letter(a, row, n);
         }
     }
     return 0;
@@ -192,15 +293,24 @@ int opt_words(const struct args *a, void *at)
 
 int opt_choice(const struct args *a, void *at)
 {
-    const char *word = a->opt->arg;
+    const char *word = a->opt->arg, *near;
     size_t      n = strlen(a->value), k;
+    char       *list;
+    int         code;
 
     for (; *word; word += k + (word[k] == '|')) {
         k = strcspn(word, "|");
         if (k == n && !memcmp(word, a->value, n))
             return opt_text(a, at);
     }
-    return bad(a, format("one of %s", a->opt->arg));
+    list = format("%s", a->opt->arg);
+    for (char *p = list; (p = strchr(p, '|')); )
+        *p = ' ';
+    near = gkv_nearest(list, a->value, n, &k);
+    code = bad(a, near ? format("one of %s (did you mean %.*s?)", a->opt->arg, (int)k, near)
+                       : format("one of %s", a->opt->arg));
+    free(list);
+    return code;
 }
 
 int opt_u64(const struct args *a, void *at)

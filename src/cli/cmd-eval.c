@@ -30,7 +30,7 @@ static char *names(void)
     char *all = format("%s", word(tasks[0])), *more;
 
     for (const struct cmd *const *t = tasks + 1; *t; t++) {
-        more = format("%s, %s", all, word(*t));
+        more = format("%s %s", all, word(*t));
         free(all);
         all = more;
     }
@@ -40,7 +40,9 @@ static char *names(void)
 static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 {
     const char *name = argc > 1 && *argv[1] != '-' ? argv[1] : NULL;
+    const char *near;
     char       *all;
+    size_t      n;
     int         code = 0;
 
     for (const struct cmd *const *t = tasks; name && *t; t++)
@@ -51,8 +53,12 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
     if (code)
         return code;
     all = names();
-    code = name ? usage(io, self, "unknown task '%s'; the tasks are %s", name, all)
-                : usage(io, self, "no task given; the tasks are %s", all);
+    near = name ? gkv_nearest(all, name, strlen(name), &n) : NULL;
+    if (near)
+        code = usage(io, self, "unknown task '%s' (did you mean %.*s?)", name, (int)n, near);
+    else
+        code = name ? usage(io, self, "unknown task '%s'; the tasks are: %s", name, all)
+                    : usage(io, self, "no task given; the tasks are: %s", all);
     free(all);
     return code;
 }

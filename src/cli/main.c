@@ -5,14 +5,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <gemkv.h>
 #include "src/cli/args.h"
+#include "src/cli/places.h"
 #include "src/cli/progress.h"
 #include "src/cli/say.h"
 
 static const struct cmd *const commands[] = {
-    &cmd_ask, &cmd_chat, &cmd_select, &cmd_index, &cmd_bench, &cmd_calibrate, &cmd_eval, &cmd_info, &cmd_tokenize
+    &cmd_ask, &cmd_chat, &cmd_select, &cmd_index, &cmd_bench, &cmd_calibrate, &cmd_eval, &cmd_info, &cmd_models,
+    &cmd_tokenize
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
@@ -25,25 +28,97 @@ static const struct cmd *find(const char *name)
     return NULL;
 }
 
+/* Commands of llama.cpp and Ollama that people type from habit, and what to do instead. */
+static const struct { const char *name, *instead; } elsewhere[] = {
+    { "run", "'gemkv ask -m MODEL -f FILE QUESTION' asks once, 'gemkv chat -m MODEL -f FILE' is a conversation" },
+    { "pull", "gemkv opens no network connections; 'gemkv models' lists the models found, Ollama's too" },
+    { "list", "'gemkv models' lists the models found" },
+    { "ls", "'gemkv models' lists the models found" },
+    { "show", "'gemkv info MODEL' describes a model" },
+    { "cli", "'gemkv chat -m MODEL -f FILE' is a conversation" },
+    { "version", "'gemkv --version' prints it" }
+};
+
 static int unknown(struct io *io, const char *word)
 {
-    char  *all = format("%s", commands[0]->name), *more;
-    int    code;
+    char       *all = format("%s", commands[0]->name), *more;
+    const char *near;
+    size_t      n;
+    int         code;
 
     for (size_t i = 1; i < N_COMMANDS; i++) {
-        more = format("%s, %s", all, commands[i]->name);
+        more = format("%s %s", all, commands[i]->name);
         free(all);
         all = more;
     }
-    code = word ? usage(io, NULL, "unknown command '%s'; the commands are %s", word, all)
-                : usage(io, NULL, "no command given; the commands are %s", all);
+    near = word ? gkv_nearest(all, word, strlen(word), &n) : NULL;
+    for (size_t i = 0; word && i < sizeof elsewhere / sizeof *elsewhere; i++)
+        if (!strcmp(word, elsewhere[i].name)) {
+            free(all);
+            return usage(io, NULL, "no command '%s'; %s", word, elsewhere[i].instead);
+        }
+    if (near)
+        code = usage(io, NULL, "unknown command '%s' (did you mean %.*s?)", word, (int)n, near);
+    else if (word)
+        code = usage(io, NULL, "'%s' is no command and no file; the commands are: %s", word, all);
+    else
+        code = usage(io, NULL, "no command given; 'gemkv FILE QUESTION' asks about a file; the commands are: %s", all);
+    free(all);
+    return code;
+}
+
+/* ---- gemkv FILE... QUESTION -------------------------------------------------------------- */
+static bool is_file(const char *word)
+{
+    struct stat st;
+
+    return !stat(word, &st) && !S_ISDIR(st.st_mode);
+}
+
+static bool is_model(const char *path)
+{
+    size_t n = 0;
+    char  *head = places_read(path, 4, &n);
+    bool   is = head && n == 4 && !memcmp(head, "GGUF", 4);
+
+    free(head);
+    return is;
+}
+
+/* What somebody means who gives files and a question, and no command: gemkv ask, with -f for each of the files that
+ * come first, and -m for a model among them. */
+static int ask_files(struct io *io, int argc, char **argv)
+{
+    char **all = grow(NULL, 2 * (size_t)argc + 2, sizeof *all);
+    int    n = 0, i, n_documents = 0, code;
+
+    all[n++] = (char *)cmd_ask.name;
+    for (i = 1; i < argc && is_file(argv[i]); i++) {
+        const bool model = is_model(argv[i]);
+
+        all[n++] = (char *)(model ? "-m" : "-f");
+        all[n++] = argv[i];
+        n_documents += !model;
+    }
+    if (!n_documents)
+        code = usage(io, NULL, "%s is a model; ask it about a document: gemkv ask -m MODEL -f FILE QUESTION", argv[1]);
+    else if (i == argc)
+        code = usage(io, NULL, "%s: what about it? gemkv FILE QUESTION asks, 'gemkv chat -f FILE' is a conversation",
+                     argv[1]);
+    else {
+        while (i < argc)
+            all[n++] = argv[i++];
+        all[n] = NULL;
+        code = cmd_ask.run(&cmd_ask, io, n, all);
+    }
     free(all);
     return code;
 }
 
 static void help(struct io *io)
 {
-    out_printf(io, "Usage: gemkv COMMAND [options]\n\n"
+    out_printf(io, "Usage: gemkv COMMAND [options]\n"
+               "       gemkv FILE... QUESTION\n\n"
                "Answers questions about very long documents with a local language model.\n"
                "\nCommands:\n");
     for (size_t i = 0; i < N_COMMANDS; i++)
@@ -87,6 +162,8 @@ static int command(struct io *io, int argc, char **argv)
             args_list(io, commands[i]);
     } else if (word[0] == '-') {
         return usage(io, NULL, "unknown option '%s' in front of a command", word);
+    } else if (is_file(word)) {
+        return ask_files(io, argc, argv);
     } else {
         return unknown(io, word);
     }

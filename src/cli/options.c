@@ -17,7 +17,7 @@
 static opt_set opt_documents, opt_keep, opt_keep_last, opt_methods;
 
 const struct opt options_table[] = {
-    { FOR_ALL & ~FOR_EVAL, 'm', "model", "FILE", "$GEMKV_MODEL, else the bundled model", "GGUF model",
+    { FOR_ALL & ~(FOR_EVAL | FOR_MODELS), 'm', "model", "FILE", "$GEMKV_MODEL, else the bundled model", "GGUF model",
       opt_text, AT(model) },
     { FOR_CHAT, 'f', "file", "FILE", NULL, "document; may be given several times", opt_documents, AT(file) },
     { FOR_ASK, 'f', "file", "FILE", "standard input, unless it is a terminal",
@@ -117,7 +117,7 @@ const struct opt options_table[] = {
       "write the documents with the kept passages marked to this new HTML file", opt_text, AT(report) },
     { FOR_ROWS, 0, "csv", NULL, NULL, "write a line per row and method, as CSV",
       opt_flag, AT(csv) },
-    { COMPUTE | FOR_INFO, 0, "json", NULL, NULL, "write JSON to standard output",
+    { COMPUTE | FOR_INFO | FOR_MODELS, 0, "json", NULL, NULL, "write JSON to standard output",
       opt_flag, AT(json) },
     { COMPUTE, 'q', "quiet", NULL, NULL, "only the result, and errors", opt_flag, AT(quiet) },
     { ANSWER, 'v', "verbose", NULL, NULL, "show every kept passage", opt_flag, AT(verbose) },

@@ -28,6 +28,7 @@ enum {
     FOR_INDEX = 4096,
     FOR_CHAT = 8192,
     FOR_QA = 16384,
+    FOR_MODELS = 32768,
     FOR_ALL = ~0
 };
 

@@ -11,11 +11,10 @@
 #include "src/cli/calibrated.h"
 #include "src/cli/input.h"
 #include "src/cli/json.h"
+#include "src/cli/model-name.h"
 #include "src/cli/report.h"
 #include "src/cli/run.h"
 #include "src/cli/say.h"
-
-#define BUNDLED "gemkv-mini-q8_0.gguf"
 
 static void help_row(struct io *io, const char *name, const char *summary, const gkv_param *p)
 {
@@ -68,13 +67,15 @@ static int check(struct run *r)
     if (r->o.questions ? r->o.n_operand : r->o.n_operand > 1)
         return usage(r->o.io, cmd, "one question only, in quotes; documents are given with -f");
     if (!r->o.questions && r->o.n_operand == 0)
-        return usage(r->o.io, cmd, "no question given");
+        return usage(r->o.io, cmd, "no question given; write it last, in quotes");
     if (r->o.questions && r->o.report)
         return usage(r->o.io, cmd, "a report has one question; --questions has several");
     if (r->o.questions && !strcmp(r->o.questions, "-") && !r->o.library && !r->o.file.n)
         return usage(r->o.io, cmd, "the questions are on standard input; give a document with -f FILE");
     r->often = r->o.questions;
     r->question = r->often ? NULL : *r->o.operand;
+    if (r->question && !r->question[strspn(r->question, " \t\r\n\v\f")])
+        return usage(r->o.io, cmd, "the question is empty");
     if ((code = run_check_documents(r)))
         return code;
     if (r->o.library || r->o.file.n)
@@ -117,12 +118,9 @@ int run_model_path(const struct options *o, char **path)
 {
     const char *env = getenv("GEMKV_MODEL");
 
-    if (o->model)
-        *path = format("%s", o->model);
-    else if (env && *env)
-        *path = format("%s", env);
-    else
-        *path = run_data_path(BUNDLED);
+    if (o->model || (env && *env))
+        return model_name(o->io, o->model ? o->model : env, path);
+    *path = run_data_path(RUN_BUNDLED);
     if (*path)
         return 0;
     return usage(o->io, o->cmd, "no bundled model found; give a GGUF file with -m or in $GEMKV_MODEL");

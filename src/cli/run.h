@@ -76,6 +76,7 @@ void run_json(struct json *j, const struct run *r, const char *answer, size_t le
 /* Applies --cpu.  *path: of the model, for free(). */
 int   run_begin(const struct options *o, char **path);
 /* --model, or $GEMKV_MODEL, or the bundled model, for free(). */
+#define RUN_BUNDLED "gemkv-mini-q8_0.gguf"
 int   run_model_path(const struct options *o, char **path);
 /* Applies the level of --cpu or, if level is NULL, of $GEMKV_CPU. */
 int   run_cap_cpu(struct io *io, const char *level);
