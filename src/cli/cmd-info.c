@@ -164,6 +164,27 @@ static uint64_t needed(struct info *in, const char *method, const char *schedule
     return status ? 0 : bytes;
 }
 
+/* Width of the column of methods, and that of schedules. */
+static int method_width(void)
+{
+    size_t            n, widest = strlen("tokens");
+    const gkv_method *m = gkv_methods(&n);
+
+    for (size_t i = 0; i < n; i++)
+        widest = strlen(m[i].name) > widest ? strlen(m[i].name) : widest;
+    return (int)widest;
+}
+
+static int schedule_width(void)
+{
+    size_t              n, widest = 0;
+    const gkv_schedule *s = gkv_schedules(&n);
+
+    for (size_t i = 0; i < n; i++)
+        widest = strlen(s[i].name) > widest ? strlen(s[i].name) : widest;
+    return (int)widest;
+}
+
 /* Calls line for each method, and for each schedule if the method has a first pass. */
 static void each_way(struct json *j, struct info *in,
                      void (*line)(struct json *j, struct info *in, const char *method,
@@ -181,7 +202,7 @@ static void each_way(struct json *j, struct info *in,
 static void print_needed(struct json *j, struct info *in, const char *method, const char *schedule)
 {
     (void)j;
-    out_printf(in->o.io, "%-14s %-8s", method, schedule ? schedule : "");
+    out_printf(in->o.io, "%-*s %-*s", method_width(), method, schedule_width(), schedule ? schedule : "");
     for (size_t i = 0; i < in->length.n; i++) {
         char *s = view_bytes(needed(in, method, schedule, in->length.v[i]));
 
@@ -240,7 +261,7 @@ static void print_fits(struct info *in)
 
 static void print_memory(struct info *in)
 {
-    out_printf(in->o.io, "%-14s %-8s", "tokens", "");
+    out_printf(in->o.io, "%-*s %-*s", method_width(), "tokens", schedule_width(), "");
     for (size_t j = 0; j < in->length.n; j++)
         out_printf(in->o.io, " %10" PRIu64, in->length.v[j]);
     out_char(in->o.io, '\n');
