@@ -173,8 +173,8 @@ static gkv_status check_head(const gkv_document *d, const struct head *h, uint64
     if (h->tmpl != gkv__document_template(d))
         return damaged(path, "its tokens are those of another chat template", err);
     if (d->limit && gkv__plus(d->resident, all) > d->limit)
-        return gkv__fail(err, GKV_LIMIT, "%s: %" PRIu64 " bytes of memory are needed, the limit is %" PRIu64
-                         "; raise --memory", path, gkv__plus(d->resident, all), d->limit);
+        return gkv__fail(err, GKV_LIMIT, "%s: %s of memory are needed, the limit is %s; raise --memory", path,
+                         gkv__needed(gkv__plus(d->resident, all)).text, gkv__limit(d->limit).text);
     return GKV_OK;
 }
 

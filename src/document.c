@@ -24,7 +24,7 @@ gkv_status gkv__document_append(gkv_document *d, const char *text, size_t len, g
         }
         grown = realloc(d->text, cap);
         if (!grown)
-            return gkv__fail(err, GKV_NOMEM, "the system refused %zu bytes for the text", cap);
+            return gkv__fail(err, GKV_NOMEM, "the system refused %s for the text", gkv__needed(cap).text);
         d->text = grown;
         d->cap = cap;
     }
@@ -168,11 +168,11 @@ static gkv_status check_text(gkv_document *d, bool last, gkv_error *err)
 
     if (nul && (size_t)(nul - d->text) < good)
         return gkv__fail(err, GKV_DOCUMENT, "document %zu is not text: byte %" PRIu64 " is NUL",
-                         d->n_files, (uint64_t)(nul - d->text) - start);
+                         d->n_files, (uint64_t)(nul - d->text) - start + 1);
     if (good < d->len && (!cut || last))
         return gkv__fail(err, GKV_DOCUMENT, "document %zu is not UTF-8 text: byte %" PRIu64 " is 0x%02x; "
                          "if it is text in another encoding, convert it with iconv(1)", d->n_files,
-                         (uint64_t)good - start, (unsigned char)d->text[good]);
+                         (uint64_t)good - start + 1, (unsigned char)d->text[good]);
     d->checked = good;
     return GKV_OK;
 }
@@ -233,9 +233,9 @@ static gkv_status reserve_text(gkv_document *d, size_t len, gkv_error *err)
     if (!d->limit)
         return GKV_OK;
     if (held >= d->limit && text > LITTLE)
-        return gkv__fail(err, GKV_LIMIT, "the program and its text need at least %" PRIu64 " bytes of "
-                         "memory, the limit is %" PRIu64 "; raise --memory, or give a shorter document",
-                         held, d->limit);
+        return gkv__fail(err, GKV_LIMIT, "the program and its text need at least %s of memory, the limit is "
+                         "%s; raise --memory, or give a shorter document", gkv__needed(held).text,
+                         gkv__limit(d->limit).text);
     d->tokens.limit = gkv__max(d->limit > held ? d->limit - held : 0, LITTLE);
     return GKV_OK;
 }

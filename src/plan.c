@@ -348,9 +348,9 @@ gkv_status gkv__plan_make(struct gkv__plan *p, uint64_t base, gkv_error *err)
     if (p->kind == GKV__SCORES ? choose_schedule(p, base) : fit(p, base))
         return GKV_OK;
     return gkv__fail(err, GKV_LIMIT,
-                     "method %s needs %" PRIu64 " bytes (%.1f GiB) of memory for %" PRIu64 " tokens, "
-                     "the limit is %" PRIu64 "; raise --memory, or give a shorter document",
-                     t->method->name, p->predicted, (double)p->predicted / (1u << 30), t->n, p->limit);
+                     "method %s needs %s of memory for %" PRIu64 " tokens, the limit is %s; raise --memory, or give a "
+                     "shorter document", t->method->name, gkv__needed(p->predicted).text, t->n,
+                     gkv__limit(p->limit).text);
 }
 
 gkv_status gkv__plan_eval(struct gkv__plan *p, uint64_t base, uint64_t n, uint64_t n_logits,
@@ -363,9 +363,9 @@ gkv_status gkv__plan_eval(struct gkv__plan *p, uint64_t base, uint64_t n, uint64
     if (!p->limit || p->predicted <= p->limit)
         return GKV_OK;
     return gkv__fail(err, GKV_LIMIT,
-                     "the model needs %" PRIu64 " bytes (%.1f GiB) of memory for a context of %" PRIu64
-                     " tokens, the limit is %" PRIu64 "; raise --memory, or take a smaller context",
-                     p->predicted, (double)p->predicted / (1u << 30), n, p->limit);
+                     "the model needs %s of memory for a context of %" PRIu64 " tokens, the limit is %s; raise "
+                     "--memory, or take a smaller context", gkv__needed(p->predicted).text, n,
+                     gkv__limit(p->limit).text);
 }
 
 bool gkv__plan_reuses(const struct gkv__plan *p)

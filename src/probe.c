@@ -17,8 +17,8 @@ static gkv_status reserve(struct gkv__plan *p, const struct gkv__calibrate *c, g
                              gkv__exec_bytes(p->simd, p->gemm, s, p->n_threads, p->chunk));
     if (!p->limit || p->predicted <= p->limit)
         return GKV_OK;
-    return gkv__fail(err, GKV_LIMIT, "%" PRIu64 " bytes of memory are needed for %zu tokens, the limit is "
-                     "%" PRIu64 "; raise --memory, or take shorter prompts", p->predicted, c->n, p->limit);
+    return gkv__fail(err, GKV_LIMIT, "%s of memory are needed for %zu tokens, the limit is %s; raise --memory, or take "
+                     "shorter prompts", gkv__needed(p->predicted).text, c->n, gkv__limit(p->limit).text);
 }
 
 gkv_status gkv__probe(gkv_session *s, uint64_t start, uint64_t end, uint32_t tsp, gkv_layer_probe *layer,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * unit-near.c - which known word a misspelt one may be */
+ * unit-near.c - what messages say: which known word a misspelt one may be, and sizes */
 #include "config.h"
 #include <string.h>
-#include "gemkv.h"
+#include "src/base/status.h"
 #include "tests/tap.h"
 
 static const struct { const char *list, *word, *near; } cases[] = {
@@ -29,8 +29,24 @@ static const struct { const char *list, *word, *near; } cases[] = {
     { "0123456789012345678901234567890123456789", "01234567890123456789012345678901234567890", NULL },
 };
 
+static const struct { uint64_t bytes; const char *needed, *limit; } sizes[] = {
+    { 0, "0 bytes", "0 bytes" },
+    { 999, "999 bytes", "999 bytes" },
+    { 1000, "0.98 KiB", "0.97 KiB" },
+    { 1024, "1.00 KiB", "1.00 KiB" },
+    { 1025, "1.01 KiB", "1.00 KiB" },
+    { 10 << 20, "10.0 MiB", "10.0 MiB" },
+    { (10 << 20) + 1, "10.1 MiB", "10.0 MiB" },
+    { UINT64_C(123456789012), "115 GiB", "114 GiB" },
+    { UINT64_MAX, "16.0 EiB", "16.0 EiB" },
+};
+
 int main(void)
 {
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        ok(!strcmp(gkv__needed(sizes[i].bytes).text, sizes[i].needed)
+               && !strcmp(gkv__limit(sizes[i].bytes).text, sizes[i].limit),
+           "%s needed, a limit of %s", gkv__needed(sizes[i].bytes).text, gkv__limit(sizes[i].bytes).text);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t      n = 99;
         const char *near = gkv_nearest(cases[i].list, cases[i].word, strlen(cases[i].word), &n);

@@ -57,8 +57,8 @@ gkv_status gkv__spill_open(struct gkv__spill *x, uint64_t n, size_t width, uint6
     *x = (struct gkv__spill){ .n = n, .block = block, .width = width, .fd = -1 };
     x->rows = gkv__pages(block ? block : n, width * sizeof *x->rows);
     if (!x->rows)
-        return gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes for the hidden states",
-                         (block ? block : n) * width * sizeof *x->rows);
+        return gkv__fail(err, GKV_NOMEM, "the system refused %s for the hidden states",
+                         gkv__needed((block ? block : n) * width * sizeof *x->rows).text);
     if (!block)
         return GKV_OK;
     x->fd = nameless();

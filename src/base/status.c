@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * status.c - see status.h */
 #include "config.h"
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,6 +21,32 @@ gkv_status gkv__fail(gkv_error *err, gkv_status status, const char *fmt, ...)
         if (*p < 0x20 || *p == 0x7f)
             *p = '?';
     return status;
+}
+
+static struct gkv__size size(uint64_t bytes, double (*round_it)(double))
+{
+    static const char *const unit[] = { "bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+    struct gkv__size s;
+    double           d = (double)bytes, digits;
+    size_t           i = 0;
+
+    while (d >= 1000 && i + 1 < sizeof unit / sizeof *unit) {
+        d /= 1024;
+        i++;
+    }
+    digits = d < 10 ? 100 : d < 100 ? 10 : 1;
+    snprintf(s.text, sizeof s.text, "%.*f %s", !i ? 0 : d < 10 ? 2 : d < 100, round_it(d * digits) / digits, unit[i]);
+    return s;
+}
+
+struct gkv__size gkv__needed(uint64_t bytes)
+{
+    return size(bytes, ceil);
+}
+
+struct gkv__size gkv__limit(uint64_t bytes)
+{
+    return size(bytes, floor);
 }
 
 const char *gkv_status_name(gkv_status status)

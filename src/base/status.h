@@ -17,6 +17,12 @@ gkv_status gkv__fail(gkv_error *err, gkv_status status, const char *fmt, ...)
 /* no WHAT "word", which of the words in the list may be meant, and the list: words with a space before each. */
 gkv_status gkv__fail_unknown(gkv_error *err, const char *what, const char *word, size_t len, const char *list);
 
+/* A size for a person: "1.5 GiB".  What is needed is rounded up and a limit down, so that a limit that reads as large
+ * as what is needed is enough. */
+struct gkv__size { char text[16]; };
+struct gkv__size gkv__needed(uint64_t bytes);
+struct gkv__size gkv__limit(uint64_t bytes);
+
 /* Copies a struct that this version knows `known` bytes of to a caller whose struct has `size` bytes. */
 void gkv__give(void *out, size_t size, const void *from, size_t known);
 /* *to: options of a caller whose gkv_options may be shorter or longer than this version's; fields that

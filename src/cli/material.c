@@ -292,7 +292,7 @@ int needles_read(struct needles *n, struct io *io, const char *file)
     if (!code) {
         v = parse_json(text, len, &why, &at);
         if (!v)
-            code = fail(io, EXIT_FAILED, "%s: not JSON: %s, at byte %zu", file, why, at);
+            code = fail(io, EXIT_FAILED, "%s: not JSON: %s, at byte %zu", file, why, at + 1);
     }
     list = v;
     if (v && v->type == PARSE_OBJECT)

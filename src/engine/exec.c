@@ -70,8 +70,8 @@ gkv_status gkv__exec_open(struct gkv__exec *e, const struct gkv__simd *simd,
     e->bytes = n_threads * e->scratch_bytes + buffer_bytes(s, chunk);
     e->scratch = p = gkv__pages(e->bytes, 1);
     if (!p)
-        return gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes of work space",
-                         e->bytes);
+        return gkv__fail(err, GKV_NOMEM, "the system refused %s of work space",
+                         gkv__needed(e->bytes).text);
     e->library = gkv__gemm_open(gemm, n_threads);
     p += n_threads * e->scratch_bytes;
     e->partial = (float *)(void *)p;

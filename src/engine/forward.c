@@ -33,7 +33,7 @@ gkv_status gkv__forward(const struct gkv__pass *p, const uint32_t *id, size_t n,
     gkv_status status = GKV_OK;
 
     if (!block)
-        return gkv__fail(err, GKV_NOMEM, "the system refused %zu bytes", rows * d * sizeof *block);
+        return gkv__fail(err, GKV_NOMEM, "the system refused %s", gkv__needed(rows * d * sizeof *block).text);
     for (size_t at = 0; at < n && status == GKV_OK; at += rows) {
         size_t nc = n - at < rows ? n - at : rows;
 

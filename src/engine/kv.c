@@ -41,8 +41,8 @@ gkv_status gkv__cache_room(struct gkv__cache *c, uint32_t il, uint64_t n_max, gk
 
     l->k = gkv__pages(bytes, 1);
     if (!l->k)
-        return gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes for the KV cache",
-                         bytes);
+        return gkv__fail(err, GKV_NOMEM, "the system refused %s for the KV cache",
+                         gkv__needed(bytes).text);
     l->v = l->k + bytes / 2;
     l->n_max = n_max;
     return GKV_OK;

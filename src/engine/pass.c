@@ -9,7 +9,7 @@ gkv_status gkv__hook_open(struct gkv__hook *h, uint64_t bytes, gkv_error *err)
 {
     h->state = gkv__pages(bytes, 1);
     h->bytes = bytes;
-    return h->state ? GKV_OK : gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes", bytes);
+    return h->state ? GKV_OK : gkv__fail(err, GKV_NOMEM, "the system refused %s", gkv__needed(bytes).text);
 }
 
 void gkv__hook_close(struct gkv__hook *h)

@@ -71,8 +71,8 @@ gkv_status gkv__bounded_open(struct gkv__bounded *b, struct gkv__exec *e, gkv_er
     if (b->origins && b->n_layer)
         b->origin = gkv__pages(n_origins(b), sizeof *b->origin);
     if (!b->x || !b->received || !b->weight || !b->keep || (b->origins && b->n_layer && !b->origin))
-        return gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes",
-                         gkv__bounded_bytes(b, UINT64_MAX >> 1));
+        return gkv__fail(err, GKV_NOMEM, "the system refused %s",
+                         gkv__needed(gkv__bounded_bytes(b, UINT64_MAX >> 1)).text);
     if (!b->n_layer)
         return GKV_OK;
     GKV__TRY(gkv__cache_open(&b->store, b->kv, b->n_layer, s->n_head_kv, s->head_dim, b->budget, err));

@@ -45,8 +45,8 @@ static gkv_status reserve(struct gkv__early *c, const struct gkv__task *t, uint3
     /* With filter layer 0 the cache has no layers, but its sizes are still used. */
     GKV__TRY(gkv__cache_open(&c->cache, t->kv_first, t->filter, s->n_head_kv, s->head_dim, c->slots, err));
     c->keys = gkv__pages(c->slots * s->n_head_kv, s->head_dim * sizeof *c->keys);
-    return c->keys ? GKV_OK : gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes for the keys "
-                                        "of the filter layer", c->slots * width(t) * sizeof *c->keys);
+    return c->keys ? GKV_OK : gkv__fail(err, GKV_NOMEM, "the system refused %s for the keys of the filter layer",
+                                        gkv__needed(c->slots * width(t) * sizeof *c->keys).text);
 }
 
 static gkv_status chunks(struct gkv__exec *e, const struct gkv__first *f, struct gkv__early *c, float *x,

@@ -125,7 +125,7 @@ static gkv_status begin(struct stream *s, struct gkv__exec *e, const uint32_t *i
     s->b.span = span_of(s);
     s->keys.rows = by_chunk(s) ? NULL : gkv__pages(s->t->n, key_row(s));
     if (!s->keys.rows && !by_chunk(s))
-        return gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes", s->t->n * key_row(s));
+        return gkv__fail(err, GKV_NOMEM, "the system refused %s", gkv__needed(s->t->n * key_row(s)).text);
     return gkv__bounded_open(&s->b, e, err);
 }
 

@@ -120,8 +120,8 @@ static gkv_status open(struct gkv__sweep *s, const struct gkv__watch *w, gkv_err
         s->state = gkv__pages(w->state_bytes(c->t), 1);
     if (!s->x || (received && !(s->received && s->sums)) || (w->weight && !s->weight) || !s->score ||
         !s->spare || !s->at || !s->go || !s->votes || !s->keep || !s->q || (w->state_bytes && !s->state))
-        return gkv__fail(err, GKV_NOMEM, "the system refused %" PRIu64 " bytes",
-                         gkv__times(c->t->n, token_bytes(c->t, w)));
+        return gkv__fail(err, GKV_NOMEM, "the system refused %s",
+                         gkv__needed(gkv__times(c->t->n, token_bytes(c->t, w))).text);
     for (size_t i = 0; i < s->n; i++)
         s->at[i] = (uint32_t)i;
     GKV__TRY(gkv__cache_open(&s->work, work_type(c->t), 1, h->n_head_kv, h->head_dim, c->t->n, err));

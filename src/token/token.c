@@ -634,9 +634,9 @@ gkv_status gkv__tokens_count(struct gkv__tokens *t, size_t n, uint64_t work, gkv
     if (!gkv__mul(n, GKV__TOKEN_BYTES, &bytes) || !gkv__add(bytes, work, &bytes))
         bytes = UINT64_MAX;
     if (t->limit && bytes > t->limit)
-        return gkv__fail(err, GKV_LIMIT, "to make tokens of the text takes %" PRIu64 " bytes of memory "
-                         "and more, %" PRIu64 " are left; raise --memory, or give a shorter document",
-                         bytes, t->limit);
+        return gkv__fail(err, GKV_LIMIT, "to make tokens of the text takes %s of memory and more, %s are left; "
+                         "raise --memory, or give a shorter document", gkv__needed(bytes).text,
+                         gkv__limit(t->limit).text);
     t->most = gkv__max(t->most, bytes);
     return GKV_OK;
 }

@@ -57,6 +57,6 @@ until grep -q ' [5-9][0-9] %' progress || test $n = 300; do
     n=$((n + 1))
 done
 kill -TERM $pid
-wait $pid
+wait $pid 2>/dev/null           # some shells say what it died of
 echo "[$?] $(grep -c '^truncate' stopped) $(grep -c '^full' stopped)"
 grep -o 'gemkv: cancelled, methods' progress

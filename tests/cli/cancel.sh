@@ -12,7 +12,7 @@ for sig in TERM INT HUP; do
     kill -$sig $pid
     sleep 1
     exec 3>&-               # so that a lost signal is a failure, not a hang
-    wait $pid
+    wait $pid 2>/dev/null
     echo "[$?] $(ls page* 2>/dev/null)"
 done
 
@@ -27,7 +27,7 @@ sleep 1
 kill -TERM $pid
 sleep 1
 kill -INT $pid
-wait $pid
+wait $pid 2>/dev/null
 echo "[$?] the second"
 
 # A shell tells an exit status of 130 from a death by SIGINT.

@@ -110,7 +110,7 @@ static int read_set(struct qa_set *q, struct io *io, const char *path,
     if (!code) {
         v = parse_json(text, len, &why, &at);
         if (!v)
-            code = fail(io, EXIT_FAILED, "%s: not JSON: %s, at byte %zu", input_name(path), why, at);
+            code = fail(io, EXIT_FAILED, "%s: not JSON: %s, at byte %zu", input_name(path), why, at + 1);
     }
     if (v)
         fill(q, v);
