@@ -67,7 +67,7 @@ noinst_LTLIBRARIES += src/libcli.la
 src_libcli_la_SOURCES = \
 	src/cli/args.c src/cli/args.h src/cli/bench-methods.c src/cli/bench.h src/cli/calibrated.c \
 	src/cli/calibrated.h src/cli/cmd-ask.c src/cli/cmd-bench.c src/cli/cmd-calibrate.c src/cli/cmd-chat.c \
-	src/cli/cmd-eval.c src/cli/cmd-index.c src/cli/cmd-info.c src/cli/cmd-models.c src/cli/cmd-select.c src/cli/cmd-tokenize.c src/cli/cmd.h \
+	src/cli/cmd-eval.c src/cli/cmd-index.c src/cli/cmd-info.c src/cli/cmd-models.c src/cli/cmd-select.c src/cli/cmd-tokenize.c src/cli/cmd.h src/cli/completion.c src/cli/completion.h \
 	src/cli/input.c src/cli/input.h src/cli/json.c src/cli/json.h src/cli/library.c src/cli/library.h src/cli/line.c src/cli/line.h src/cli/material.c \
 	src/cli/material.h src/cli/methods.c src/cli/methods.h src/cli/model-name.c src/cli/model-name.h src/cli/options.c src/cli/options.h src/cli/output.c src/cli/output.h src/cli/json-parse.c src/cli/json-parse.h \
 	src/cli/places.c src/cli/places.h src/cli/plot.c src/cli/plot.h src/cli/progress.c src/cli/progress.h src/cli/report.c \

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <gemkv.h>
 #include "src/cli/args.h"
+#include "src/cli/completion.h"
 #include "src/cli/places.h"
 #include "src/cli/progress.h"
 #include "src/cli/say.h"
@@ -160,6 +161,8 @@ static int command(struct io *io, int argc, char **argv)
     } else if (!strcmp(word, "--list-options")) {
         for (size_t i = 0; i < N_COMMANDS; i++)
             args_list(io, commands[i]);
+    } else if (!strcmp(word, "--completion")) {
+        return completion(io, argc > 2 ? argv[2] : NULL, commands, N_COMMANDS);
     } else if (word[0] == '-') {
         return usage(io, NULL, "unknown option '%s' in front of a command", word);
     } else if (is_file(word)) {
