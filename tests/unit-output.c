@@ -56,7 +56,7 @@ static int ended_by(int sig)
     if (!pid) {
         static struct output a, b, dropped;
 
-        if (output_new(&a, &io, path) || output_new(&b, &io, other) || output_new(&dropped, &io, third) || files() != 3)
+        if (output_new(&a, &io, path, false) || output_new(&b, &io, other, false) || output_new(&dropped, &io, third, false) || files() != 3)
             _exit(99);
         output_drop(&dropped);
         fputs("x", a.f);
@@ -97,8 +97,8 @@ static void test_keep(void)
     struct stat   st;
 
     umask(027);
-    ok(!output_new(&a, &io, path) && access(path, F_OK), "nothing is to be seen before it is complete");
-    ok(!output_new(&b, &io, other) && files() == 2, "another");
+    ok(!output_new(&a, &io, path, false) && access(path, F_OK), "nothing is to be seen before it is complete");
+    ok(!output_new(&b, &io, other, false) && files() == 2, "another");
     fputs("text", a.f);
     ok(!output_keep(&a) && holds(path, "text") && files() == 2, "it is there when it is kept");
     ok(!stat(path, &st) && (st.st_mode & 0777) == 0640, "with the usual mode");
@@ -108,12 +108,12 @@ static void test_keep(void)
     ok(output_keep(&b) == EXIT_FAILED && holds(other, "mine") && files() == 2,
        "what came there in between is not replaced");
     ok(!unfinished, "nothing is left to remove");
-    ok(output_new(&a, &io, path) == EXIT_FAILED && holds(path, "text"), "what exists is refused");
+    ok(output_new(&a, &io, path, false) == EXIT_FAILED && holds(path, "text"), "what exists is refused");
     output_drop(&a);
     ok(holds(path, "text"), "and not removed by closing what was not opened");
     unlink(path);
     unlink(other);
-    ok(!output_new(&a, &io, path) && !output_new(&b, &io, other), "two more");
+    ok(!output_new(&a, &io, path, false) && !output_new(&b, &io, other, false), "two more");
     output_drop(&b);
     ok(files() == 1, "one is dropped");
     output_drop(&a);
@@ -129,7 +129,7 @@ static void test_names(void)
 
     snprintf(left, sizeof left, "%s.%ld-0", path, (long)getpid());
     put(left, "mine");
-    ok(!output_new(&a, &io, path) && files() == 2, "another name");
+    ok(!output_new(&a, &io, path, false) && files() == 2, "another name");
     output_drop(&a);
     ok(files() == 1 && holds(left, "mine"), "and the one that was there stays");
     unlink(left);

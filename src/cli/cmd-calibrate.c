@@ -311,7 +311,7 @@ static int measure(struct calibrate *c)
 {
     const struct options *o = &c->e.o;
     struct json j = { .depth = 0 };
-    int         code = o->plot ? output_new(&c->e.plot, o->io, o->plot) : 0;
+    int         code = o->plot ? output_new(&c->e.plot, o->io, o->plot, o->force) : 0;
 
     if (!code)
         code = haystack_read(&c->hay, o->io, o->haystack.v, o->haystack.n);

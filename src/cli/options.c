@@ -115,6 +115,8 @@ const struct opt options_table[] = {
       opt_text, AT(rows) },
     { FOR_ASK, 0, "report", "FILE", "none",
       "write the documents with the kept passages marked to this new HTML file", opt_text, AT(report) },
+    { FOR_ASK | FOR_ROWS | FOR_CALIBRATE, 0, "force", NULL, NULL, "replace output files that exist",
+      opt_flag, AT(force) },
     { FOR_ROWS, 0, "csv", NULL, NULL, "write a line per row and method, as CSV",
       opt_flag, AT(csv) },
     { COMPUTE | FOR_INFO | FOR_MODELS, 0, "json", NULL, NULL, "write JSON to standard output",

@@ -45,7 +45,7 @@ struct options {
     uint64_t       samples;
     struct words   haystack;
     const char    *needles, *metric, *grade, *out, *plot, *rows, *report;
-    bool           json, csv, quiet, verbose, tty;
+    bool           json, csv, quiet, verbose, tty, force;
 
     const char   **operand;             /* n_operand words after the options              */
     int            n_operand;

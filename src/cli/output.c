@@ -23,12 +23,22 @@ static int cannot(const struct output *o)
 
 static int exists(const struct output *o)
 {
-    return fail(o->io, EXIT_FAILED, "%s: exists already; remove it, or give another name", o->path);
+    return fail(o->io, EXIT_FAILED, "%s: exists already; give another name, or --force to replace it", o->path);
 }
 
 static int irregular(const struct output *o)
 {
     return fail(o->io, EXIT_FAILED, "%s: not a regular file; give the name of a new one", o->path);
+}
+
+static int dangling(const struct output *o)
+{
+    return fail(o->io, EXIT_FAILED, "%s: a link to a file that does not exist; give another name", o->path);
+}
+
+static int locked(const struct output *o)
+{
+    return fail(o->io, EXIT_FAILED, "%s: another gemkv writes to it; give another name", o->path);
 }
 
 /* ---- temporary names -------------------------------------------------------------------- */
@@ -65,15 +75,17 @@ static void watch_signals(void)
             sigaction(sigs[i], &act, NULL);
 }
 
-static int open_aside(struct output *o)
+/* Gives o a temporary name beside `path`, which `make` makes a file of: a file descriptor or 0, or -1 with errno. */
+static int name_aside(struct output *o, const char *path, int (*make)(const struct output *o))
 {
     int fd = -1;
 
     watch_signals();
+    o->next = unfinished;
     for (int i = 0; i < 100 && fd < 0; i++) {
         free(o->aside);
-        o->aside = format("%s.%ld-%d", o->path, (long)getpid(), i);
-        fd = open(o->aside, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+        o->aside = format("%s.%ld-%d", path, (long)getpid(), i);
+        fd = make(o);
         if (fd < 0 && errno != EEXIST)
             break;
     }
@@ -82,9 +94,13 @@ static int open_aside(struct output *o)
         o->aside = NULL;
         return -1;
     }
-    o->next = unfinished;
     unfinished = o;
     return fd;
+}
+
+static int create_aside(const struct output *o)
+{
+    return open(o->aside, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
 }
 
 static void forget(struct output *o)
@@ -133,28 +149,90 @@ static int open_nameless(const char *path)
     return fd;
 }
 
-static int name_it(const struct output *o)
+static int link_to(const struct output *o, const char *path)
 {
     char proc[40];
 
     snprintf(proc, sizeof proc, "/proc/self/fd/%d", fileno(o->f));
-    return linkat(AT_FDCWD, proc, AT_FDCWD, o->path, AT_SYMLINK_FOLLOW);
+    return linkat(AT_FDCWD, proc, AT_FDCWD, path, AT_SYMLINK_FOLLOW);
 }
 
-/* ---- new files -------------------------------------------------------------------------- */
-int output_new(struct output *o, struct io *io, const char *path)
+static int link_aside(const struct output *o)
+{
+    return link_to(o, o->aside);
+}
+
+/* ---- new files, and files that are replaced ---------------------------------------------- */
+#define NO_MODE ((mode_t)-1)
+
+/* Whether what is at the path can be replaced, if anything is; 0: it can.  Checked again at the end, because what
+ * somebody has put there since may be a device. */
+static int check_replaced(const struct output *o, mode_t *mode)
 {
     struct stat st;
-    int         fd;
+    int         fd, code = 0;
 
-    *o = (struct output){ .path = path, .io = io };
-    if (!lstat(path, &st))                      /* a dangling link exists too */
-        return !stat(path, &st) && !S_ISREG(st.st_mode) ? irregular(o) : exists(o);
-    if (errno != ENOENT || !*path)
+    if (stat(o->path, &st))
+        return errno != ENOENT ? cannot(o) : lstat(o->path, &st) ? 0 : dangling(o);
+    if (!S_ISREG(st.st_mode))
+        return irregular(o);
+    *mode = st.st_mode & 0777;
+    fd = open(o->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    /* The same lock as for files of lines: their lines would be lost, also if this run writes them. */
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+        code = locked(o);
+    if (fd >= 0)
+        close(fd);
+    return code;
+}
+
+/* The old file stays until the new one is whole and on the disk; the new one has its permissions.  Behind a link it
+ * is the file that is replaced, not the link. */
+static int replace(struct output *o)
+{
+    mode_t mode = NO_MODE;
+    int    code = check_replaced(o, &mode);
+    char  *path = code ? NULL : realpath(o->path, NULL);
+
+    if (code)
+        return code;
+    if (!path && errno != ENOENT)
         return cannot(o);
-    fd = open_nameless(path);
+    if (!o->aside && name_aside(o, path ? path : o->path, link_aside)) {
+        free(path);
+        return cannot(o);
+    }
+    if ((mode != NO_MODE && fchmod(fileno(o->f), mode)) || fsync(fileno(o->f)) || rename(o->aside, path ? path : o->path))
+        code = cannot(o);
+    else
+        forget(o);
+    free(path);
+    return code;
+}
+
+int output_new(struct output *o, struct io *io, const char *path, bool force)
+{
+    struct stat st;
+    mode_t      mode;
+    char       *real = NULL;
+    int         fd, code;
+
+    *o = (struct output){ .path = path, .io = io, .force = force };
+    if (force && (code = check_replaced(o, &mode)))
+        return code;
+    if (!lstat(path, &st)) {                    /* a dangling link exists too */
+        if (!force)
+            return stat(path, &st) ? dangling(o) : S_ISREG(st.st_mode) ? exists(o) : irregular(o);
+        real = realpath(path, NULL);
+        if (!real)
+            return cannot(o);
+    } else if (errno != ENOENT || !*path) {
+        return cannot(o);
+    }
+    fd = open_nameless(real ? real : path);
     if (fd < 0)
-        fd = open_aside(o);
+        fd = name_aside(o, real ? real : path, create_aside);
+    free(real);
     if (fd < 0)
         return cannot(o);
     o->f = fdopen(fd, "w");
@@ -168,7 +246,11 @@ int output_keep(struct output *o)
     bool bad = ferror(o->f);
     int  code = 0;
 
-    if (fflush(o->f) || bad || (o->aside ? rename_aside(o) : name_it(o)))
+    if (fflush(o->f) || bad)
+        code = cannot(o);
+    else if (o->force)
+        code = replace(o);
+    else if (o->aside ? rename_aside(o) : link_to(o, o->path))
         code = errno == EEXIST ? exists(o) : cannot(o);
     output_drop(o);
     return code;
@@ -209,7 +291,7 @@ int output_resume(struct output *o, struct io *io, const char *path, const char 
     if (!S_ISREG(st.st_mode))
         return irregular(o);
     if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
-        return fail(o->io, EXIT_FAILED, "%s: another gemkv writes to it; give another name", path);
+        return locked(o);
     text_add(&t, "", 0);
     while (!code && (k = read(fd, piece, sizeof piece)) > 0) {
         text_add(&t, piece, (size_t)k);

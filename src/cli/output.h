@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * output.h - files that the program writes: all of them are opened here, by one rule
  *
- * An output is a new regular file.  An existing file is refused, because it may be somebody's work; only
- * the caller's own files of lines can be continued.  A zeroed struct is a closed output.  Functions
+ * An output is a new regular file.  An existing file is refused, because it may be somebody's work, unless the user
+ * insists; only the caller's own files of lines can be continued.  A zeroed struct is a closed output.  Functions
  * return 0, or an exit status after saying why. */
 #ifndef GEMKV_CLI_OUTPUT_H
 #define GEMKV_CLI_OUTPUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/types.h>
@@ -18,12 +19,14 @@ struct output {
     struct io     *io;          /* where it is said what goes wrong                       */
     FILE          *f;           /* write to this                                          */
     char          *aside;       /* temporary name until it is kept; NULL: none            */
+    bool           force;       /* what is there is replaced when this is whole           */
     struct output *next;
 };
 
 /* output_new: call it before the work, so that a path where nothing can be written is refused early.  Nothing
- * appears at path until output_keep, which does not replace what others have put there since. */
-int  output_new(struct output *o, struct io *io, const char *path);
+ * appears at path until output_keep, which does not replace what others have put there since.  force (--force):
+ * output_keep replaces a regular file, at once; until then the old one stays. */
+int  output_new(struct output *o, struct io *io, const char *path, bool force);
 int  output_keep(struct output *o);
 /* Gives up an output without output_keep: nothing is left behind. */
 void output_drop(struct output *o);

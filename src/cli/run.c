@@ -296,7 +296,7 @@ int run_open(struct run *r, const struct cmd *cmd, struct io *io, int argc, char
     if (!code)
         code = run_begin(&r->o, &path);
     if (!code)
-        code = r->o.report ? output_new(&r->report, r->o.io, r->o.report) : open_questions(r);
+        code = r->o.report ? output_new(&r->report, r->o.io, r->o.report, r->o.force) : open_questions(r);
     if (code) {
         free(path);
         return code;

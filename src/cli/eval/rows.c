@@ -721,7 +721,7 @@ static int write_row(FILE *f, const struct row *row)
 static int write_rows(struct eval *e, eval_make *make, void *arg)
 {
     struct output o;
-    int           failed = 0, code = output_new(&o, e->o.io, e->o.rows);
+    int           failed = 0, code = output_new(&o, e->o.io, e->o.rows, e->o.force);
 
     if (code)
         return code;
@@ -775,7 +775,7 @@ int eval_run(struct eval *e, size_t n, eval_make *make,
     if (e->o.rows)
         return write_rows(e, make, arg);
     if (!code && e->o.plot)
-        code = output_new(&e->plot, e->o.io, e->o.plot);
+        code = output_new(&e->plot, e->o.io, e->o.plot, e->o.force);
     if (!code)
         code = ask_all(e, &k, make, weight, arg);
     kept_free(&k);
