@@ -65,18 +65,84 @@ EXTRA_DIST += src/libgemkv.map
 # The program without main(), which tests/unit-io.c calls instead.
 noinst_LTLIBRARIES += src/libcli.la
 src_libcli_la_SOURCES = \
-	src/cli/args.c src/cli/args.h src/cli/bench-methods.c src/cli/bench.h src/cli/calibrated.c \
-	src/cli/calibrated.h src/cli/cmd-ask.c src/cli/cmd-bench.c src/cli/cmd-calibrate.c src/cli/cmd-chat.c \
-	src/cli/cmd-eval.c src/cli/cmd-index.c src/cli/cmd-info.c src/cli/cmd-models.c src/cli/cmd-select.c src/cli/cmd-tokenize.c src/cli/cmd.h src/cli/completion.c src/cli/completion.h \
-	src/cli/input.c src/cli/input.h src/cli/json.c src/cli/json.h src/cli/library.c src/cli/library.h src/cli/line.c src/cli/line.h src/cli/material.c \
-	src/cli/material.h src/cli/methods.c src/cli/methods.h src/cli/model-name.c src/cli/model-name.h src/cli/options.c src/cli/options.h src/cli/output.c src/cli/output.h src/cli/json-parse.c src/cli/json-parse.h \
-	src/cli/places.c src/cli/places.h src/cli/plot.c src/cli/plot.h src/cli/progress.c src/cli/progress.h src/cli/report.c \
-	src/cli/report.h src/cli/run.c src/cli/run.h src/cli/say.c src/cli/say.h src/cli/text.c \
-	src/cli/text.h src/cli/utf8.c src/cli/utf8.h src/cli/view.c src/cli/view.h \
-	src/cli/eval/eval.h src/cli/eval/kv.c src/cli/eval/niah.c src/cli/eval/perplexity.c \
-	src/cli/eval/qa.c src/cli/eval/ruler-qa.c src/cli/eval/ruler-qa.h src/cli/eval/ruler.c \
-	src/cli/eval/rows.c src/cli/eval/score.c src/cli/eval/score.h src/cli/eval/show.c \
-	src/cli/eval/stem.c src/cli/eval/stem.h
+	src/cli/args.c \
+	src/cli/args.h \
+	src/cli/bench-methods.c \
+	src/cli/bench.h \
+	src/cli/calibrated.c \
+	src/cli/calibrated.h \
+	src/cli/cmd-ask.c \
+	src/cli/cmd-bench.c \
+	src/cli/cmd-calibrate.c \
+	src/cli/cmd-chat.c \
+	src/cli/cmd-eval.c \
+	src/cli/cmd-index.c \
+	src/cli/cmd-info.c \
+	src/cli/cmd-models.c \
+	src/cli/cmd-select.c \
+	src/cli/cmd-tokenize.c \
+	src/cli/cmd.h \
+	src/cli/completion.c \
+	src/cli/completion.h \
+	src/cli/eval/eval.h \
+	src/cli/eval/kv.c \
+	src/cli/eval/niah.c \
+	src/cli/eval/perplexity.c \
+	src/cli/eval/qa.c \
+	src/cli/eval/rows.c \
+	src/cli/eval/ruler-qa.c \
+	src/cli/eval/ruler-qa.h \
+	src/cli/eval/ruler.c \
+	src/cli/eval/score.c \
+	src/cli/eval/score.h \
+	src/cli/eval/show.c \
+	src/cli/eval/stem.c \
+	src/cli/eval/stem.h \
+	src/cli/html.c \
+	src/cli/html.h \
+	src/cli/input.c \
+	src/cli/input.h \
+	src/cli/json-parse.c \
+	src/cli/json-parse.h \
+	src/cli/json.c \
+	src/cli/json.h \
+	src/cli/library.c \
+	src/cli/library.h \
+	src/cli/line.c \
+	src/cli/line.h \
+	src/cli/material.c \
+	src/cli/material.h \
+	src/cli/methods.c \
+	src/cli/methods.h \
+	src/cli/model-name.c \
+	src/cli/model-name.h \
+	src/cli/options.c \
+	src/cli/options.h \
+	src/cli/output.c \
+	src/cli/output.h \
+	src/cli/places.c \
+	src/cli/places.h \
+	src/cli/plot.c \
+	src/cli/plot.h \
+	src/cli/progress.c \
+	src/cli/progress.h \
+	src/cli/report-document.c \
+	src/cli/report-document.h \
+	src/cli/report-page.h \
+	src/cli/report-parts.h \
+	src/cli/report-write.c \
+	src/cli/report.c \
+	src/cli/report.h \
+	src/cli/run.c \
+	src/cli/run.h \
+	src/cli/say.c \
+	src/cli/say.h \
+	src/cli/text.c \
+	src/cli/text.h \
+	src/cli/utf8.c \
+	src/cli/utf8.h \
+	src/cli/view.c \
+	src/cli/view.h
 src_libcli_la_CPPFLAGS = -I$(srcdir)/include -DPKGDATADIR='"$(pkgdatadir)"'
 src_libcli_la_CFLAGS   = $(AM_CFLAGS) $(ZSTD_CFLAGS) $(ZLIB_CFLAGS) $(LIBEDIT_CFLAGS) $(READLINE_CFLAGS)
 

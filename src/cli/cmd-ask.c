@@ -40,7 +40,7 @@ static int show(struct run *r)
     if (!code)
         run_warn(r);
     if (!code)
-        code = report_write(r, a.p ? a.p : "", a.n);
+        report_add(r, a.p ? a.p : "", a.n);
     if (!code && r->o.json) {
         run_json(&j, r, a.p ? a.p : "", a.n);
         json_print(r->o.io, &j);

@@ -37,9 +37,10 @@ static void print(const struct run *r)
 static int show(struct run *r)
 {
     struct json j = { .depth = 0 };
-    int         code = report_write(r, NULL, 0);
+    int         code = 0;
 
-    if (!code && r->o.json) {
+    report_add(r, NULL, 0);
+    if (r->o.json) {
         run_json(&j, r, NULL, 0);
         json_print(r->o.io, &j);
         code = out_flush(r->o.io);

@@ -1,89 +1,190 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * report.c - see report.h.  The page is one file without scripts or external links; the stronger
- * the colour of a passage, the higher its score among the kept ones. */
+ * report.c - see report.h: what is remembered of each question until the page is written */
 #include "config.h"
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "src/cli/input.h"
+#include "src/cli/report-parts.h"
 #include "src/cli/report.h"
+#include "src/cli/run.h"
+#include "src/cli/say.h"
+#include "src/cli/view.h"
 
-static void html(FILE *f, const char *s, size_t n)
+/* The document in the report, which may have it from an earlier question. */
+static size_t document_of(struct report *p, const struct run *r, size_t i)
 {
-    for (size_t i = 0; i < n; i++)
-        switch (s[i]) {
-        case '&': fputs("&amp;", f); break;
-        case '<': fputs("&lt;", f); break;
-        case '>': fputs("&gt;", f); break;
-        case '"': fputs("&quot;", f); break;
-        default:
-            /* text has no NUL; other control characters are not allowed in HTML */
-            fputc((unsigned char)s[i] < 0x20 && !strchr("\t\n\r", s[i]) ? '?' : s[i], f);
-        }
-}
+    struct document d = { .name = NULL };
+    const char     *name = input_name(r->o.file.v[i]);
 
-static void html_str(FILE *f, const char *s)
-{
-    html(f, s, strlen(s));
-}
-
-static void document(const struct run *r, size_t i, float low, float high)
-{
-    size_t          n, len, at = 0;
-    const gkv_kept *k = gkv_session_kept(r->session, &n);
-    const char     *text = gkv_document_text(gkv_session_document(r->session), i, &len);
-    FILE           *f = r->report.f;
-
-    fputs("<h2>", f);
-    html_str(f, input_name(r->o.file.v[i]));
-    fputs("</h2>\n<pre>", f);
-    for (size_t j = 0; j < n; j++) {
-        double strength = high > low ? (double)(k[j].score - low) / (double)(high - low) : 0.5;
-
-        if (k[j].file != i)
-            continue;
-        html(f, text + at, (size_t)k[j].start - at);
-        fprintf(f, "<mark style=\"background:rgba(255,190,0,%.2f)\" title=\"bytes %" PRIu64 "-%"
-                PRIu64 ", score %.3g\">", 0.25 + 0.75 * strength, k[j].start, k[j].end,
-                (double)k[j].score);
-        html(f, k[j].text, (size_t)(k[j].end - k[j].start));
-        fputs("</mark>", f);
-        at = (size_t)k[j].end;
+    d.text = gkv_document_text(gkv_session_document(r->session), i, &d.len);
+    for (size_t j = 0; j < p->n_doc; j++)
+        if (p->doc[j].len == d.len && !strcmp(p->doc[j].name, name) && !memcmp(p->doc[j].text, d.text, d.len))
+            return j;
+    d.name = format("%s", name);
+    if (r->often && r->o.library) {     /* the next question closes those that it does not choose */
+        d.copy = grow(NULL, d.len, 1);
+        memcpy(d.copy, d.text, d.len);
+        d.text = d.copy;
     }
-    html(f, text + at, len - at);
-    fputs("</pre>\n", f);
+    report_look(&d);
+    p->doc = grow(p->doc, p->n_doc + 1, sizeof *p->doc);
+    p->doc[p->n_doc] = d;
+    return p->n_doc++;
 }
 
-int report_write(struct run *r, const char *answer, size_t len)
+/* Tokens can end within a character, but a mark cannot; and a space at an end of it is only ugly. */
+static bool whole_characters(const struct document *d, struct passage *k, uint64_t after)
 {
-    FILE           *f = r->report.f;
-    size_t          n;
-    const gkv_kept *k = gkv_session_kept(r->session, &n);
-    float           low = n ? k[0].score : 0, high = low;
-    gkv_stats       s;
+    while (k->start > 0 && report_continues(d, k->start))
+        k->start--;
+    while (report_continues(d, k->end))
+        k->end++;
+    if (k->start < after)
+        k->start = after;
+    while (k->start + 1 < k->end && report_is_space(d->text[k->start]))
+        k->start++;
+    while (k->start + 1 < k->end && report_is_space(d->text[k->end - 1]))
+        k->end--;
+    return k->start < k->end;
+}
 
-    if (!f)
-        return 0;
+static int by_score(const void *a, const void *b)
+{
+    const struct passage *x = *(const struct passage *const *)a, *y = *(const struct passage *const *)b;
+
+    if (x->score > y->score || x->score < y->score)
+        return x->score < y->score ? 1 : -1;
+    return (x > y) - (x < y);
+}
+
+static void rank(struct asked *q)
+{
+    const struct passage **best = grow(NULL, q->n, sizeof *best);
+    double                 low, range;
+
+    q->by_rank = grow(NULL, q->n, sizeof *q->by_rank);
+    for (size_t i = 0; i < q->n; i++) {
+        best[i] = &q->k[i];
+        if (!isfinite(q->k[i].score))
+            q->k[i].score = 0;
+    }
+    qsort(best, q->n, sizeof *best, by_score);
+    /* The last tenth is not what others are measured by: what is kept whatever its score is among them. */
+    low = q->n ? (double)best[q->n - 1 - q->n / 10]->score : 0;
+    range = q->n ? (double)best[0]->score - low : 0;
+    for (size_t i = 0; i < q->n; i++) {
+        struct passage *k = &q->k[best[i] - q->k];
+        const double    strength = range > 0 ? ((double)k->score - low) / range : 0.5;
+
+        k->rank = i;
+        k->level = strength > 0 ? 1 + (int)(strength * (REPORT_LEVELS - 1e-6)) : 1;
+        q->by_rank[i] = (size_t)(k - q->k);
+    }
+    free(best);
+}
+
+static void figure(struct asked *q, const char *name, char *value)
+{
+    q->figure[q->n_figure++] = (struct figure){ name, value };
+}
+
+/* $SOURCE_DATE_EPOCH fixes the date; then figures that differ from run to run are left out, so that the page is the
+ * same bytes. */
+static void figures(struct asked *q, const struct run *r)
+{
+    const char    *fixed = getenv("SOURCE_DATE_EPOCH");
+    time_t         now = fixed ? (time_t)strtoll(fixed, NULL, 10) : time(NULL);
+    char           when[64] = "", *kept, *prompt, *peak;
+    gkv_model_info m;
+    gkv_stats      s;
+    struct tm      tm;
+
+    gkv_model_describe(r->model, &m);
     gkv_session_stats(r->session, &s);
+    kept = report_grouped(s.tokens_kept);
+    prompt = report_grouped(s.tokens_prompt);
+    peak = view_bytes(s.memory_peak);
+    q->cut = q->answered && s.finish && !strcmp(s.finish, "length");
+    figure(q, "Model", format("%s", m.name && *m.name ? m.name : m.architecture));
+    figure(q, "Read again", format("%s of %s tokens (%.2g %%), in %zu passage%s", kept, prompt,
+                                   s.tokens_prompt ? 100.0 * (double)s.tokens_kept / (double)s.tokens_prompt : 0.0,
+                                   q->n, q->n == 1 ? "" : "s"));
+    figure(q, "Method", format("%s", s.method));
+    if (!fixed) {
+        figure(q, "Time", s.decode > 0 ? format("%.1f s to read, %.1f s to answer", s.first + s.second, s.decode)
+                                       : format("%.1f s to read", s.first + s.second));
+        figure(q, "Memory", format("%s", peak));
+    }
+    if (gmtime_r(&now, &tm))
+        strftime(when, sizeof when, "%Y-%m-%d %H:%M UTC", &tm);
+    figure(q, "Date", format("%s", when));
+    free(kept);
+    free(prompt);
+    free(peak);
+}
+
+void report_add(struct run *r, const char *answer, size_t len)
+{
+    struct report  *p;
+    struct asked   *q;
+    const gkv_kept *k;
+    size_t          n;
+
+    if (!r->output.f)
+        return;
+    if (!r->report) {
+        r->report = grow(NULL, 1, sizeof *r->report);
+        *r->report = (struct report){ .n_asked = 0 };
+    }
+    p = r->report;
+    p->asked = grow(p->asked, p->n_asked + 1, sizeof *p->asked);
+    q = &p->asked[p->n_asked];
+    *q = (struct asked){ .question = format("%s", r->question), .answered = answer };
+    if (answer)
+        text_add(&q->answer, answer, len);
+    q->doc = grow(NULL, r->o.file.n, sizeof *q->doc);
+    for (; q->n_doc < r->o.file.n; q->n_doc++)
+        q->doc[q->n_doc] = document_of(p, r, q->n_doc);
+    k = gkv_session_kept(r->session, &n);
+    q->k = grow(NULL, n, sizeof *q->k);
     for (size_t i = 0; i < n; i++) {
-        low = k[i].score < low ? k[i].score : low;
-        high = k[i].score > high ? k[i].score : high;
+        struct passage one = { .asked = p->n_asked, .doc = q->doc[k[i].file], .start = k[i].start, .end = k[i].end,
+                               .best = k[i].best, .score = k[i].score };
+        const struct passage *before = q->n ? &q->k[q->n - 1] : NULL;
+
+        p->doc[one.doc].marked = true;
+        if (whole_characters(&p->doc[one.doc], &one, before && before->doc == one.doc ? before->end : 0))
+            q->k[q->n++] = one;
     }
-    fputs("<!DOCTYPE html>\n<html><head><meta charset=\"utf-8\"><title>gemkv</title>\n"
-          "<style>body{max-width:46em;margin:2em auto;padding:0 1em;font-family:serif}"
-          "pre{white-space:pre-wrap;font-family:inherit}mark{color:inherit}</style></head><body>\n"
-          "<h1>", f);
-    html_str(f, r->question);
-    fputs("</h1>\n", f);
-    if (answer) {
-        fputs("<p><strong>", f);
-        html(f, answer, len);
-        fputs("</strong></p>\n", f);
+    rank(q);
+    figures(q, r);
+    p->n_asked++;
+}
+
+void report_free(struct report *p)
+{
+    for (size_t i = 0; p && i < p->n_asked; i++) {
+        struct asked *q = &p->asked[i];
+
+        for (size_t j = 0; j < q->n_figure; j++)
+            free(q->figure[j].value);
+        free(q->question);
+        text_free(&q->answer);
+        free(q->doc);
+        free(q->k);
+        free(q->by_rank);
     }
-    fprintf(f, "<p>Method %s kept %" PRIu64 " of %" PRIu64 " tokens, in %zu passages; they are "
-            "marked below.</p>\n", s.method, s.tokens_kept, s.tokens_prompt, n);
-    for (size_t i = 0; i < r->o.file.n; i++)
-        document(r, i, low, high);
-    fputs("</body></html>\n", f);
-    return output_keep(&r->report);
+    for (size_t i = 0; p && i < p->n_doc; i++) {
+        free(p->doc[i].name);
+        free(p->doc[i].copy);
+    }
+    if (p) {
+        free(p->asked);
+        free(p->doc);
+    }
+    free(p);
 }

@@ -68,8 +68,6 @@ static int check(struct run *r)
         return usage(r->o.io, cmd, "one question only, in quotes; documents are given with -f");
     if (!r->o.questions && r->o.n_operand == 0)
         return usage(r->o.io, cmd, "no question given; write it last, in quotes");
-    if (r->o.questions && r->o.report)
-        return usage(r->o.io, cmd, "a report has one question; --questions has several");
     if (r->o.questions && !strcmp(r->o.questions, "-") && !r->o.library && !r->o.file.n)
         return usage(r->o.io, cmd, "the questions are on standard input; give a document with -f FILE");
     r->often = r->o.questions;
@@ -296,7 +294,9 @@ int run_open(struct run *r, const struct cmd *cmd, struct io *io, int argc, char
     if (!code)
         code = run_begin(&r->o, &path);
     if (!code)
-        code = r->o.report ? output_new(&r->report, r->o.io, r->o.report, r->o.force) : open_questions(r);
+        code = open_questions(r);
+    if (!code && r->o.report)
+        code = output_new(&r->output, r->o.io, r->o.report, r->o.force);
     if (code) {
         free(path);
         return code;
@@ -358,7 +358,8 @@ int run_answer(const struct run *r, struct text *answer, gkv_status *status, gkv
 
 void run_close(struct run *r)
 {
-    output_drop(&r->report);
+    output_drop(&r->output);
+    report_free(r->report);
     progress_end(&r->progress);
     gkv_session_close(r->session);
     library_close(&r->shelf);
@@ -382,7 +383,7 @@ int run_questions(const struct cmd *cmd, struct io *io, int argc, char **argv, r
                   int (*show)(struct run *r))
 {
     struct run r = { .question = NULL };
-    int        code = run_open(&r, cmd, io, argc, argv, check);
+    int        code = run_open(&r, cmd, io, argc, argv, check), written;
 
     if (!code && ask == gkv_select && (!r.o.gkv.device || !strcmp(r.o.gkv.device, "auto")))
         r.o.gkv.device = "cpu";                 /* a device would have nothing to do      */
@@ -398,8 +399,9 @@ int run_questions(const struct cmd *cmd, struct io *io, int argc, char **argv, r
         if (!code)
             code = ask_one(&r, ask, show);
     }
+    written = report_write(&r);             /* what was answered before a failure, too */
     run_close(&r);
-    return code;
+    return code ? code : written;
 }
 
 char *run_place(const struct run *r, const gkv_kept *k)

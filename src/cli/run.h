@@ -24,7 +24,8 @@ struct run {
     size_t        n_turns;
     bool          often;                        /* more than one question may come        */
     bool          mute;                         /* do not say which documents are asked   */
-    struct output report;
+    struct output output;                       /* of --report                            */
+    struct report *report;                      /* what it will say                       */
     gkv_model    *model;
     gkv_session  *session;
     FILE         *questions;                    /* of --questions, or NULL                */

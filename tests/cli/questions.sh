@@ -18,6 +18,5 @@ gemkv select -q -t 2 -k 96 -f text --questions questions 2>/dev/null | grep -c '
 t ask -f text --questions questions extra
 t ask --questions - </dev/null
 t ask -f text --questions nothing
-t ask -f text --questions questions --report page.html
 printf 'good\n\377\nnever asked\n' >bad
 t ask -q -k 96 -n 2 -f text --questions bad | grep -a '^[?[]' | tr '\377' X

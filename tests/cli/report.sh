@@ -1,11 +1,110 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# The report has the whole text, marked; it never replaces a file, and is never left half done.
-printf 'The <b>pass</b> key & more is 48213. The cat sat on the mat.\n' >doc
-t ask -q --report page.html -f doc -k 40 -n 2 "Which <key>?" >out
-sed 's/<mark[^>]*>//g; s/<.mark>//g' page.html | grep -c 'The &lt;b&gt;pass&lt;/b&gt; key &amp; more is 48213. The cat sat on the mat.'
-grep -c '<h1>Which &lt;key&gt;?</h1>' page.html
-grep -q '<mark' page.html && echo marked
-t ask -q --report page.html -f doc -n 2 q
-t select -q --report missing/page.html -f doc q
-t select -q --report gone.html -f missing q
+# The report: what it says, that nothing of the text is lost, and that text of anybody does nothing in it.  It never
+# replaces a file, and is never left half done (outputs, force).
+SOURCE_DATE_EPOCH=1700000000
+export SOURCE_DATE_EPOCH
+quick='-q -t 1 -k 60 -n 2'
+# text_of N PAGE: the N-th document as the page shows it, without tags
+text_of() {
+    sed -n "/id=\"d$1\"/,/^<\/section>\|^<\/details>/p" "$2" |
+        sed '1,2d; /^<h3 /d; /^<\/[a-z]*>$/d; s/<a class="n"[^>]*>[^<]*<\/a>//g
+             s/<span class="go">\(<a [^>]*>[^<]*<\/a>\)*<\/span>//g; s/<[^>]*>//g' |
+        sed 's/&lt;/</g; s/&gt;/>/g; s/&quot;/"/g; s/&amp;/\&/g'
+}
+printf 'The <b>pass</b> key & "more" is 48213. The cat sat on the mat.\n' >doc
+t ask $quick --report page.html -f doc "Which <key> & \"why\"?" >out
+text_of 1 page.html
+# the page: question, answer, date, a strip and a list that lead to the text
+grep -c '^<title>Which &lt;key&gt; &amp; &quot;why&quot;?</title>$' page.html
+grep -c '^<h1 dir="auto">Which &lt;key&gt; &amp; &quot;why&quot;?</h1>$' page.html
+grep -c '^<div class="answer" dir="auto">' page.html
+sed -n 's/^<li><small>\(.*\)<\/small> \(.*\)<\/li>$/\1: \2/p' page.html
+for what in 'svg' 'Skip to the text' 'Content-Security-Policy'; do grep -q "$what" page.html && echo "$what"; done
+grep -ci '<script\|http:\|https:\|url(\|@import\|<img\|<link\| on[a-z]*=' page.html
+gemkv ask $quick --report again.html -f doc "Which <key> & \"why\"?" >out
+cmp page.html again.html && echo "the same bytes"
+# every link leads somewhere, and every id is there once
+links() {
+    grep -o 'href="#[^"]*"' "$1" | sed 's/href="#/id="/' | sort -u >links
+    grep -o ' id="[^"]*"' "$1" | sed 's/^ //' | sort >ids
+    sort -u ids | comm -23 links - | sed 's/^/leads nowhere: /'
+    uniq -d ids | sed 's/^/twice: /'
+}
+links page.html
+# select has no answer
+gemkv select $quick --report select.html -f doc "q" >out
+grep -c 'class="answer"' select.html
+t ask $quick --report page.html -f doc q
+t select $quick --report missing/page.html -f doc q
+t select $quick --report gone.html -f missing q
 test -e gone.html || echo "nothing left"
+
+# several documents, one with pages, of which one is empty; several kept passages in the order of their scores
+awk 'BEGIN { for (i = 1; i < 400; i++) print "Row " i " of a long text, & nothing <else>.\n" }' >long
+printf 'First page.\n\f  \n\fThe third page has a table:\nname      42     13\n\f' >pages
+gemkv select -q -t 1 -k 200 --report many.html -f pages -f long "Where is row 7?" >out
+text_of 2 many.html >shown
+cmp long shown && echo "nothing is lost"
+text_of 1 many.html
+links many.html
+scores=$(sed -n 's/.*score \([0-9.e+-]*\)<\/small><\/a><\/li>$/\1/p' many.html)
+echo "$scores" | sort -cgr && echo "best first"
+n=$(echo "$scores" | wc -l)
+test "$n" -eq "$(grep -c '^<a href="#p1-[0-9]*" tabindex' many.html)" &&
+    test "$n" -eq "$(grep -o 'class="n" id="p1-' many.html | wc -l)" && echo "each in the list, the strip, the text"
+test "$(grep -c 'class="t"' many.html)" -gt 4 && echo "in blocks"
+grep -q '<mark class="h5">' many.html && grep -q '<mark class="h1">' many.html && echo "from weak to strong"
+grep -o 'aria-label="\(Next\|Previous\), passage [12]"' many.html | sort -u
+
+# text that would act: in the document, in the question, in the name of a file
+printf '</div><script>x</script> A\342\200\256drow\342\200\254 \033[31m \001 \177 \302\205 \342\200\217 \357\277\277 %b \r\ncr\rend.' \
+    '\363\240\201\201' >'"><b>\342'
+name=$(printf 'a"><b>\342\200\256\377\n&')
+mv '"><b>\342' "$name"
+gemkv select $quick --report bad.html -f "$name" "$(printf '</title><b>\342\201\246\033]0;x\007')" 2>err >out || cat err
+text_of 1 bad.html
+sed -n '/^<title>/p; /^<h1/p; /^<h2><bdi>/p' bad.html
+grep -o 'aria-label="Where in [^"]*"' bad.html
+LC_ALL=C tr -d '\n\t\40-\176\200-\377' <bad.html | wc -c
+
+# lines that were wrapped by hand are joined, others are not; columns stay
+cat >wrapped <<'T'
+It is a truth that the lines of this paragraph were once wrapped by
+hand at some width, which is not that of the page, so that the ends of
+its lines mean nothing, unlike the one of the next line
+which is short.
+
+* one
+* two of a list
+T
+seq 1 9 | sed 's/.*/Number & of a list of lines that all have the same length, sir./' >list
+seq 1 9 | sed 's/.*/Row &     has     cells/' >table
+for f in wrapped list table; do
+    gemkv select $quick --report $f.html -f $f q >out
+    text_of 1 $f.html
+    grep -o 'class="document [a-z]*"' $f.html
+done | sed 's/^Number \([2-8]\).*/\1/; s/^Row \([2-8]\).*/\1/'
+
+# several questions: one text, which has the marks of all
+printf 'Where is row 7?\nWhere <is> row 300?\n' >questions
+gemkv ask -q -t 1 -k 150 -n 2 --report asked.html -f long --questions questions >out
+text_of 1 asked.html >shown
+cmp long shown && echo "nothing is lost"
+links asked.html
+grep '^<h1\|^<title' asked.html
+grep -o 'href="#q[12]" dir' asked.html
+for q in 1 2; do
+    rm -f one.html
+    gemkv select -q -t 1 -k 150 --report one.html -f long "$(sed -n ${q}p questions)" >out
+    for where in 'class="n" id="p' 'href="#p[0-9-]*" tabindex'; do
+        test "$(grep -o "$where" one.html | wc -l)" -eq \
+             "$(grep -o "$(echo "$where" | sed "s/#p/#p$q-/; s/id=\"p/&$q-/")" asked.html | wc -l)" && echo "as alone"
+    done
+done
+# what was answered before one that cannot be asked is not lost
+printf 'good\n\377\nnever asked\n' >questions
+gemkv select $quick --report some.html -f doc --questions questions >out 2>err; echo "[$?]"
+grep '^<h1' some.html
+: >questions
+t select $quick --report no.html -f doc --questions questions
+test -e no.html || echo "no question, no page"

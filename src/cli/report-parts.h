@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * report-parts.h - what report.c has remembered and report-write.c writes */
+#ifndef GEMKV_CLI_REPORT_PARTS_H
+#define GEMKV_CLI_REPORT_PARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "src/cli/report-document.h"
+#include "src/cli/text.h"
+
+enum { REPORT_LEVELS = 5 };
+
+struct passage {
+    size_t      asked, doc, rank;       /* rank: 0 is the best                            */
+    uint64_t    start, end, best;
+    float       score;
+    int         level;                  /* 1 .. REPORT_LEVELS                             */
+};
+
+struct figure { const char *name; char *value; };
+
+struct asked {
+    char           *question;
+    struct text     answer;
+    bool            answered, cut;
+    struct figure   figure[8];
+    size_t          n_figure, n, n_doc;
+    size_t         *doc;
+    struct passage *k;                  /* [n] in the order of the text ...               */
+    size_t         *by_rank;            /* ... and where in it the best is, and so on     */
+};
+
+struct report {
+    struct asked    *asked;
+    struct document *doc;
+    size_t           n_asked, n_doc;
+};
+
+/* 12,345; for free(). */
+char *report_grouped(uint64_t n);
+
+#endif
