@@ -25,22 +25,12 @@ static bool acts_unseen(uint32_t cp)
     return false;
 }
 
-/* Control characters of ASCII have pictures, others are shown by number. */
 static void show(FILE *f, uint32_t cp, bool element)
 {
-    char picture[8] = "";
-
-    if (cp < 0x20 || cp == 0x7f)
-        *utf8_put(picture, cp == 0x7f ? 0x2421 : 0x2400 + cp) = 0;
-    fputs(element ? "<span class=\"c\">" : "[", f);
-    if (*picture)
-        fputs(picture, f);
-    else
-        fprintf(f, "U+%04" PRIX32, cp);
-    fputs(element ? "</span>" : "]", f);
+    fprintf(f, element ? "<span class=\"c\">U+%04" PRIX32 "</span>" : "[U+%04" PRIX32 "]", cp);
 }
 
-/* lines: line ends and tabs are kept; they are shown by name otherwise. */
+/* lines: line ends and tabs are kept; they are shown by number otherwise. */
 static void escape(FILE *f, const char *s, size_t n, bool element, bool lines)
 {
     uint32_t cp;

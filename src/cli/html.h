@@ -3,14 +3,14 @@
  *
  * What it cannot do there: end an element or an attribute, hide, or change the order in which other text is read.
  * Bytes that are not UTF-8 become U+FFFD, and characters that one cannot see but that act (control characters,
- * those that set the direction of writing, tags) are shown by name. */
+ * those that set the direction of writing, tags) are shown by number. */
 #ifndef GEMKV_CLI_HTML_H
 #define GEMKV_CLI_HTML_H
 
 #include <stddef.h>
 #include <stdio.h>
 
-/* As the content of an element, where such names are elements of the class "c".  n bytes. */
+/* As the content of an element, where such numbers are elements of the class "c".  n bytes. */
 void html_text(FILE *f, const char *s, size_t n);
 /* The same for what should be one line, such as a name. */
 void html_line(FILE *f, const char *s, size_t n);

@@ -202,7 +202,8 @@ static int replace(struct output *o)
         free(path);
         return cannot(o);
     }
-    if ((mode != NO_MODE && fchmod(fileno(o->f), mode)) || fsync(fileno(o->f)) || rename(o->aside, path ? path : o->path))
+    if ((mode != NO_MODE && fchmod(fileno(o->f), mode)) || fsync(fileno(o->f))
+        || rename(o->aside, path ? path : o->path))
         code = cannot(o);
     else
         forget(o);

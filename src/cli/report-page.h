@@ -108,11 +108,11 @@ static const char report_mark[] = "<mark class=\"h[[level]]\">";
 
 static const char report_style[] =
     ":root{color-scheme:light dark;--paper:#fcfbf8;--ink:#1d1b18;--soft:#5d574c;--line:#dcd6c9;--card:#f3f0e8;"
-        "--link:#0b5394;--h1:#fdf3cf;--h2:#fde6a0;--h3:#fdd46a;--h4:#fdbb3c;--h5:#fa9f2e;--under:#9a4d00;"
-        "--b1:#e3c06a;--b2:#dfa63d;--b3:#d88a1d;--b4:#c76a08;--b5:#a84600}\n"
+        "--link:#0b5394;--h1:#fdf3cf;--h2:#fde6a0;--h3:#fdd46a;--h4:#fdbb3c;--h5:#fa9f2e;--under:#8a4300;"
+        "--b1:#b27f0d;--b2:#bd7a0c;--b3:#b8690a;--b4:#b05600;--b5:#963c00}\n"
     "@media (prefers-color-scheme:dark){:root{--paper:#17181b;--ink:#e8e4db;--soft:#a8a296;--line:#3a3a3d;"
         "--card:#212226;--link:#8ec5ff;--h1:#2e2a1a;--h2:#42370f;--h3:#57450a;--h4:#6f5200;--h5:#855800;"
-        "--under:#ffb648;--b1:#6b5620;--b2:#8d6c1c;--b3:#b58518;--b4:#dc9d1f;--b5:#ffc04d}}\n"
+        "--under:#ffb648;--b1:#86691d;--b2:#9a771a;--b3:#b98a18;--b4:#dc9d1f;--b5:#ffc04d}}\n"
     "*{box-sizing:border-box}\n"
     "html{scroll-padding:30vh 0 20vh;-webkit-text-size-adjust:100%;text-size-adjust:100%}\n"
     "body{margin:0;padding:1.5rem 1.25rem 4rem;background:var(--paper);color:var(--ink);"
@@ -195,7 +195,7 @@ static const char report_style[] =
         ".n:target{all:unset;font:600 .68rem/1 system-ui,sans-serif;vertical-align:super}"
         ".n:target+.go+mark{outline:0}a{color:inherit}}\n"
     "@media print and (prefers-color-scheme:dark){:root{--paper:#fff;--ink:#000;--soft:#444;--line:#ccc;--card:#f3f0e8;"
-        "--link:#0b5394;--h1:#fdf3cf;--h2:#fde6a0;--h3:#fdd46a;--h4:#fdbb3c;--h5:#fa9f2e;--under:#9a4d00;"
-        "--b1:#e3c06a;--b2:#dfa63d;--b3:#d88a1d;--b4:#c76a08;--b5:#a84600}}\n";
+        "--link:#0b5394;--h1:#fdf3cf;--h2:#fde6a0;--h3:#fdd46a;--h4:#fdbb3c;--h5:#fa9f2e;--under:#8a4300;"
+        "--b1:#b27f0d;--b2:#bd7a0c;--b3:#b8690a;--b4:#b05600;--b5:#963c00}}\n";
 
 #endif

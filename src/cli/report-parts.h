@@ -11,7 +11,8 @@
 
 enum { REPORT_LEVELS = 5 };
 
-struct passage {
+/* A passage that was kept, for the asked-th question. */
+struct mark {
     size_t      asked, doc, rank;       /* rank: 0 is the best                            */
     uint64_t    start, end, best;
     float       score;
@@ -27,7 +28,7 @@ struct asked {
     struct figure   figure[8];
     size_t          n_figure, n, n_doc;
     size_t         *doc;
-    struct passage *k;                  /* [n] in the order of the text ...               */
+    struct mark *k;                  /* [n] in the order of the text ...               */
     size_t         *by_rank;            /* ... and where in it the best is, and so on     */
 };
 

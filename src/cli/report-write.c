@@ -31,7 +31,7 @@ struct page {
     const struct report   *r;
     const struct asked    *q;
     const struct document *d;
-    const struct passage  *k;
+    const struct mark  *k;
 };
 
 char *report_grouped(uint64_t n)
@@ -280,7 +280,7 @@ HOLE(excerpt)
 {
     PAGE;
     const struct document *d = &p->r->doc[p->k->doc];
-    const struct passage  *k = p->k;
+    const struct mark  *k = p->k;
     const bool all = k->end - k->start < EXCERPT - AROUND || k->best < k->start + AROUND;
     const size_t middle = (size_t)(all ? k->start : k->best);
     size_t from = middle > AROUND ? middle - AROUND : 0, to = d->len - from > EXCERPT ? from + EXCERPT : d->len, at;
@@ -351,7 +351,7 @@ HOLE(items)
 
 static int by_start(const void *a, const void *b)
 {
-    const struct passage *x = *(const struct passage *const *)a, *y = *(const struct passage *const *)b;
+    const struct mark *x = *(const struct mark *const *)a, *y = *(const struct mark *const *)b;
 
     if (x->start != y->start)
         return x->start < y->start ? -1 : 1;
@@ -379,8 +379,8 @@ static void write_text(FILE *f, const struct document *d, size_t at, size_t end)
 }
 
 struct marks {
-    const struct passage **all;         /* [n] by where they start; next: the first that is still to come */
-    const struct passage **on;          /* [n_on] that we are in                          */
+    const struct mark **all;         /* [n] by where they start; next: the first that is still to come */
+    const struct mark **on;          /* [n_on] that we are in                          */
     size_t                 n, next, n_on;
 };
 
@@ -446,7 +446,8 @@ HOLE(text)
     for (size_t at = 0, end; at < d->len; at = end) {
         end = report_block_end(d, at);
         if (begins)
-            fprintf(f, "\n<h3 id=\"d%zu-p%" PRIu64 "\">Page %" PRIu64 "</h3>\n", (size_t)(d - p->r->doc) + 1, page, page);
+            fprintf(f, "\n<h3 id=\"d%zu-p%" PRIu64 "\">Page %" PRIu64 "</h3>\n", (size_t)(d - p->r->doc) + 1, page,
+                    page);
         if (begins && report_is_blank(d->text + at, end - at) && (end == d->len || d->text[end] == '\f'))
             fputs("<p class=\"note\">There is no text on this page.</p>\n", f);
         fputs("<div class=\"t\" dir=\"auto\">", f);

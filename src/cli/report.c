@@ -37,7 +37,7 @@ static size_t document_of(struct report *p, const struct run *r, size_t i)
 }
 
 /* Tokens can end within a character, but a mark cannot; and a space at an end of it is only ugly. */
-static bool whole_characters(const struct document *d, struct passage *k, uint64_t after)
+static bool whole_characters(const struct document *d, struct mark *k, uint64_t after)
 {
     while (k->start > 0 && report_continues(d, k->start))
         k->start--;
@@ -54,7 +54,7 @@ static bool whole_characters(const struct document *d, struct passage *k, uint64
 
 static int by_score(const void *a, const void *b)
 {
-    const struct passage *x = *(const struct passage *const *)a, *y = *(const struct passage *const *)b;
+    const struct mark *x = *(const struct mark *const *)a, *y = *(const struct mark *const *)b;
 
     if (x->score > y->score || x->score < y->score)
         return x->score < y->score ? 1 : -1;
@@ -63,7 +63,7 @@ static int by_score(const void *a, const void *b)
 
 static void rank(struct asked *q)
 {
-    const struct passage **best = grow(NULL, q->n, sizeof *best);
+    const struct mark **best = grow(NULL, q->n, sizeof *best);
     double                 low, range;
 
     q->by_rank = grow(NULL, q->n, sizeof *q->by_rank);
@@ -77,7 +77,7 @@ static void rank(struct asked *q)
     low = q->n ? (double)best[q->n - 1 - q->n / 10]->score : 0;
     range = q->n ? (double)best[0]->score - low : 0;
     for (size_t i = 0; i < q->n; i++) {
-        struct passage *k = &q->k[best[i] - q->k];
+        struct mark *k = &q->k[best[i] - q->k];
         const double    strength = range > 0 ? ((double)k->score - low) / range : 0.5;
 
         k->rank = i;
@@ -152,9 +152,9 @@ void report_add(struct run *r, const char *answer, size_t len)
     k = gkv_session_kept(r->session, &n);
     q->k = grow(NULL, n, sizeof *q->k);
     for (size_t i = 0; i < n; i++) {
-        struct passage one = { .asked = p->n_asked, .doc = q->doc[k[i].file], .start = k[i].start, .end = k[i].end,
+        struct mark one = { .asked = p->n_asked, .doc = q->doc[k[i].file], .start = k[i].start, .end = k[i].end,
                                .best = k[i].best, .score = k[i].score };
-        const struct passage *before = q->n ? &q->k[q->n - 1] : NULL;
+        const struct mark *before = q->n ? &q->k[q->n - 1] : NULL;
 
         p->doc[one.doc].marked = true;
         if (whole_characters(&p->doc[one.doc], &one, before && before->doc == one.doc ? before->end : 0))
