@@ -23,7 +23,7 @@ enum {
 
 /* ---- where ----------------------------------------------------------------------------- */
 /* Folders that are not there are left out, and files that two rows lead to are listed once. */
-static const struct place {
+static const struct spot {
     const char *place, *variable, *below;
     int         deep;                   /* how far to look: 1, only in the folder         */
     bool        manifests;              /* Ollama's: names are files, models are blobs    */
@@ -48,7 +48,7 @@ enum { N_PLACES = sizeof places / sizeof *places };
 
 /* The place's folder, for free(), or NULL.  A relative path in a variable is not followed: it would depend on where one
  * is. */
-static char *folder_of(const struct place *p)
+static char *folder_of(const struct spot *p)
 {
     const char *v = p->variable ? getenv(p->variable) : "";
 
@@ -134,7 +134,7 @@ static char *name_of(const char *below)
 /* ---- folders --------------------------------------------------------------------------- */
 struct walk {
     struct models      *m;
-    const struct place *place;
+    const struct spot *place;
     const char         *folder;
     size_t              n_entries;
     struct { unsigned long long device, inode; } above[DEEPEST + 1];
@@ -216,7 +216,7 @@ static void walk(struct walk *w, const char *folder, int depth)
 
 void places_search(struct models *m)
 {
-    static const struct place here = { "this folder", NULL, "", 1, false };
+    static const struct spot here = { "this folder", NULL, "", 1, false };
     const char               *env = getenv("GEMKV_MODEL");
     char                     *bundled = run_data_path(RUN_BUNDLED), *folder, *top;
 
