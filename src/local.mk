@@ -114,6 +114,8 @@ src_libcli_la_SOURCES = \
 	src/cli/material.h \
 	src/cli/methods.c \
 	src/cli/methods.h \
+	src/cli/place.c \
+	src/cli/place.h \
 	src/cli/model-name.c \
 	src/cli/model-name.h \
 	src/cli/options.c \

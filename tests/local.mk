@@ -111,6 +111,11 @@ check_PROGRAMS += tests/unit-output.test
 tests_unit_output_test_SOURCES = tests/unit-output.c tests/tap.h
 tests_unit_output_test_LDADD   = src/libcli.la src/libcore.la
 
+TESTS += tests/unit-place.test
+check_PROGRAMS += tests/unit-place.test
+tests_unit_place_test_SOURCES = tests/unit-place.c tests/rng.h tests/tap.h
+tests_unit_place_test_LDADD   = src/libcli.la src/libcore.la
+
 TESTS += tests/unit-io.test
 check_PROGRAMS += tests/unit-io.test
 tests_unit_io_test_SOURCES = tests/unit-io.c tests/tap.h
