@@ -98,6 +98,8 @@ src_libcli_la_SOURCES = \
 	src/cli/eval/show.c \
 	src/cli/eval/stem.c \
 	src/cli/eval/stem.h \
+	src/cli/evidence.c \
+	src/cli/evidence.h \
 	src/cli/html.c \
 	src/cli/html.h \
 	src/cli/input.c \

@@ -154,9 +154,9 @@ static void places(void)
 {
     static const char *const pages = "one\ntwo\nthree\n\ffour\nfive\n\f\fsix";
 
-    cites("one\ntwo\nthree", "one", "a line 1");
-    cites("one\ntwo\nthree", "\ntwo\n", "a line 2");
-    cites("one\r\ntwo\r\nthree", "two\r\nthree", "a lines 2-3");
+    cites("one\ntwo\nthree", "one", "a, line 1");
+    cites("one\ntwo\nthree", "\ntwo\n", "a, line 2");
+    cites("one\r\ntwo\r\nthree", "two\r\nthree", "a, lines 2-3");
     cites(pages, "one", "a p. 1, line 1");
     cites(pages, "two\nthree\n\f", "a p. 1, lines 2-3");
     cites(pages, "\n\ffour", "a p. 2, line 1");
@@ -184,7 +184,7 @@ static void passages(void)
     const struct { const char *text, *cite; float score; } want[] = {
         { "Six.", "x p. 2, line 2", 9 },
         { "Three is. Four is.", "x p. 2, line 1", 7 },
-        { "Other file.", "x line 1", 7 },
+        { "Other file.", "x, line 1", 7 },
         { "Two is.", "x p. 1, line 1", 1 },
     };
     const size_t n_want = sizeof want / sizeof *want;

@@ -9,29 +9,27 @@
 #include "src/cli/say.h"
 #include "src/cli/view.h"
 
-/* Prints passages in document order, under headers like those of head(1), unless -q is given. */
+/* Prints passages, the best first, under headers like those of head(1), unless -q is given. */
 static void print(const struct run *r)
 {
     size_t          n;
-    const gkv_kept *k = gkv_session_kept(r->session, &n);
+    struct passage *p = run_passages(r, &n);
 
     for (size_t i = 0; i < n; i++) {
-        size_t len = (size_t)(k[i].end - k[i].start);
-
         if (i)
             out_char(r->o.io, '\n');
         if (!r->o.quiet) {
-            char *place = run_place(r, &k[i]);
-            char *head = format("==> %s score %.3g <==\n", place, (double)k[i].score);
+            char *place = run_place(r, p[i].best->file, &p[i].place);
+            char *head = format("==> %s, score %.3g <==\n", place, (double)p[i].best->score);
 
             out_text(r->o.io, head, strlen(head));
             free(head);
             free(place);
         }
-        out_text(r->o.io, k[i].text, len);
-        if (len && k[i].text[len - 1] != '\n')
-            out_char(r->o.io, '\n');
+        out_text(r->o.io, p[i].text, (size_t)(p[i].span.end - p[i].span.start));
+        out_char(r->o.io, '\n');
     }
+    free(p);
 }
 
 static int show(struct run *r)

@@ -299,6 +299,7 @@ uint64_t place_sentence(const char *text, uint64_t len, uint64_t at, uint64_t *n
 struct counter {
     const char *text;
     uint64_t    at, page, line;
+    bool        pages;
 };
 
 static void count(struct counter *c, uint64_t to)
@@ -313,25 +314,41 @@ static void count(struct counter *c, uint64_t to)
     }
 }
 
-static struct place place_from(struct counter *c, bool pages, struct span s)
+static struct place next_place(struct counter *c, const char *text, uint64_t len, struct span s)
 {
-    struct place p = { 0, 0, 0, 0 };
+    struct place p;
 
-    s = place_trim(c->text, s);
+    s = place_trim(text, s);
+    if (text != c->text || s.start < c->at)
+        *c = (struct counter){ text, 0, 1, 1, memchr(text, '\f', (size_t)len) };
     count(c, s.start);
-    p.page = pages ? c->page : 0;
+    p.page = c->pages ? c->page : 0;
     p.line = c->line;
     count(c, s.end > s.start ? s.end - 1 : s.start);
-    p.page_end = pages ? c->page : 0;
+    p.page_end = c->pages ? c->page : 0;
     p.line_end = c->line;
     return p;
 }
 
 struct place place_of(const char *text, uint64_t len, struct span s)
 {
-    struct counter c = { text, 0, 1, 1 };
+    struct counter c = { .text = NULL };
 
-    return place_from(&c, memchr(text, '\f', (size_t)len), s);
+    return next_place(&c, text, len, s);
+}
+
+struct place *place_kept(const gkv_document *d, const gkv_kept *kept, size_t n)
+{
+    struct place  *p = grow(NULL, n, sizeof *p);
+    struct counter c = { .text = NULL };
+
+    for (size_t i = 0; i < n; i++) {
+        size_t      len;
+        const char *text = gkv_document_text(d, kept[i].file, &len);
+
+        p[i] = next_place(&c, text, len, (struct span){ kept[i].start, kept[i].end });
+    }
+    return p;
 }
 
 /* ---- passages ------------------------------------------------------------------------ */
@@ -373,23 +390,39 @@ static size_t merge(const gkv_document *d, const gkv_kept *kept, size_t n, struc
 struct passage *place_passages(const gkv_document *d, const gkv_kept *kept, size_t n, size_t *m)
 {
     struct passage *p = grow(NULL, n, sizeof *p);
-    struct counter  c = { NULL, 0, 1, 1 };
-    bool            pages = false;
+    struct counter  c = { .text = NULL };
 
     *m = merge(d, kept, n, p);
     for (size_t i = 0; i < *m; i++) {
         size_t      len;
         const char *text = gkv_document_text(d, p[i].best->file, &len);
 
-        if (text != c.text || p[i].span.start < c.at) {
-            c = (struct counter){ text, 0, 1, 1 };
-            pages = memchr(text, '\f', len);
-        }
         p[i].text = text + p[i].span.start;
-        p[i].place = place_from(&c, pages, p[i].span);
+        p[i].place = next_place(&c, text, len, p[i].span);
     }
     qsort(p, *m, sizeof *p, by_score);
     return p;
+}
+
+static int by_kept(const void *a, const void *b)
+{
+    const gkv_kept *x = *(const gkv_kept *const *)a, *y = *(const gkv_kept *const *)b;
+
+    return is_better(x, y) ? -1 : is_better(y, x);
+}
+
+size_t *place_ranks(const gkv_kept *kept, size_t n)
+{
+    const gkv_kept **order = grow(NULL, n, sizeof *order);
+    size_t          *rank = grow(NULL, n, sizeof *rank);
+
+    for (size_t i = 0; i < n; i++)
+        order[i] = &kept[i];
+    qsort(order, n, sizeof *order, by_kept);
+    for (size_t i = 0; i < n; i++)
+        rank[order[i] - kept] = i + 1;
+    free(order);
+    return rank;
 }
 
 char *place_cite(const char *name, const struct place *p)
@@ -402,6 +435,6 @@ char *place_cite(const char *name, const struct place *p)
     if (p->page)
         return format("%s p. %" PRIu64 ", line %" PRIu64, name, p->page, p->line);
     if (p->line != p->line_end)
-        return format("%s lines %" PRIu64 "-%" PRIu64, name, p->line, p->line_end);
-    return format("%s line %" PRIu64, name, p->line);
+        return format("%s, lines %" PRIu64 "-%" PRIu64, name, p->line, p->line_end);
+    return format("%s, line %" PRIu64, name, p->line);
 }

@@ -44,11 +44,17 @@ uint64_t place_sentence(const char *text, uint64_t len, uint64_t at, uint64_t *n
 
 struct place place_of(const char *text, uint64_t len, struct span s);
 
+/* Of each of the n kept passages of d, which are in its order; for free(). */
+struct place *place_kept(const gkv_document *d, const gkv_kept *kept, size_t n);
+
+/* Of each, from 1: how many have a better score, or the same and come before it; for free(). */
+size_t *place_ranks(const gkv_kept *kept, size_t n);
+
 /* The n kept passages of d as sentences, those that overlap as one, the best first: an array of *m for free().  Of
  * equal scores the first in the document is the better one. */
 struct passage *place_passages(const gkv_document *d, const gkv_kept *kept, size_t n, size_t *m);
 
-/* "report.pdf p. 12, lines 3-9", "notes.txt line 7", "report.pdf p. 2, line 50 - p. 3, line 1"; for free(). */
+/* "report.pdf p. 12, lines 3-9", "notes.txt, line 7", "report.pdf p. 2, line 50 - p. 3, line 1"; for free(). */
 char *place_cite(const char *name, const struct place *p);
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "src/cli/calibrated.h"
+#include "src/cli/evidence.h"
 #include "src/cli/input.h"
 #include "src/cli/json.h"
 #include "src/cli/model-name.h"
@@ -404,15 +405,17 @@ int run_questions(const struct cmd *cmd, struct io *io, int argc, char **argv, r
     return code ? code : written;
 }
 
-char *run_place(const struct run *r, const gkv_kept *k)
+struct passage *run_passages(const struct run *r, size_t *n)
 {
-    const gkv_document *d = gkv_session_document(r->session);
-    const char         *name = input_name(r->o.file.v[k->file]);
+    size_t          n_kept;
+    const gkv_kept *kept = gkv_session_kept(r->session, &n_kept);
 
-    if (!r->o.library)
-        return format("%s:%" PRIu64 "-%" PRIu64, name, k->start, k->end);
-    return format("%s:%" PRIu64 "-%" PRIu64 " page %" PRIu64, name, k->start, k->end,
-                  gkv_document_page(d, k->file, k->start));
+    return place_passages(gkv_session_document(r->session), kept, n_kept, n);
+}
+
+char *run_place(const struct run *r, uint32_t file, const struct place *p)
+{
+    return place_cite(input_name(r->o.file.v[file]), p);
 }
 
 /* ---- JSON ---------------------------------------------------------------------------- */
@@ -451,9 +454,7 @@ static void json_device(struct json *j, const gkv_stats *s)
 
 void run_json(struct json *j, const struct run *r, const char *answer, size_t len)
 {
-    gkv_stats       s;
-    size_t          n;
-    const gkv_kept *kept = gkv_session_kept(r->session, &n);
+    gkv_stats s;
 
     gkv_session_stats(r->session, &s);
     json_open(j, '{');
@@ -502,21 +503,7 @@ void run_json(struct json *j, const struct run *r, const char *answer, size_t le
 
     if (r->o.library)
         library_json(j, r);
-    json_named_open(j, "kept", '[');
-    for (size_t i = 0; i < n; i++) {
-        json_open(j, '{');
-        json_named_uint(j, "file", kept[i].file);
-        if (r->o.library) {
-            json_named_string(j, "document", r->o.file.v[kept[i].file]);
-            json_named_uint(j, "page", gkv_document_page(gkv_session_document(r->session), kept[i].file,
-                                                         kept[i].start));
-        }
-        json_named_uint(j, "start", kept[i].start);
-        json_named_uint(j, "end", kept[i].end);
-        json_key(j, "score");
-        json_score(j, kept[i].score);
-        json_close(j);
-    }
-    json_close(j);
+    evidence_kept(j, r);
+    evidence_passages(j, r);
     json_close(j);
 }

@@ -13,6 +13,7 @@
 #include "src/cli/library.h"
 #include "src/cli/options.h"
 #include "src/cli/output.h"
+#include "src/cli/place.h"
 #include "src/cli/progress.h"
 #include "src/cli/text.h"
 
@@ -63,8 +64,10 @@ int  run_answer(const struct run *r, struct text *text, gkv_status *status, gkv_
 /* Prints the library's warning, unless it was printed already. */
 void run_warn(struct run *r);
 
-/* "FILE:12-34", of a library "FILE:12-34 page 5"; for free(). */
-char *run_place(const struct run *r, const gkv_kept *k);
+/* What was kept for the last question, as place_passages: the best first, for free(). */
+struct passage *run_passages(const struct run *r, size_t *n);
+/* Names the document: "report.pdf p. 12, lines 3-9"; for free(). */
+char *run_place(const struct run *r, uint32_t file, const struct place *p);
 
 /* Prints why the library failed, or how far the work was when it was cancelled. */
 int  run_failed(struct io *io, const struct progress *p, gkv_status status, const gkv_error *err);

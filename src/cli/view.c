@@ -11,16 +11,6 @@
 
 enum { BEST = 5, PLACES = 3 };
 
-/* Best first; of equal scores the first in the document: kept passages are in one array. */
-static int by_score(const void *a, const void *b)
-{
-    const gkv_kept *x = *(const gkv_kept *const *)a, *y = *(const gkv_kept *const *)b;
-
-    if (x->score < y->score || x->score > y->score)
-        return x->score < y->score ? 1 : -1;
-    return (x > y) - (x < y);
-}
-
 static size_t skip_space(const char *s, size_t len, size_t at)
 {
     while (at < len && (s[at] == ' ' || s[at] == '\n' || s[at] == '\t' || s[at] == '\r'))
@@ -31,14 +21,16 @@ static size_t skip_space(const char *s, size_t len, size_t at)
 /* Prints the passage around its best token, in at most three lines of `width` columns.  Lines break at
  * white space, other white space becomes one space, and an ellipsis replaces what does not fit.
  * Characters of width 0 (combining accents) can fill the buffer before they fill the columns. */
-static void excerpt(struct io *io, const gkv_kept *k, size_t width)
+static void excerpt(struct io *io, const struct passage *k, size_t width)
 {
     const char *s = k->text, *dots = "\xe2\x80\xa6";
-    size_t      len = (size_t)(k->end - k->start), best = (size_t)(k->best - k->start);
+    size_t      len = (size_t)(k->span.end - k->span.start), best = 0;
     size_t      room = 3 * width - 8, size = room * 4 + 16, at = 0, column = 0;
     char       *line = grow(NULL, size, 1), *p = line;
     uint32_t    cp;
 
+    if (k->best->best > k->span.start)          /* its white space may not be shown        */
+        best = (size_t)(k->best->best - k->span.start) < len ? (size_t)(k->best->best - k->span.start) : len;
     if (len > room) {                           /* a third before the best, the rest after */
         at = best > room / 3 ? best - room / 3 : 0;
         at = len - at < room ? len - room : at;
@@ -82,7 +74,7 @@ void view_summary(const struct run *r)
     size_t    n;
     gkv_stats s;
 
-    gkv_session_kept(r->session, &n);
+    free(run_passages(r, &n));
     gkv_session_stats(r->session, &s);
     if (r->o.verbose)
         say(r->o.io, "method %s, schedule %s, on %s (%s), chat template %s", s.method, s.schedule,
@@ -91,53 +83,41 @@ void view_summary(const struct run *r)
         s.tokens_prompt, n, n == 1 ? "" : "s");
 }
 
-/* The kept passages, best first, for free(). */
-static const gkv_kept **ranked(const struct run *r, size_t *n)
-{
-    const gkv_kept  *kept = gkv_session_kept(r->session, n);
-    const gkv_kept **best = grow(NULL, *n, sizeof *best);
-
-    for (size_t i = 0; i < *n; i++)
-        best[i] = &kept[i];
-    qsort(best, *n, sizeof *best, by_score);
-    return best;
-}
-
 void view_places(const struct run *r)
 {
-    size_t           n;
-    const gkv_kept **best = ranked(r, &n);
-    struct text      line = { NULL, 0, 0 };
+    size_t          n;
+    struct passage *p = run_passages(r, &n);
+    struct text     line = { NULL, 0, 0 };
 
     for (size_t i = 0; i < n && i < PLACES; i++) {
-        char *where = run_place(r, best[i]);
+        char *where = run_place(r, p[i].best->file, &p[i].place);
 
-        text_printf(&line, "%s%s", i ? ", " : "", where);
+        text_printf(&line, "%s%s", i ? "; " : "", where);
         free(where);
     }
     if (n)
-        say(r->o.io, "[%s%s]", line.p, n > PLACES ? ", ..." : "");
+        say(r->o.io, "[%s%s]", line.p, n > PLACES ? "; ..." : "");
     text_free(&line);
-    free(best);
+    free(p);
 }
 
 void view_kept(const struct run *r)
 {
-    size_t           n, shown, width = say_columns(r->o.io) - 8;
-    const gkv_kept **best = ranked(r, &n);
+    size_t          n, shown, width = say_columns(r->o.io) - 8;
+    struct passage *p = run_passages(r, &n);
 
     view_summary(r);
     shown = r->o.verbose || n < BEST ? n : BEST;
     for (size_t i = 0; i < shown; i++) {
-        char *where = run_place(r, best[i]);
+        char *where = run_place(r, p[i].best->file, &p[i].place);
 
-        say(r->o.io, "  %s, score %.3g", where, (double)best[i]->score);
-        excerpt(r->o.io, best[i], width);
+        say(r->o.io, "  %s, score %.3g", where, (double)p[i].best->score);
+        excerpt(r->o.io, &p[i], width);
         free(where);
     }
     if (shown < n)
         say(r->o.io, "  and %zu more; -v shows all", n - shown);
-    free(best);
+    free(p);
 }
 
 char *view_bytes(uint64_t n)

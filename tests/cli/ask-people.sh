@@ -5,7 +5,7 @@ test -s out && echo "answer"
 sed 's/“.*”/“...”/; s/[0-9.]* tokens\/s/N tokens\/s/; s/  *[0-9.]*  “/  N  “/' err | mask
 echo "-- verbose"
 gemkv ask -v -f text $small "What is the pass key?" 2>err >/dev/null
-grep -c 'text:[0-9]*-[0-9]*' err >shown
+grep -c '^  text, line [0-9]*, score' err >shown
 sed -n 's/^kept .* in \([0-9]*\) passages*$/\1/p' err >passages
 cmp shown passages && grep '^method' err
 echo "-- quiet"

@@ -25,6 +25,6 @@ for wait, keys in [(b"> ", b"half\x03"), (b"> ", b"Who sat?\n"), (b"]\r\n", b"")
     time.sleep(0.2)
     if keys:
         os.write(fd, keys)
-print("status", os.waitpid(pid, 0)[1], "passages", out.count(b"\r\n[text:"), "ended", out.count(b"(ended)"))
+print("status", os.waitpid(pid, 0)[1], "passages", out.count(b"\r\n[text, line"), "ended", out.count(b"(ended)"))
 END
 XDG_STATE_HOME=$PWD/state python3 type.py gemkv chat -k 256 -n 100000 -t 1 -f text

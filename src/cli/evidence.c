@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * evidence.c - see evidence.h */
+#include "config.h"
+#include <stdlib.h>
+#include "src/cli/evidence.h"
+#include "src/cli/input.h"
+
+static void put_lines(struct json *j, const struct place *p)
+{
+    json_named_open(j, "lines", '[');
+    json_uint(j, p->line);
+    json_uint(j, p->line_end);
+    json_close(j);
+}
+
+/* With -L "page" has always been there, and is 1 in a text without pages. */
+static void put_document(struct json *j, const struct run *r, uint32_t file, const struct place *p)
+{
+    const char *path = r->o.file.v[file];
+
+    json_named_uint(j, "file", file);
+    json_named_string(j, "document", r->o.library ? path : input_name(path));
+    if (p->page || r->o.library)
+        json_named_uint(j, "page", p->page ? p->page : 1);
+    if (p->page != p->page_end)
+        json_named_uint(j, "page_end", p->page_end);
+}
+
+static void put_text(struct json *j, const char *text, struct span s)
+{
+    json_key(j, "text");
+    json_text(j, text, (size_t)(s.end - s.start));
+}
+
+static void put_span(struct json *j, struct span s, float score)
+{
+    json_named_uint(j, "start", s.start);
+    json_named_uint(j, "end", s.end);
+    json_key(j, "score");
+    json_score(j, score);
+}
+
+void evidence_kept(struct json *j, const struct run *r)
+{
+    size_t          n;
+    const gkv_kept *kept = gkv_session_kept(r->session, &n);
+    struct place   *place = place_kept(gkv_session_document(r->session), kept, n);
+    size_t         *rank = place_ranks(kept, n);
+
+    json_named_open(j, "kept", '[');
+    for (size_t i = 0; i < n; i++) {
+        const struct span s = { kept[i].start, kept[i].end };
+
+        json_open(j, '{');
+        put_document(j, r, kept[i].file, &place[i]);
+        put_span(j, s, kept[i].score);
+        json_named_uint(j, "rank", rank[i]);
+        put_lines(j, &place[i]);
+        put_text(j, kept[i].text, s);
+        json_close(j);
+    }
+    json_close(j);
+    free(place);
+    free(rank);
+}
+
+static void put_passage(struct json *j, const struct run *r, const struct passage *p)
+{
+    put_document(j, r, p->best->file, &p->place);
+    put_span(j, p->span, p->best->score);
+    put_lines(j, &p->place);
+    put_text(j, p->text, p->span);
+}
+
+void evidence_passages(struct json *j, const struct run *r)
+{
+    size_t          n;
+    struct passage *p = run_passages(r, &n);
+
+    json_named_open(j, "passages", '[');
+    for (size_t i = 0; i < n; i++) {
+        json_open(j, '{');
+        put_passage(j, r, &p[i]);
+        json_close(j);
+    }
+    json_close(j);
+    free(p);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * evidence.h - what an answer rests on, as JSON */
+#ifndef GEMKV_CLI_EVIDENCE_H
+#define GEMKV_CLI_EVIDENCE_H
+
+#include "src/cli/json.h"
+#include "src/cli/run.h"
+
+/* Members of the object of --json: "kept", the runs of tokens as they are, in document order; "passages", the
+ * sentences that people are shown, the best first. */
+void evidence_kept(struct json *j, const struct run *r);
+void evidence_passages(struct json *j, const struct run *r);
+
+#endif
