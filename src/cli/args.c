@@ -130,6 +130,10 @@ static int take(struct args *a, const char *joined)
 {
     if (!a->opt->arg)
         return joined ? usage(a->io, a->cmd, "option '--%s' takes no argument", a->opt->name) : 0;
+    if (*a->opt->arg == '[') {                  /* only joined                            */
+        a->value = joined;
+        return 0;
+    }
     if (!joined && a->at == a->argc)
         return usage(a->io, a->cmd, "option '--%s' needs an argument: %s", a->opt->name, a->opt->arg);
     a->value = joined ? joined : a->argv[a->at++];
@@ -422,7 +426,7 @@ static char *spelling(const struct opt *o)
     char letter[] = "-x, ";
 
     letter[1] = o->letter;
-    return format("%s--%s%s%s", o->letter ? letter : "", o->name, o->arg ? " " : "",
+    return format("%s--%s%s%s", o->letter ? letter : "", o->name, o->arg && *o->arg != '[' ? " " : "",
                   o->arg ? o->arg : "");
 }
 

@@ -34,7 +34,7 @@ typedef int opt_set(const struct args *a, void *at);
 struct opt {
     unsigned    takers;         /* commands that have it: see options.h                   */
     char        letter;         /* 0: none                                                */
-    const char *name, *arg;     /* arg NULL: a flag                                       */
+    const char *name, *arg;     /* arg NULL: a flag; "[=WORD]": it can be left out        */
     const char *def, *help;     /* NULL def: none to show; NULL help: hidden option       */
     opt_set    *set;
     size_t      at;             /* offset in the command's struct of what set fills       */

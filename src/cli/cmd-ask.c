@@ -8,7 +8,7 @@
 #include "src/cli/say.h"
 #include "src/cli/view.h"
 
-static int take(const struct run *r, struct text *answer)
+static int take(struct run *r, struct text *answer)
 {
     gkv_error  err = { 0 };
     gkv_status status;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "src/cli/evidence.h"
 #include "src/cli/input.h"
+#include "src/cli/say.h"
 
 static void put_lines(struct json *j, const struct place *p)
 {
@@ -85,4 +86,47 @@ void evidence_passages(struct json *j, const struct run *r)
     }
     json_close(j);
     free(p);
+}
+
+/* ---- --json=lines -------------------------------------------------------------------- */
+static int finish_line(const struct run *r, struct json *j)
+{
+    json_close(j);
+    json_print(r->o.io, j);
+    return out_flush(r->o.io);
+}
+
+int evidence_events(const struct run *r)
+{
+    size_t          n;
+    struct passage *p = run_passages(r, &n);
+    struct json     j = { .depth = 0 };
+    int             code = 0;
+
+    if (r->often) {
+        json_open(&j, '{');
+        json_named_string(&j, "event", "question");
+        json_named_string(&j, "question", r->question);
+        code = finish_line(r, &j);
+    }
+    for (size_t i = 0; i < n && !code; i++) {
+        json_open(&j, '{');
+        json_named_string(&j, "event", "passage");
+        json_named_uint(&j, "rank", i + 1);
+        put_passage(&j, r, &p[i]);
+        code = finish_line(r, &j);
+    }
+    free(p);
+    return code;
+}
+
+int evidence_token(const struct run *r, const char *text, size_t len)
+{
+    struct json j = { .depth = 0 };
+
+    json_open(&j, '{');
+    json_named_string(&j, "event", "token");
+    json_key(&j, "text");
+    json_text(&j, text, len);
+    return finish_line(r, &j);
 }

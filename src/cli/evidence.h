@@ -11,4 +11,8 @@
 void evidence_kept(struct json *j, const struct run *r);
 void evidence_passages(struct json *j, const struct run *r);
 
+/* Lines of --json=lines, written at once: the passages before the answer, and a piece of it.  0, or an exit status. */
+int evidence_events(const struct run *r);
+int evidence_token(const struct run *r, const char *text, size_t len);
+
 #endif

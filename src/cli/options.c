@@ -14,7 +14,7 @@
 #define AT(member)         offsetof(struct options, member), 0, 0
 #define IN(member, lo, hi) offsetof(struct options, member), lo, hi
 
-static opt_set opt_documents, opt_keep, opt_keep_last, opt_methods;
+static opt_set opt_documents, opt_json, opt_keep, opt_keep_last, opt_methods, opt_score;
 
 const struct opt options_table[] = {
     { FOR_ALL & ~(FOR_EVAL | FOR_MODELS), 'm', "model", "FILE", "$GEMKV_MODEL, else the bundled model", "GGUF model",
@@ -119,8 +119,12 @@ const struct opt options_table[] = {
       opt_flag, AT(force) },
     { FOR_ROWS, 0, "csv", NULL, NULL, "write a line per row and method, as CSV",
       opt_flag, AT(csv) },
-    { COMPUTE | FOR_INFO | FOR_MODELS, 0, "json", NULL, NULL, "write JSON to standard output",
+    { (COMPUTE | FOR_INFO | FOR_MODELS) & ~ANSWER, 0, "json", NULL, NULL, "write JSON to standard output",
       opt_flag, AT(json) },
+    { ANSWER, 0, "json", "[=lines]", NULL,
+      "write JSON to standard output; lines: an object per line, while the answer is made", opt_json, AT(json) },
+    { ANSWER, 0, "min-score", "S", "none",
+      "\"not found in the document\" unless a passage scores S", opt_score, AT(min_score) },
     { COMPUTE, 'q', "quiet", NULL, NULL, "only the result, and errors", opt_flag, AT(quiet) },
     { ANSWER, 'v', "verbose", NULL, NULL, "show every kept passage", opt_flag, AT(verbose) },
     { COMPUTE, 0, "tty", NULL, NULL, NULL, opt_flag, AT(tty) },
@@ -146,6 +150,29 @@ static int opt_keep(const struct args *a, void *at)
     if (!end || strcmp(end, "%") || percent <= 0)
         return args_bad(a, "a number of tokens from 1 on, or a percentage like 5%");
     opt->keep_percent = (float)percent;
+    return 0;
+}
+
+static int opt_json(const struct args *a, void *at)
+{
+    struct options *o = (struct options *)((char *)at - offsetof(struct options, json));
+
+    if (a->value && strcmp(a->value, "lines"))
+        return usage(a->io, a->cmd, "option '--json' takes no argument but 'lines'");
+    o->json = true;
+    o->lines = a->value;
+    return 0;
+}
+
+static int opt_score(const struct args *a, void *at)
+{
+    double      score;
+    const bool  negative = *a->value == '-';
+    const char *end = parse_real(a->value + negative, 0, 1e30, &score);
+
+    if (!end || *end)
+        return args_bad(a, "a score, as passages have them, such as 200");
+    *(float *)at = (float)(negative ? -score : score);
     return 0;
 }
 

@@ -45,7 +45,9 @@ struct options {
     uint64_t       samples;
     struct words   haystack;
     const char    *needles, *metric, *grade, *out, *plot, *rows, *report;
-    bool           json, csv, quiet, verbose, tty, force;
+    float          min_score;
+    bool           json, csv, quiet, verbose, tty, force, cite;
+    bool           lines;               /* json, as lines that come while it works        */
 
     const char   **operand;             /* n_operand words after the options              */
     int            n_operand;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -334,18 +335,65 @@ int run_one(struct run *r, run_ask *ask)
     if (status)
         return run_failed(r->o.io, &r->progress, status, &err);
     run_warn(r);
-    return 0;
+    return r->o.lines ? evidence_events(r) : 0;
 }
 
-int run_answer(const struct run *r, struct text *answer, gkv_status *status, gkv_error *err)
+#define NOT_FOUND "not found in the document"
+
+/* Methods without scores give 0 to all they keep. */
+static bool has_scores(const gkv_kept *kept, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n && !(kept[i].score < 0 || kept[i].score > 0))
+        i++;
+    return i < n;
+}
+
+/* No passage has --min-score, which is said. */
+static bool found_nothing(const struct run *r)
+{
+    size_t          n;
+    const gkv_kept *kept = gkv_session_kept(r->session, &n);
+    float           best = -INFINITY;
+    gkv_stats       s;
+
+    if (!options_given(&r->o, "min-score"))
+        return false;
+    gkv_session_stats(r->session, &s);
+    if (n && !has_scores(kept, n)) {
+        warn(r->o.io, "method %s gives no scores, --min-score means nothing with it; see gemkv-methods(7)", s.method);
+        return false;
+    }
+    for (size_t i = 0; i < n; i++)
+        best = kept[i].score > best ? kept[i].score : best;
+    if (best >= r->o.min_score)
+        return false;
+    if (!r->o.json)
+        say(r->o.io, "nothing in the document stands out for this question: the best score is %.4g, less than %.4g",
+            (double)best, (double)r->o.min_score);
+    return true;
+}
+
+int run_answer(struct run *r, struct text *answer, gkv_status *status, gkv_error *err)
 {
     const char *text;
     size_t      len;
     char        last = '\n';
     int         code = 0;
 
+    *status = GKV_END;
+    r->nothing = found_nothing(r);
+    if (r->nothing) {                           /* no answer is better than an invention  */
+        text_puts(answer, NOT_FOUND);
+        if (!r->o.json)
+            out_printf(r->o.io, NOT_FOUND "\n");
+        return 0;
+    }
     while (!code && (*status = gkv_next(r->session, &text, &len, err)) == GKV_OK) {
         text_add(answer, text, len);
+        if (r->o.lines && len)
+            code = evidence_token(r, text, len);
         if (!r->o.json && len) {
             out_text(r->o.io, text, len);
             code = out_flush(r->o.io);
@@ -458,12 +506,14 @@ void run_json(struct json *j, const struct run *r, const char *answer, size_t le
 
     gkv_session_stats(r->session, &s);
     json_open(j, '{');
+    if (r->o.lines)
+        json_named_string(j, "event", answer ? "answer" : "selection");
     if (r->often)
         json_named_string(j, "question", r->question);
     if (answer) {
         json_key(j, "answer");
         json_text(j, answer, len);
-        json_named_string(j, "finish", s.finish);
+        json_named_string(j, "finish", r->nothing ? "not found" : s.finish);
     }
     json_named_string(j, "method", s.method);
     json_parameters(j, s.parameters);

@@ -35,6 +35,7 @@ struct run {
     struct shelf  shelf;
     struct progress progress;
     char          warned[256];                  /* the last warning of the library        */
+    bool          nothing;                      /* no passage had --min-score             */
     bool          noted;                        /* the schedule has been said             */
 };
 
@@ -59,7 +60,7 @@ void run_close(struct run *r);
 int  run_check_documents(const struct run *r);
 /* Decodes the answer into *text, and prints it as it is made, unless for JSON.  *status is how it ended.  Not 0: it
  * cannot be printed, which has been said, and is not decoded to its end. */
-int  run_answer(const struct run *r, struct text *text, gkv_status *status, gkv_error *err);
+int  run_answer(struct run *r, struct text *text, gkv_status *status, gkv_error *err);
 
 /* Prints the library's warning, unless it was printed already. */
 void run_warn(struct run *r);
