@@ -71,6 +71,8 @@ src_libcli_la_SOURCES = \
 	src/cli/bench.h \
 	src/cli/calibrated.c \
 	src/cli/calibrated.h \
+	src/cli/cite.c \
+	src/cli/cite.h \
 	src/cli/cmd-ask.c \
 	src/cli/cmd-bench.c \
 	src/cli/cmd-calibrate.c \

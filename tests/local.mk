@@ -116,6 +116,11 @@ check_PROGRAMS += tests/unit-place.test
 tests_unit_place_test_SOURCES = tests/unit-place.c tests/rng.h tests/tap.h
 tests_unit_place_test_LDADD   = src/libcli.la src/libcore.la
 
+TESTS += tests/unit-cite.test
+check_PROGRAMS += tests/unit-cite.test
+tests_unit_cite_test_SOURCES = tests/unit-cite.c tests/rng.h tests/tap.h
+tests_unit_cite_test_LDADD   = src/libcli.la src/libcore.la
+
 TESTS += tests/unit-io.test
 check_PROGRAMS += tests/unit-io.test
 tests_unit_io_test_SOURCES = tests/unit-io.c tests/tap.h

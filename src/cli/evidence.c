@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * evidence.c - see evidence.h */
 #include "config.h"
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 #include "src/cli/evidence.h"
 #include "src/cli/input.h"
 #include "src/cli/say.h"
@@ -129,4 +131,106 @@ int evidence_token(const struct run *r, const char *text, size_t len)
     json_key(&j, "text");
     json_text(&j, text, len);
     return finish_line(r, &j);
+}
+
+/* ---- --cite -------------------------------------------------------------------------- */
+enum { QUOTE = 240 };           /* bytes of a citation's text that are shown              */
+
+static struct place place_of_claim(const struct run *r, const struct claim *c, const char **text)
+{
+    size_t      len;
+    const char *all = gkv_document_text(gkv_session_document(r->session), c->passage->best->file, &len);
+
+    *text = all + c->support.start;
+    return place_of(all, len, c->support);
+}
+
+/* The words with one space between them, on one line; an ellipsis replaces what is too long. */
+static void add_quote(struct text *out, const char *s, size_t len)
+{
+    size_t n = len < QUOTE ? len : QUOTE;
+
+    while (n < len && n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80)
+        n--;
+    for (size_t i = 0; i < n; i++)
+        if (!strchr(" \t\r\n\f\v", s[i]))
+            text_add(out, s + i, 1);
+        else if (i && !strchr(" \t\r\n\f\v", s[i - 1]))
+            text_puts(out, " ");
+    text_puts(out, n < len ? "\xe2\x80\xa6" : "");
+}
+
+static struct cited cite(const struct run *r, const char *answer, size_t len, struct passage **p)
+{
+    size_t n;
+
+    *p = run_passages(r, &n);
+    return cite_answer(answer, len, r->question, *p, n);
+}
+
+void evidence_print_cited(const struct run *r, const char *answer, size_t len)
+{
+    struct passage *p;
+    struct cited    c = cite(r, answer, len, &p);
+    struct text     out = { NULL, 0, 0 };
+    size_t          at = 0, number = 0;
+
+    for (size_t i = 0; i < c.n; i++) {
+        text_add(&out, c.answer.p + at, (size_t)c.claim[i].sentence.end - at);
+        at = (size_t)c.claim[i].sentence.end;
+        if (c.claim[i].passage)
+            text_printf(&out, " [%zu]", c.claim[i].number);
+    }
+    text_puts(&out, c.n_numbers ? "\n\n" : "\n");
+    for (size_t i = 0; i < c.n; i++) {
+        const char  *text;
+        struct place place;
+        char        *where;
+
+        if (c.claim[i].number <= number)        /* without support, or listed already     */
+            continue;
+        number = c.claim[i].number;
+        place = place_of_claim(r, &c.claim[i], &text);
+        where = run_place(r, c.claim[i].passage->best->file, &place);
+        text_printf(&out, "[%zu] %s: ", number, where);
+        add_quote(&out, text, (size_t)(c.claim[i].support.end - c.claim[i].support.start));
+        text_puts(&out, "\n");
+        free(where);
+    }
+    out_text(r->o.io, out.p, out.n);
+    text_free(&out);
+    cite_free(&c);
+    free(p);
+}
+
+void evidence_citations(struct json *j, const struct run *r, const char *answer, size_t len)
+{
+    struct passage *p;
+    struct cited    c = cite(r, answer, len, &p);
+
+    json_key(j, "answer");
+    json_text(j, c.answer.p, c.answer.n);
+    json_named_open(j, "citations", '[');
+    for (size_t i = 0; i < c.n; i++) {
+        const struct claim *k = &c.claim[i];
+
+        json_open(j, '{');
+        json_key(j, "sentence");
+        json_text(j, c.answer.p + k->sentence.start, (size_t)(k->sentence.end - k->sentence.start));
+        json_key(j, "supported");
+        json_bool(j, k->passage);
+        if (k->passage) {
+            const char        *text;
+            const struct place place = place_of_claim(r, k, &text);
+
+            put_document(j, r, k->passage->best->file, &place);
+            put_span(j, k->support, k->passage->best->score);
+            put_lines(j, &place);
+            put_text(j, text, k->support);
+        }
+        json_close(j);
+    }
+    json_close(j);
+    cite_free(&c);
+    free(p);
 }

@@ -123,6 +123,8 @@ const struct opt options_table[] = {
       opt_flag, AT(json) },
     { ANSWER, 0, "json", "[=lines]", NULL,
       "write JSON to standard output; lines: an object per line, while the answer is made", opt_json, AT(json) },
+    { ANSWER, 0, "cite", NULL, NULL, "number the answer's sentences, and name the passage that each rests on",
+      opt_flag, AT(cite) },
     { ANSWER, 0, "min-score", "S", "none",
       "\"not found in the document\" unless a passage scores S", opt_score, AT(min_score) },
     { COMPUTE, 'q', "quiet", NULL, NULL, "only the result, and errors", opt_flag, AT(quiet) },

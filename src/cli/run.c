@@ -394,13 +394,15 @@ int run_answer(struct run *r, struct text *answer, gkv_status *status, gkv_error
         text_add(answer, text, len);
         if (r->o.lines && len)
             code = evidence_token(r, text, len);
-        if (!r->o.json && len) {
+        if (!r->o.json && !r->o.cite && len) {
             out_text(r->o.io, text, len);
             code = out_flush(r->o.io);
             last = text[len - 1];
         }
     }
-    if (!code && !r->o.json && last != '\n')
+    if (!code && r->o.cite && !r->o.json)
+        evidence_print_cited(r, answer->p ? answer->p : "", answer->n);
+    else if (!code && !r->o.json && last != '\n')
         out_char(r->o.io, '\n');
     return code;
 }
@@ -511,8 +513,12 @@ void run_json(struct json *j, const struct run *r, const char *answer, size_t le
     if (r->often)
         json_named_string(j, "question", r->question);
     if (answer) {
-        json_key(j, "answer");
-        json_text(j, answer, len);
+        if (r->o.cite && !r->nothing) {
+            evidence_citations(j, r, answer, len);
+        } else {
+            json_key(j, "answer");
+            json_text(j, answer, len);
+        }
         json_named_string(j, "finish", r->nothing ? "not found" : s.finish);
     }
     json_named_string(j, "method", s.method);

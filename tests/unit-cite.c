@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * unit-cite.c - which sentences of passages support those of an answer */
+#include "config.h"
+#include <stdlib.h>
+#include <string.h>
+#include "src/cli/cite.h"
+#include "tests/rng.h"
+#include "tests/tap.h"
+
+static const char document[] =
+    "The pass key is 48213 and the genie is in the bottle. The hat is red.\n"
+    "Ann Miller founded the library in 1,902, not in 1899. She had come from Norway.\n"
+    "The library burned down in the year 1944. Nobody was hurt.\n";
+static const char other[] = "The pass key is 48213 in this text too. Rain fell on 12 May 1950 in Bergen.\n"
+    "\xe5\x9b\xbe\xe4\xb9\xa6\xe9\xa6\x86\xe5\x9c\xa8\xe5\x8c\x97\xe4\xba\xac\xe3\x80\x82\n";
+
+/* want: for each sentence of the answer the beginning of what supports it, or "-", with | between them. */
+static void cites(const char *question, const char *answer, const char *clean, const char *want)
+{
+    const gkv_kept kept[] = { { .file = 0, .score = 2 }, { .file = 1, .score = 1 } };
+    const struct passage p[] = {
+        { .best = &kept[0], .text = document, .span = { 0, sizeof document - 1 } },
+        { .best = &kept[1], .text = other, .span = { 0, sizeof other - 1 } },
+    };
+    struct cited c = cite_answer(answer, strlen(answer), question, p, 2);
+    char got[1024] = "";
+    size_t at = 0;
+
+    for (size_t i = 0; i < c.n; i++)
+        at += (size_t)snprintf(got + at, sizeof got - at, "%s%.9s", i ? "|" : "", c.claim[i].passage
+                               ? c.claim[i].passage->text + c.claim[i].support.start : "-");
+    ok(!strcmp(got, want) && !strcmp(c.answer.p, clean), "%s", answer);
+    if (strcmp(got, want) || strcmp(c.answer.p, clean))
+        printf("# got %s of %s\n", got, c.answer.p);
+    cite_free(&c);
+}
+
+#define CITES(question, answer, want) cites(question, answer, answer, want)
+
+int main(void)
+{
+    static char text[20000];
+    struct cited c;
+    size_t good = 0;
+
+    CITES("What is the key?", "48213", "The pass ");
+    CITES("What is the key?", "The pass key is 48213.", "The pass ");
+    CITES("What is the key?", "The pass key is 48214.", "-");
+    CITES("What is the key?", "It is 48213. The hat is red. The hat is blue.", "The pass |The hat i|-");
+    CITES("Who founded the library?", "Ann Miller founded the library in 1902.", "Ann Mille");
+    CITES("Who founded the library?", "Ann Miller founded the library in 1902, not in 1899.", "Ann Mille");
+    CITES("Who founded the library?", "ANN MILLER", "Ann Mille");
+    CITES("Who founded the library?", "The library was founded.", "-");
+    CITES("When did it burn?", "The library burned down in 1944.", "The libra");
+    CITES("When did it burn?", "The library had not burned down in 1944.", "-");
+    CITES("When did it burn?", "The library burned down in 1902.", "-");
+    CITES("Did the hat burn?", "Yes.", "-");
+    CITES("Is the hat red?", "The hat is red.", "The hat i");
+    CITES("Is the hat red?", "hat", "-");
+    CITES("Where did Ann Miller come from?", "Ann Miller founded the library; she had come from Norway, not in 1899 or 1902.",
+          "Ann Mille");
+    CITES("q", "Rain fell on the library in 1944.", "-");
+    CITES("q", "\xe5\x9c\xa8\xe5\x8c\x97\xe4\xba\xac\xe3\x80\x82", "\xe5\x9b\xbe\xe4\xb9\xa6\xe9\xa6\x86");
+    CITES("q", "", "");
+    CITES("q", " \n ", "");
+    cites("What is the key?", "The pass key is 48213. [2]", "The pass key is 48213.", "The pass ");
+    cites("q", "Rain [fell] on 12 May 1950 [1].", "Rain [fell] on 12 May 1950.", "Rain fell");
+    cites("q", "[9] The hat is red  [7]", " The hat is red", "The hat i");
+    cites("q", "[9] The hat is red [7][12345].", " The hat is red[12345].", "-");
+
+    /* A mark chooses among those that support it. */
+    for (unsigned want = 1; want <= 2; want++) {
+        const gkv_kept kept[] = { { .file = 0 }, { .file = 1 } };
+        const struct passage p[] = { { .best = &kept[0], .text = document, .span = { 0, sizeof document - 1 } },
+                                     { .best = &kept[1], .text = other, .span = { 0, sizeof other - 1 } } };
+        const char *answer = want == 1 ? "The pass key is 48213 [1]. So." : "The pass key is 48213 [2]. So.";
+
+        c = cite_answer(answer, strlen(answer), "q", p, 2);
+        ok(c.n == 2 && c.claim[0].passage == &p[want - 1], "mark [%u]", want);
+        cite_free(&c);
+    }
+
+    /* The same support has the same number, and bytes are the document's. */
+    {
+        const gkv_kept kept = { .file = 0 };
+        const struct passage p = { .best = &kept, .text = document + 54, .span = { 54, sizeof document - 1 } };
+        const char *answer = "The hat is red. She came. Nobody was hurt. The hat is red.";
+
+        c = cite_answer(answer, strlen(answer), "q", &p, 1);
+        ok(c.n == 4 && c.n_numbers == 2 && c.claim[0].number == 1 && !c.claim[1].number && c.claim[2].number == 2
+           && c.claim[3].number == 1, "numbers");
+        ok(c.claim[0].support.start == 54 && c.claim[0].support.end == 69, "bytes of the document");
+        cite_free(&c);
+        c = cite_answer(answer, strlen(answer), "q", NULL, 0);
+        ok(c.n == 4 && !c.n_numbers, "no passages");
+        cite_free(&c);
+    }
+
+    /* Any bytes. */
+    for (unsigned round = 0; round < 200; round++) {
+        const gkv_kept kept = { .file = 0 };
+        struct passage p = { .best = &kept, .text = text };
+        size_t len = 0;
+
+        for (; len < 400; len++)
+            text[len] = " .[1]ab\xc3\xa9\xe3\x80\x82\n"[rng() % 14];
+        p.span = (struct span){ 0, 300 };
+        c = cite_answer(text + 200, 200, "a b", &p, 1);
+        good += c.n > 0 && c.answer.n <= 200;
+        for (size_t i = 0; i < c.n; i++)
+            good -= c.claim[i].sentence.end > c.answer.n || c.claim[i].support.end > 300;
+        cite_free(&c);
+    }
+    ok(good == 200, "random bytes: %zu of 200", good);
+    return done();
+}
