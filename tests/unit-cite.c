@@ -11,7 +11,7 @@ static const char document[] =
     "The pass key is 48213 and the genie is in the bottle. The hat is red.\n"
     "Ann Miller founded the library in 1,902, not in 1899. She had come from Norway.\n"
     "The library burned down in the year 1944. Nobody was hurt.\n";
-static const char other[] = "The pass key is 48213 in this text too. Rain fell on 12 May 1950 in Bergen.\n"
+static const char other[] = "Again, the pass key is 48213 in this text too. Rain fell on 12 May 1950 in Bergen.\n"
     "\xe5\x9b\xbe\xe4\xb9\xa6\xe9\xa6\x86\xe5\x9c\xa8\xe5\x8c\x97\xe4\xba\xac\xe3\x80\x82\n";
 
 /* want: for each sentence of the answer the beginning of what supports it, or "-", with | between them. */
@@ -61,9 +61,13 @@ int main(void)
           "Ann Mille");
     CITES("q", "Rain fell on the library in 1944.", "-");
     CITES("q", "\xe5\x9c\xa8\xe5\x8c\x97\xe4\xba\xac\xe3\x80\x82", "\xe5\x9b\xbe\xe4\xb9\xa6\xe9\xa6\x86");
+    CITES("When did it burn?", "The library burned down in 1944, and nobody was hurt.", "The libra");
+    CITES("Who founded it?", "Ann Miller founded a library in 1902 there.", "-");
+    CITES("When did it rain?", "Rain Bergen May fell 12 1950.", "-");
+    CITES("What is the key?", "The pass key is 48213 in this text.", "Again, th");
     CITES("q", "", "");
     CITES("q", " \n ", "");
-    cites("What is the key?", "The pass key is 48213. [2]", "The pass key is 48213.", "The pass ");
+    cites("What is the key?", "The pass key is 48213. [2]", "The pass key is 48213.", "Again, th");
     cites("q", "Rain [fell] on 12 May 1950 [1].", "Rain [fell] on 12 May 1950.", "Rain fell");
     cites("q", "[9] The hat is red  [7]", " The hat is red", "The hat i");
     cites("q", "[9] The hat is red [7][12345].", " The hat is red[12345].", "-");

@@ -201,6 +201,20 @@ static void passages(void)
         free(cite);
     }
     free(p);
+
+    {
+        static char wide[] = "\xe4\xb8\x80\xe3\x80\x82\xe4\xba\x8c\xe3\x80\x82";
+        struct gkv__file all = { 0, sizeof wide - 1 };
+        gkv_document cjk = { .text = wide, .len = sizeof wide - 1, .file = &all, .n_files = 1 };
+        const gkv_kept touch[] = { { .end = 3, .score = 1 }, { .start = 6, .end = 9, .score = 2 } };
+        size_t *rank = place_ranks(touch, 2);
+
+        p = place_passages(&cjk, touch, 2, &m);
+        ok(m == 2 && p[0].span.start == 6, "sentences that touch do not overlap");
+        ok(rank[0] == 2 && rank[1] == 1, "ranks");
+        free(rank);
+        free(p);
+    }
 }
 
 int main(void)

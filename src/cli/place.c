@@ -324,7 +324,7 @@ static struct place next_place(struct counter *c, const char *text, uint64_t len
     count(c, s.start);
     p.page = c->pages ? c->page : 0;
     p.line = c->line;
-    count(c, s.end > s.start ? s.end - 1 : s.start);
+    count(c, s.end);
     p.page_end = c->pages ? c->page : 0;
     p.line_end = c->line;
     return p;
