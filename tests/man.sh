@@ -57,12 +57,12 @@ while read -r command; do
     described "$page" >"$scratch/page"
     named "$page" >"$scratch/named"
     comm -13 "$scratch/page" "$scratch/program" | while read -r line; do
-        name=--${line##*--} name=${name%% *}
+        name=--${line##*--} name=${name%% *} name=${name%%\[*}
         grep -qxe "$name" "$scratch/named" || echo "# not in gemkv-$command.1: $line"
     done
     comm -23 "$scratch/page" "$scratch/program" | sed "s/^/# not an option of gemkv $command: /"
     while read -r name; do
-        grep -qe "$name\( \|\$\)" "$scratch/program" || echo "# not an option of gemkv $command: $name"
+        grep -qe "$name\( \|\[\|\$\)" "$scratch/program" || echo "# not an option of gemkv $command: $name"
     done <"$scratch/named"
 done <"$scratch/commands" >"$scratch/wrong"
 cat "$scratch/wrong"
@@ -75,7 +75,7 @@ for page in "$man"/*.1; do
         described "$man/$other.1" >"$scratch/page"
         sed -n "/^These options are as in/{n;/$other/!b;:a;n;p;/ \.\$/!ba;}" "$page" |
             sed -n 's/^\.Fl Fl \([^ ]*\).*/--\1/p' | while read -r name; do
-                grep -qe "$name\( \|\$\)" "$scratch/page" || echo "# ${page##*/}: $name is not in $other.1"
+                grep -qe "$name\( \|\[\|\$\)" "$scratch/page" || echo "# ${page##*/}: $name is not in $other.1"
             done
     done
 done >"$scratch/wrong"
