@@ -166,6 +166,15 @@ GKV_API gkv_status gkv_tokenize(const gkv_model *model, const char *text, size_t
 GKV_API gkv_status gkv_detokenize(const gkv_model *model, const uint32_t *ids, size_t n,
                                   char **text, size_t *len, gkv_error *err);
 
+/* ---- grammar ---------------------------------------------------------------------------- */
+/* What an answer must look like, in llama.cpp's notation GBNF: gemkv.1 has it.  Parsed once, then any number of
+ * sessions in any number of threads may use it (gkv_options.grammar).                       */
+typedef struct gkv_grammar gkv_grammar;
+
+/* GKV_INVALID: the text is no grammar; the error says in which line.                        */
+GKV_API gkv_status gkv_grammar_open(gkv_grammar **out, const char *text, size_t len, gkv_error *err);
+GKV_API void       gkv_grammar_close(gkv_grammar *g);           /* after its sessions        */
+
 /* ---- session ---------------------------------------------------------------------------- */
 typedef struct gkv_session gkv_session;
 typedef struct gkv_document gkv_document;

@@ -68,6 +68,11 @@ check_PROGRAMS += tests/unit-sample.test
 tests_unit_sample_test_SOURCES = tests/unit-sample.c tests/tap.h
 tests_unit_sample_test_LDADD   = src/libcore.la
 
+TESTS += tests/unit-grammar.test
+check_PROGRAMS += tests/unit-grammar.test
+tests_unit_grammar_test_SOURCES = tests/unit-grammar.c tests/rng.h tests/tap.h
+tests_unit_grammar_test_LDADD   = src/libcore.la
+
 TESTS += tests/unit-token.test
 check_PROGRAMS += tests/unit-token.test
 tests_unit_token_test_SOURCES = tests/unit-token.c tests/rng.h tests/tap.h
