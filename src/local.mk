@@ -144,6 +144,8 @@ src_libcli_la_SOURCES = \
 	src/cli/run.h \
 	src/cli/say.c \
 	src/cli/say.h \
+	src/cli/schema.c \
+	src/cli/schema.h \
 	src/cli/text.c \
 	src/cli/text.h \
 	src/cli/utf8.c \

@@ -73,6 +73,11 @@ check_PROGRAMS += tests/unit-grammar.test
 tests_unit_grammar_test_SOURCES = tests/unit-grammar.c tests/rng.h tests/tap.h
 tests_unit_grammar_test_LDADD   = src/libcore.la
 
+TESTS += tests/unit-schema.test
+check_PROGRAMS += tests/unit-schema.test
+tests_unit_schema_test_SOURCES = tests/unit-schema.c tests/rng.h tests/tap.h
+tests_unit_schema_test_LDADD   = src/libcli.la src/libcore.la
+
 TESTS += tests/unit-token.test
 check_PROGRAMS += tests/unit-token.test
 tests_unit_token_test_SOURCES = tests/unit-token.c tests/rng.h tests/tap.h
