@@ -65,7 +65,7 @@ tests_unit_near_test_LDADD   = src/libcore.la
 
 TESTS += tests/unit-sample.test
 check_PROGRAMS += tests/unit-sample.test
-tests_unit_sample_test_SOURCES = tests/unit-sample.c tests/tap.h
+tests_unit_sample_test_SOURCES = tests/unit-sample.c tests/rng.h tests/tap.h
 tests_unit_sample_test_LDADD   = src/libcore.la
 
 TESTS += tests/unit-grammar.test

@@ -1,37 +1,45 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * unit-sample.c - tokens are drawn with the probabilities that temperature, top-p and min-p define. */
+ * unit-sample.c - tokens are drawn with the probabilities that penalties, top-k, top-p, min-p and temperature define,
+ * in this order: against a plain reference in double. */
 #include "config.h"
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 #include "src/answer/sample.h"
+#include "tests/rng.h"
 #include "tests/tap.h"
 
-enum { N = 5, DRAWS = 40000 };
+enum { N = 5, MANY = 23, DRAWS = 40000 };
 
 static const float logits[N] = { 0.5f, 2, -1, 1.25f, 2 };
 
-/* Whether the frequencies of DRAWS tokens are those of want[], which need not add up to 1.  A right frequency
+/* Whether the frequencies of DRAWS tokens are those of want[n], which need not add up to 1.  A right frequency
  * leaves 5 standard deviations once in a million tests. */
-static bool draws(float temperature, float top_p, float min_p, const double *want)
+static bool draws(struct gkv__sampler s, const float *x, int n, const double *want)
 {
-    struct gkv__sampler s = { temperature, top_p, min_p, 42 };
-    struct gkv__candidate scratch[N];
-    unsigned count[N] = { 0 };
+    struct gkv__candidate scratch[MANY];
+    unsigned count[MANY] = { 0 };
     double sum = 0;
     bool good = true;
 
     for (int i = 0; i < DRAWS; i++)
-        count[gkv__sample(&s, logits, scratch, N)]++;
-    for (int i = 0; i < N; i++)
+        count[gkv__sample(&s, x, scratch, (size_t)n)]++;
+    for (int i = 0; i < n; i++)
         sum += want[i];
-    for (int i = 0; i < N; i++) {
+    for (int i = 0; i < n; i++) {
         const double p = want[i] / sum, deviation = sqrt(p * (1 - p) * DRAWS);
 
         good = good && fabs(count[i] - p * DRAWS) <= 5 * deviation;
     }
-    for (int i = 0; i < N && !good; i++)
+    for (int i = 0; i < n && !good; i++)
         printf("# token %d: %u of %d drawn, %.0f expected\n", i, count[i], DRAWS, want[i] / sum * DRAWS);
     return good;
+}
+
+static struct gkv__sampler sampler(float temperature, uint32_t top_k, float top_p, float min_p)
+{
+    return (struct gkv__sampler){ .temperature = temperature, .top_p = top_p, .min_p = min_p, .state = 42,
+                                  .top_k = top_k, .last_n = 64, .repeat = 1 };
 }
 
 static void softmax(float temperature, double *p)
@@ -40,10 +48,106 @@ static void softmax(float temperature, double *p)
         p[i] = exp((double)logits[i] / (double)temperature);
 }
 
+/* What the sampler should do with x[n], step by step, each on what the one before left. */
+static void reference(struct gkv__sampler s, const float *x, int n, double *want)
+{
+    int order[MANY], left = n;
+    double sum = 0, kept = 0;
+
+    for (int i = 0; i < n; i++) {
+        int at = i;
+
+        for (; at && x[order[at - 1]] < x[i]; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+        want[i] = 0;
+    }
+    if (s.top_k && (int)s.top_k < left)
+        left = (int)s.top_k;
+    for (int i = 0; i < left; i++)
+        sum += exp((double)x[order[i]]);
+    for (int i = 0; i < left; i++) {
+        kept += exp((double)x[order[i]]) / sum;
+        if (s.top_p < 1 && kept >= (double)s.top_p)
+            left = i + 1;
+    }
+    while (left > 1 && exp((double)x[order[left - 1]]) < (double)s.min_p * exp((double)x[order[0]]))
+        left--;
+    for (int i = 0; i < left; i++)
+        want[order[i]] = exp((double)x[order[i]] / (double)s.temperature);
+}
+
+static double unit(void)
+{
+    return rng() * 0x1p-32;
+}
+
+static void test_random(void)
+{
+    bool good = true;
+
+    for (int round = 0; round < 60 && good; round++) {
+        struct gkv__sampler s = sampler(0.2f + (float)unit() * 2, rng() % (MANY + 3),
+                                        round % 3 ? (float)unit() : 1,
+                                        round % 4 ? 0.3f * (float)unit() : 0);
+        float x[MANY];
+        double want[MANY];
+
+        for (int i = 0; i < MANY; i++)
+            x[i] = 4 * (float)unit() - 2;
+        reference(s, x, MANY, want);
+        good = draws(s, x, MANY, want);
+        if (!good)
+            printf("# temperature %g top-k %u top-p %g min-p %g\n", (double)s.temperature, s.top_k, (double)s.top_p,
+                   (double)s.min_p);
+    }
+    ok(good, "any numbers: the steps one after the other");
+}
+
+static bool penalizes(struct gkv__sampler s, const uint32_t *id, size_t n)
+{
+    struct gkv__candidate scratch[N];
+    float got[N];
+    bool good = true;
+
+    memset(scratch, 0xff, sizeof scratch);
+    memcpy(got, logits, sizeof got);
+    gkv__penalize(&s, got, id, n, scratch);
+    for (uint32_t i = 0; i < N; i++) {
+        double want = (double)logits[i], count = 0;
+
+        for (size_t j = n > s.last_n ? n - s.last_n : 0; j < n; j++)
+            count += id[j] == i;
+        if (count > 0) {
+            want = want > 0 ? want / (double)s.repeat : want * (double)s.repeat;
+            want -= count * (double)s.frequency + (double)s.presence;
+        }
+        good = good && fabs(want - (double)got[i]) < 1e-5;
+    }
+    return good;
+}
+
+static void test_penalties(void)
+{
+    static const uint32_t id[] = { 4, 1, 1, 2, 0, 1, 2 };
+    const struct gkv__sampler row[] = {
+        { .last_n = 64, .repeat = 1.5f }, { .last_n = 64, .repeat = 0.5f }, { .last_n = 2, .repeat = 3 },
+        { .last_n = 64, .repeat = 1, .presence = 0.75f }, { .last_n = 6, .repeat = 1, .frequency = 0.5f },
+        { .last_n = 5, .repeat = 1.25f, .presence = -1, .frequency = 0.125f }, { .last_n = 7, .repeat = 2 },
+    };
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        ok(penalizes(row[i], id, 7) && gkv__penalizes(&row[i]), "penalties: last %u, repeat %g, presence %g, frequency %g",
+           row[i].last_n, (double)row[i].repeat, (double)row[i].presence, (double)row[i].frequency);
+    ok(penalizes(row[0], id, 0), "penalties: nothing yet");
+    ok(!gkv__penalizes(&(struct gkv__sampler){ .last_n = 64, .repeat = 1 }) &&
+       !gkv__penalizes(&(struct gkv__sampler){ .repeat = 2, .presence = 1 }), "no penalties: 1, 0, 0, or no tokens");
+}
+
 int main(void)
 {
-    static const float temperature[] = { 0.3f, 1, 2.5f };
-    struct gkv__sampler s = { 1, 1, 0, 7 };
+    static const float temperature[] = { 0.3f, 1, 2.5f }, hidden[N] = { 1, -INFINITY, 0, -INFINITY, 1 };
+    struct gkv__sampler s = sampler(1, 0, 1, 0);
     struct gkv__candidate scratch[N];
     const float bad[3] = { NAN, NAN, NAN };
     uint32_t first[20], same = 0;
@@ -51,27 +155,41 @@ int main(void)
 
     for (int i = 0; i < 3; i++) {
         softmax(temperature[i], p);
-        ok(draws(temperature[i], 1, 0, p), "temperature %g: softmax of the logits divided by it", (double)temperature[i]);
+        ok(draws(sampler(temperature[i], 0, 1, 0), logits, N, p), "temperature %g: softmax of the logits divided by it",
+           (double)temperature[i]);
     }
     softmax(1, p);
     p[2] = 0;
-    ok(draws(1, 0.95f, 0, p), "top-p 0.95: the least likely token goes, the one that reaches 0.95 stays");
+    ok(draws(sampler(1, 0, 0.95f, 0), logits, N, p), "top-p 0.95: the least likely token goes, the one that reaches 0.95 stays");
     p[0] = p[3] = 0;
-    ok(draws(1, 0.7f, 0, p), "top-p 0.7: two tokens");
+    ok(draws(sampler(1, 0, 0.7f, 0), logits, N, p), "top-p 0.7: two tokens");
+    ok(draws(sampler(1, 2, 1, 0), logits, N, p), "top-k 2: the same");
     p[4] = 0;
-    ok(draws(1, 0.3f, 0, p), "top-p 0.3: of two equal tokens the first");
-    ok(draws(1, 0, 0, p), "top-p 0: one token");
+    ok(draws(sampler(1, 0, 0.3f, 0), logits, N, p), "top-p 0.3: of two equal tokens the first");
+    ok(draws(sampler(1, 1, 1, 0), logits, N, p), "top-k 1: the same");
+    ok(draws(sampler(1, 0, 0, 0), logits, N, p), "top-p 0: one token");
     softmax(1, p);
     p[2] = p[0] = 0;
-    ok(draws(1, 1, 0.46f, p), "min-p 0.46: the third token is 0.472 times as likely as the likeliest");
+    ok(draws(sampler(1, 0, 1, 0.46f), logits, N, p), "min-p 0.46: the third token is 0.472 times as likely as the likeliest");
     p[3] = 0;
-    ok(draws(1, 1, 0.48f, p), "min-p 0.48: it goes");
+    ok(draws(sampler(1, 0, 1, 0.48f), logits, N, p), "min-p 0.48: it goes");
     softmax(2, p);
-    p[2] = 0;
-    ok(draws(2, 1, 0.46f, p), "min-p 0.46 at temperature 2: after the temperature was applied");
+    p[2] = p[0] = 0;
+    ok(draws(sampler(2, 0, 1, 0.46f), logits, N, p), "min-p 0.46 at temperature 2: before the temperature is applied");
+    ok(draws(sampler(2, 0, 0.89f, 0), logits, N, p), "top-p 0.89 at temperature 2: before the temperature is applied");
+    p[3] = 0;
+    ok(draws(sampler(2, 3, 0.79f, 0), logits, N, p), "top-p 0.79 of the three tokens of top-k 3: two tokens");
+    ok(draws(sampler(2, 0, 0.74f, 0.48f), logits, N, p), "min-p 0.48 after top-p 0.74 of all tokens");
+    p[0] = p[4] = exp(1);
+    p[2] = 1;
+    p[1] = p[3] = 0;
+    ok(draws(sampler(1, 4, 1, 0), hidden, N, p), "a logit of -infinity: never");
+    test_random();
+    test_penalties();
 
-    ok(gkv__sample(&(struct gkv__sampler){ .temperature = 0 }, logits, scratch, N) == 1,
-       "temperature 0: the largest logit, of equal ones the first");
+    s.temperature = 0;
+    ok(gkv__sample(&s, logits, scratch, N) == 1, "temperature 0: the largest logit, of equal ones the first");
+    s.temperature = 1;
     ok(gkv__sample(&s, bad, scratch, 3) == 0, "no numbers: the first token");
     s.state = 7;
     for (int i = 0; i < 20; i++)
