@@ -223,7 +223,7 @@ typedef struct {
     int         raw;            /* no template: the prompt is documents + question, byte for
                                    byte, and special tokens in it are parsed                 */
     float       temperature;    /* 0: greedy                                                 */
-    float       top_p, min_p;   /* 1, 0: off                                                 */
+    float       top_p, min_p;   /* 1, 0: off.  As in llama.cpp: penalties, top_k, top_p, min_p, temperature */
     uint64_t    seed;
     void      (*progress)(void *arg, const gkv_progress *p);    /* a few times a second      */
     void       *progress_arg;
@@ -234,6 +234,13 @@ typedef struct {
                                    of what gkv_next gives; NULL: none                        */
     uint64_t    gpu_memory;     /* bytes of the device's memory, 0: what is free there       */
     int         ignore_end;     /* tokens that end an answer do not end it: for measuring    */
+    uint32_t    top_k;          /* the k likeliest tokens only; 0: off                       */
+    uint32_t    repeat_last_n;  /* tokens of the prompt and the answer that penalties look back at: 64 */
+    float       repeat_penalty; /* 1: off.  Logits of these tokens above 0 are divided by it, others multiplied, ... */
+    float       presence_penalty, frequency_penalty;    /* ... then lowered by this, and by that for each time */
+    const char *const *stop;    /* n_stop strings that end the answer and are no part of it  */
+    size_t      n_stop;
+    const gkv_grammar *grammar; /* the answer is a text of it, which fits into max_tokens if that is possible; or NULL */
 } gkv_options;
 
 /* Sets the defaults.  Calls refuse options that were not set up by this.  They copy the struct, but not its strings,
@@ -353,7 +360,9 @@ typedef struct {
     double      upload, upload_waited;          /* of the upload, and after the first pass   */
     const char *schedule_reason;                        /* one line, or NULL: no first pass  */
     const char *warning;                                /* one line, or NULL                 */
-    const char *finish;                                 /* "stop", "length"; "" before END   */
+    const char *finish;         /* "stop": at its end, "length": cut or shortened to max_tokens; "" before END */
+    const char *stop;                                   /* of the options: what ended it, or NULL */
+    int         incomplete;                             /* it ends inside a text of the grammar */
 } gkv_stats;
 
 /* Runs of kept document tokens of the last question, merged where adjacent, in document order.  Valid

@@ -103,6 +103,8 @@ src_libcli_la_SOURCES = \
 	src/cli/eval/stem.h \
 	src/cli/evidence.c \
 	src/cli/evidence.h \
+	src/cli/grammar.c \
+	src/cli/grammar.h \
 	src/cli/html.c \
 	src/cli/html.h \
 	src/cli/input.c \
@@ -119,14 +121,14 @@ src_libcli_la_SOURCES = \
 	src/cli/material.h \
 	src/cli/methods.c \
 	src/cli/methods.h \
-	src/cli/place.c \
-	src/cli/place.h \
 	src/cli/model-name.c \
 	src/cli/model-name.h \
 	src/cli/options.c \
 	src/cli/options.h \
 	src/cli/output.c \
 	src/cli/output.h \
+	src/cli/place.c \
+	src/cli/place.h \
 	src/cli/places.c \
 	src/cli/places.h \
 	src/cli/plot.c \

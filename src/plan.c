@@ -2,6 +2,7 @@
  * plan.c - see plan.h. */
 #include "config.h"
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,8 +113,14 @@ static gkv_status check_numbers(const gkv_model *m, const gkv_options *o, gkv_er
     if (!(o->temperature >= 0) || !(o->top_p > 0 && o->top_p <= 1) || !(o->min_p >= 0 && o->min_p <= 1))
         return gkv__fail(err, GKV_INVALID, "sampling needs temperature >= 0, 0 < top-p <= 1, "
                          "0 <= min-p <= 1");
+    if (!(o->repeat_penalty > 0) || !isfinite(o->repeat_penalty) || !isfinite(1 / o->repeat_penalty) ||
+        !isfinite(o->presence_penalty) || !isfinite(o->frequency_penalty))
+        return gkv__fail(err, GKV_INVALID, "penalties need numbers, and repeat-penalty one above 0");
     if (!o->max_tokens)
         return gkv__fail(err, GKV_INVALID, "an answer of 0 tokens; at least 1");
+    for (size_t i = 0; i < o->n_stop; i++)
+        if (!*o->stop[i])
+            return gkv__fail(err, GKV_INVALID, "an empty stop string: it would end every answer");
     return GKV_OK;
 }
 

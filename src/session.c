@@ -38,6 +38,19 @@ gkv_status gkv_memory_needed(gkv_model *m, const gkv_options *options, uint64_t 
 
 /* ---- opening, closing ------------------------------------------------------------------- */
 
+/* Bytes of text that one token may have: more than in any known vocabulary. */
+enum { PIECE = 512 };
+
+/* Room for a token's text, and for what may become a stop string. */
+static gkv_status reserve_piece(gkv_session *s, gkv_error *err)
+{
+    s->piece_room = PIECE;
+    for (size_t i = 0; i < s->opt.n_stop; i++)
+        s->piece_room = gkv__max(s->piece_room, strlen(s->opt.stop[i]) + PIECE);
+    s->piece = malloc(s->piece_room);
+    return s->piece ? GKV_OK : gkv__fail(err, GKV_NOMEM, "out of memory");
+}
+
 /* The model is uploaded while text arrives and the first pass runs.  The number of tokens is not known
  * then, unless the budget is a number; this is the guess. */
 enum { DEVICE_TOKENS = 4096 };
@@ -71,11 +84,13 @@ static gkv_status open_on(gkv_session *s, gkv_document *shared, gkv_error *err)
 
     GKV__TRY(gkv__plan_options(p, s->model, o, err));
     GKV__TRY(gkv__plan_task(p, s->model, o, err));
+    GKV__TRY(reserve_piece(s, err));
     gkv__param_text(p->task.method->params, p->task.param, s->parameters, sizeof s->parameters);
     s->decode.e = &s->exec;
     s->decode.m = s->model;
     s->decode.kv = p->task.kv;
     s->decode.n_new = o->max_tokens;
+    s->decode.grammar = o->grammar;
     if (shared) {
         s->document = shared;
         p->task.part = shared->part;
@@ -169,6 +184,7 @@ void gkv_session_close(gkv_session *s)
     gkv__prefix_close(&s->prefix);
     gkv_document_close(s->own);
     free_turns(s);
+    free(s->piece);
     free(s);
 }
 
@@ -353,15 +369,20 @@ static gkv_status prefill(gkv_session *s, gkv_error *err)
 {
     const double start = gkv__seconds();
     const bool on_device = s->decode.device;
+    const gkv_options *o = &s->opt;
     gkv_status status;
 
     s->decode.prefix = gkv__plan_keeps(&s->plan) ? &s->prefix : NULL;
-    s->decode.sampler = (struct gkv__sampler){ s->opt.temperature, s->opt.top_p, s->opt.min_p, s->opt.seed };
+    s->decode.sampler = (struct gkv__sampler){
+        .temperature = o->temperature, .top_p = o->top_p, .min_p = o->min_p, .state = o->seed, .top_k = o->top_k,
+        .last_n = o->repeat_last_n, .repeat = o->repeat_penalty, .presence = o->presence_penalty,
+        .frequency = o->frequency_penalty,
+    };
     status = gkv__decode_begin(&s->decode, &s->run, s->run.score ? GKV_STAGE_SECOND_PASS : GKV_STAGE_PREFILL,
                                err);
     if (s->run.restart)
         s->stats.second = gkv__seconds() - start;
-    if (on_device && !s->decode.device && is_named(s->opt.device))
+    if (on_device && !s->decode.device && is_named(o->device))
         snprintf(s->warning, sizeof s->warning, "%.255s", s->decode.device_why);
     return status;
 }
@@ -378,8 +399,33 @@ gkv_status gkv_ask(gkv_session *s, const char *question, size_t len, gkv_error *
 
 /* ---- the answer ------------------------------------------------------------------------- */
 
-/* Decodes one more token: appends its text to s->piece, or ends the answer. */
-static gkv_status step(gkv_session *s, gkv_error *err)
+/* Looks for stop strings in s->piece.  The first one ends the answer, and the text ends before it.  Otherwise the
+ * result is how much of the text can be no part of one, whatever follows. */
+static size_t look_for_stop(gkv_session *s)
+{
+    for (size_t at = 0; at < s->piece_len; at++) {
+        const size_t left = s->piece_len - at;
+
+        for (size_t i = 0; i < s->opt.n_stop; i++) {
+            const char *stop = s->opt.stop[i];
+            const size_t n = strlen(stop);
+
+            if (n > left || memcmp(s->piece + at, stop, n))
+                continue;
+            s->stats.stop = stop;
+            s->stats.finish = "stop";
+            return s->piece_len = at;
+        }
+    }
+    for (size_t at = 0; at < s->piece_len; at++)
+        for (size_t i = 0; i < s->opt.n_stop; i++)
+            if (!strncmp(s->opt.stop[i], s->piece + at, s->piece_len - at))
+                return at;
+    return s->piece_len;
+}
+
+/* Decodes one more token: appends its text to s->piece, of which *sure bytes are the answer's, or ends the answer. */
+static gkv_status step(gkv_session *s, size_t *sure, gkv_error *err)
 {
     const struct gkv__vocab *v = s->model->vocab;
     struct gkv__decode *d = &s->decode;
@@ -387,20 +433,22 @@ static gkv_status step(gkv_session *s, gkv_error *err)
     uint32_t id;
     gkv_status status = gkv__decode_next(d, &id, err);
 
+    *sure = s->piece_len;
     if (status != GKV_OK) {
-        s->stats.finish = status == GKV_END ? "length" : NULL;
+        s->stats.finish = status != GKV_END ? NULL : gkv__decode_complete(d) && !d->hurried ? "stop" : "length";
         return status;
     }
     if (gkv__vocab_is_end(v, id) && !s->opt.ignore_end) {
-        s->stats.finish = "stop";
+        s->stats.finish = d->hurried ? "length" : "stop";
         return GKV_END;
     }
     s->piece_len += gkv__token_text_after(v, before, id, false, s->piece + s->piece_len,
-                                          sizeof s->piece - s->piece_len);
+                                          s->piece_room - s->piece_len);
     gkv__decode_append(d, id);
-    /* only longer than sizeof s->piece if longer than any known vocabulary's tokens */
-    s->piece_len = gkv__min(s->piece_len, sizeof s->piece);
-    return GKV_OK;
+    /* only longer than PIECE if longer than any known vocabulary's tokens */
+    s->piece_len = gkv__min(s->piece_len, s->piece_room);
+    *sure = look_for_stop(s);
+    return s->stats.stop ? GKV_END : GKV_OK;
 }
 
 gkv_status gkv_next(gkv_session *s, const char **text, size_t *len, gkv_error *err)
@@ -419,12 +467,13 @@ gkv_status gkv_next(gkv_session *s, const char **text, size_t *len, gkv_error *e
     memmove(s->piece, s->piece + s->piece_given, s->piece_len);
     s->piece_given = 0;
     while (status == GKV_OK && !whole) {
+        size_t sure;
         int cut = 0;
 
-        status = step(s, err);
-        whole = gkv__utf8_check(s->piece, s->piece_len, &cut);
-        if (whole < s->piece_len && !cut)       /* not UTF-8: the caller has to mask it */
-            whole = s->piece_len;
+        status = step(s, &sure, err);
+        whole = gkv__utf8_check(s->piece, sure, &cut);
+        if (whole < sure && !cut)               /* not UTF-8: the caller has to mask it */
+            whole = sure;
     }
     s->stats.decode += gkv__seconds() - start;
     s->answering = status == GKV_OK;
@@ -493,6 +542,7 @@ static void fill(const gkv_session *s, gkv_stats *out)
     out->warning = *d->warning ? d->warning : *s->warning ? s->warning : NULL;
     if (!out->finish)
         out->finish = "";
+    out->incomplete = *out->finish && gkv__decode_incomplete(d);
 }
 
 void gkv_session_stats_size(const gkv_session *s, gkv_stats *out, size_t size)

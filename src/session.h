@@ -29,8 +29,8 @@ struct gkv_session {
     size_t                 n_spans;
     struct gkv__decode     decode;
     bool                   answering;   /* more of the answer may come                       */
-    char                   piece[512];
-    size_t                 piece_len, piece_given;
+    char                  *piece;       /* text to come, of which piece_given bytes were given */
+    size_t                 piece_room, piece_len, piece_given;
     char                   warning[256];
     double                 t_open, t_ask;
     gkv_stats              stats;

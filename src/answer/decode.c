@@ -2,16 +2,24 @@
  * decode.c - see decode.h */
 #include "config.h"
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "src/answer/decode.h"
 #include "src/engine/forward.h"
 #include "src/engine/layer.h"
+#include "src/token/token.h"
 
 static bool greedy(const struct gkv__decode *d)
 {
     return !(d->sampler.temperature > 0);
+}
+
+/* Whether the device can choose the token by itself: without logits. */
+static bool likeliest_only(const struct gkv__decode *d)
+{
+    return greedy(d) && !gkv__penalizes(&d->sampler) && !d->grammar;
 }
 
 /* ---- beginning, ending ------------------------------------------------------------------ */
@@ -53,6 +61,9 @@ void gkv__decode_end(struct gkv__decode *d)
     free(d->x);
     free(d->logits);
     free(d->candidates);
+    gkv__match_close(d->match);
+    d->match = NULL;
+    d->hurried = false;
     d->id = NULL;
     d->x = d->logits = NULL;
     d->candidates = NULL;
@@ -110,7 +121,7 @@ static gkv_status on_device(struct gkv__decode *d, uint64_t n, gkv_error *err)
         const bool last = d->n_done + nb == n;
 
         GKV__TRY(gkv__device_forward(d->device, d->id + d->n_done, nb, d->n_done,
-                                     last && !greedy(d) ? d->logits : NULL, last ? &d->best : NULL, err));
+                                     last && !likeliest_only(d) ? d->logits : NULL, last ? &d->best : NULL, err));
         if (nb > 1)
             gkv__progress(d->e, s->n_layer * gkv__layer_work(s, d->n_done, nb));
         d->n_done += nb;
@@ -221,6 +232,8 @@ gkv_status gkv__decode_begin(struct gkv__decode *d, struct gkv__context *c, gkv_
     const struct gkv__shape *s = &d->m->shape;
 
     GKV__TRY(reserve(d, c, err));
+    if (d->grammar)
+        GKV__TRY(gkv__match_open(&d->match, d->grammar, err));
     d->p = (struct gkv__pass){ .e = d->e, .m = d->m, .span = c->span, .c = &d->cache, .hook = &d->hook };
     if (!c->restart) {
         take_over(d, c);
@@ -234,19 +247,125 @@ gkv_status gkv__decode_begin(struct gkv__decode *d, struct gkv__context *c, gkv_
     return forward(d, d->n_kept, err);
 }
 
+/* ---- grammar ---------------------------------------------------------------------------- */
+
+/* Bytes of text that a token may have. */
+enum { TEXT = 512 };
+
+static size_t text_of(const struct gkv__decode *d, uint32_t id, char text[TEXT])
+{
+    const uint32_t before = d->n_answer ? d->id[d->n_kept + d->n_answer - 1] : GKV__NO_TOKEN;
+
+    return (size_t)gkv__min(gkv__token_text_after(d->m->vocab, before, id, false, text, TEXT), TEXT);
+}
+
+/* What the next token has to be. */
+struct wanted {
+    bool     byte[256];         /* where it may begin                                        */
+    uint64_t room;              /* bytes that may then be needed to bring the answer to an end */
+};
+
+/* Whether the grammar allows this token.  One without a text would not bring the answer nearer to its end. */
+static bool fits(const struct gkv__decode *d, uint32_t id, const struct wanted *w)
+{
+    char text[TEXT];
+    size_t n;
+
+    if (gkv__vocab_is_end(d->m->vocab, id))
+        return gkv__match_may_end(d->match);
+    n = text_of(d, id, text);
+    return n && w->byte[(unsigned char)*text] && gkv__match_fits(d->match, text, n, w->room);
+}
+
+/* Of the tokens that fit, the one with the largest logit, of equal ones the first.  Few are looked at closely. */
+static uint32_t best_that_fits(const struct gkv__decode *d, const struct wanted *w)
+{
+    const size_t n = d->m->shape.n_vocab;
+    size_t best = n;
+
+    for (size_t i = 0; i < n; i++)
+        if ((best == n || d->logits[i] > d->logits[best]) && fits(d, (uint32_t)i, w))
+            best = i;
+    return best < n ? (uint32_t)best : GKV__NO_TOKEN;
+}
+
+/* One drawn from the tokens that fit. */
+static uint32_t draw_that_fits(struct gkv__decode *d, const struct wanted *w)
+{
+    const size_t n = d->m->shape.n_vocab;
+    bool any = false;
+
+    for (size_t i = 0; i < n && !any; i++)
+        any = fits(d, (uint32_t)i, w);
+    if (!any)
+        return GKV__NO_TOKEN;
+    for (size_t i = 0; i < n; i++)
+        if (!fits(d, (uint32_t)i, w))
+            d->logits[i] = -INFINITY;
+    return gkv__sample(&d->sampler, d->logits, d->candidates, n);
+}
+
+static uint32_t one_that_fits(struct gkv__decode *d, const struct wanted *w)
+{
+    return greedy(d) ? best_that_fits(d, w) : draw_that_fits(d, w);
+}
+
+/* As llama.cpp does it, the grammar is asked about the token chosen without it, and about all tokens only if that does
+ * not fit.  Beyond llama.cpp, a token fits only if the answer can still come to its end in n_new tokens, each of which
+ * may bring one byte; unless that has never been possible. */
+static gkv_status obey(struct gkv__decode *d, uint32_t *id, gkv_error *err)
+{
+    const uint64_t left = d->n_new - d->n_answer;
+    struct wanted w = { .room = gkv__match_least(d->match) > left ? UINT64_MAX : left - 1 }, any;
+    const uint32_t chosen = *id;
+    char text[TEXT];
+
+    gkv__match_bytes(d->match, w.byte);
+    any = w;
+    any.room = UINT64_MAX;
+    if (!fits(d, chosen, &w)) {
+        d->hurried |= fits(d, chosen, &any);
+        *id = one_that_fits(d, &w);
+        if (*id == GKV__NO_TOKEN)               /* there is no token of one of the bytes */
+            *id = one_that_fits(d, &any);
+    }
+    GKV__TRY(gkv__match_status(d->match, err));
+    if (*id == GKV__NO_TOKEN)
+        return gkv__fail(err, GKV_UNSUPPORTED, "the grammar asks for a text that no token of this model continues, after %"
+                         PRIu64 " tokens of the answer", d->n_answer);
+    if (gkv__vocab_is_end(d->m->vocab, *id))
+        return GKV_OK;
+    return gkv__match_take(d->match, text, text_of(d, *id, text), err);
+}
+
+bool gkv__decode_complete(const struct gkv__decode *d)
+{
+    return d->match && gkv__match_must_end(d->match);
+}
+
+bool gkv__decode_incomplete(const struct gkv__decode *d)
+{
+    return d->match && !gkv__match_may_end(d->match);
+}
+
 /* ---- token by token --------------------------------------------------------------------- */
 
 gkv_status gkv__decode_next(struct gkv__decode *d, uint32_t *id, gkv_error *err)
 {
     const uint64_t n = d->n_kept + d->n_answer;
 
-    if (d->n_answer == d->n_new)
+    if (d->n_answer == d->n_new || gkv__decode_complete(d))
         return GKV_END;
     if (d->n_done < n)
         GKV__TRY(forward(d, n, err));
-    *id = d->device && greedy(d) ? d->best
-        : gkv__sample(&d->sampler, d->logits, d->candidates, d->m->shape.n_vocab);
-    return GKV_OK;
+    if (d->device && likeliest_only(d)) {
+        *id = d->best;
+        return GKV_OK;
+    }
+    if (gkv__penalizes(&d->sampler))
+        gkv__penalize(&d->sampler, d->logits, d->id, (size_t)n, d->candidates);
+    *id = gkv__sample(&d->sampler, d->logits, d->candidates, d->m->shape.n_vocab);
+    return d->match ? obey(d, id, err) : GKV_OK;
 }
 
 void gkv__decode_append(struct gkv__decode *d, uint32_t id)

@@ -6,6 +6,7 @@
 #define GKV__DECODE_H
 
 #include "src/answer/device.h"
+#include "src/answer/grammar.h"
 #include "src/answer/sample.h"
 #include "src/select/select.h"
 
@@ -29,6 +30,7 @@ struct gkv__decode {
     const struct gkv__quant *kv;        /* type of the cache                                 */
     uint64_t                 n_new;     /* tokens of the answer, at most                     */
     struct gkv__sampler      sampler;
+    const gkv_grammar       *grammar;   /* of answers, or NULL                               */
     struct gkv__device      *device;    /* or NULL; closed here                              */
     struct gkv__prefix      *prefix;    /* of earlier prompts, and for the next; or NULL     */
     char                     device_why[256];   /* why the device is not used, or ""         */
@@ -44,17 +46,23 @@ struct gkv__decode {
     uint64_t                 n_answer;
     uint64_t                 next;      /* position of the answer's first token              */
     float                   *x, *logits;        /* [n_embd], [n_vocab]                       */
-    uint32_t                 best;      /* instead of logits, if greedy on a device          */
+    uint32_t                 best;      /* instead of logits, if a device can choose it      */
     struct gkv__candidate   *candidates;
+    struct gkv__match       *match;     /* of the grammar, and the answer; or NULL           */
+    bool                     hurried;   /* a token was refused since it left no room to end  */
 };
 
 /* Begin an answer from what gkv__run left in c.  Its cache is taken over; if it has none, the kept tokens
  * go through the whole model, reported as `stage`.  Afterwards the first token can be sampled. */
 gkv_status gkv__decode_begin(struct gkv__decode *d, struct gkv__context *c, gkv_stage stage, gkv_error *err);
-/* The next token into *id; GKV_END after n_new tokens. */
+/* The next token into *id; GKV_END after n_new tokens, or when the grammar allows no more.  It has to be appended, unless
+ * it ends the answer. */
 gkv_status gkv__decode_next(struct gkv__decode *d, uint32_t *id, gkv_error *err);
 /* Add the token to the answer. */
 void       gkv__decode_append(struct gkv__decode *d, uint32_t id);
+/* Whether nothing can follow the answer by the grammar; and whether the answer ends inside a text of it. */
+bool       gkv__decode_complete(const struct gkv__decode *d);
+bool       gkv__decode_incomplete(const struct gkv__decode *d);
 /* Forget the answer; the device and what was given stay for the next one. */
 void       gkv__decode_end(struct gkv__decode *d);
 void       gkv__decode_close(struct gkv__decode *d);

@@ -83,6 +83,8 @@ void gkv_options_init_size(gkv_options *opt, size_t size)
         .keep_last = GKV_KEEP_PROMPT,
         .max_tokens = 256,
         .top_p = 1,
+        .repeat_last_n = 64,
+        .repeat_penalty = 1,
     };
 
     gkv__give(opt, size, &defaults, sizeof defaults);

@@ -250,10 +250,10 @@ const char *parse_uint(const char *s, uint64_t lo, uint64_t hi, uint64_t *out)
 const char *parse_real(const char *s, double lo, double hi, double *out)
 {
     char   number[64], *end;
-    size_t n = strspn(s, "0123456789.");
+    size_t sign = lo < 0 && *s == '-', n = sign + strspn(s + sign, "0123456789.");
 
     /* strtod alone would also accept spaces, signs, hexadecimal and "nan". */
-    if (n == 0 || n >= sizeof number)
+    if (n == sign || n >= sizeof number)
         return NULL;
     memcpy(number, s, n);
     number[n] = 0;
@@ -338,7 +338,7 @@ int opt_u32(const struct args *a, void *at)
 
 int opt_f32(const struct args *a, void *at)
 {
-    const double lo = (double)a->opt->lo, hi = (double)a->opt->hi;
+    const double lo = (double)(int64_t)a->opt->lo, hi = (double)a->opt->hi;
     double       v = 0;
     const char  *end = parse_real(a->value, lo, hi, &v);
 

@@ -29,7 +29,7 @@ static int show(struct run *r)
     struct json   j = { .depth = 0 };
     bool          people = !r->o.json && !r->o.quiet;
     bool          together = people && say_together(r->o.io);
-    int           code;
+    int           code, unfit = 0;
 
     if (people) {
         view_kept(r);
@@ -37,8 +37,12 @@ static int show(struct run *r)
             say(r->o.io, "%s", "");
     }
     code = take(r, &a);
-    if (!code)
+    if (!code && !r->o.json)
+        code = out_flush(r->o.io);              /* before what is said about it */
+    if (!code) {
+        unfit = run_cut(r);
         run_warn(r);
+    }
     if (!code)
         report_add(r, a.p ? a.p : "", a.n);
     if (!code && r->o.json) {
@@ -53,7 +57,7 @@ static int show(struct run *r)
         view_cost(r);
     }
     text_free(&a);
-    return code;
+    return code ? code : unfit;
 }
 
 static int run(const struct cmd *self, struct io *io, int argc, char **argv)

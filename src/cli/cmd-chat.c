@@ -136,6 +136,9 @@ static int answer(struct chat *c)
         return code;
     }
     if (status == GKV_END) {
+        code = out_flush(c->r.o.io);
+        if (!code)
+            code = run_cut(&c->r);
         run_warn(&c->r);
         show(c, &text);
     } else if (status != GKV_CANCELLED) {

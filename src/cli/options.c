@@ -69,6 +69,22 @@ const struct opt options_table[] = {
       opt_f32, IN(gkv.top_p, 0, 1) },
     { ANSWER, 0, "min-p", "P", "0", "sample from tokens at least P times as likely as the best",
       opt_f32, IN(gkv.min_p, 0, 1) },
+    { ANSWER, 0, "top-k", "K", "0, all", "sample from the K likeliest tokens",
+      opt_u32, IN(gkv.top_k, 0, INT32_MAX) },
+    { ANSWER, 0, "repeat-penalty", "R", "1, none", "divide logits above 0 of earlier tokens by it, multiply others",
+      opt_f32, IN(gkv.repeat_penalty, 0, 100) },
+    { ANSWER, 0, "presence-penalty", "P", "0", "lower the logits of earlier tokens by it",
+      opt_f32, IN(gkv.presence_penalty, (uint64_t)-100, 100) },
+    { ANSWER, 0, "frequency-penalty", "P", "0", "lower them by it for each time that they occur",
+      opt_f32, IN(gkv.frequency_penalty, (uint64_t)-100, 100) },
+    { ANSWER, 0, "repeat-last-n", "N", "64", "tokens of prompt and answer that these penalties look back at",
+      opt_u32, IN(gkv.repeat_last_n, 0, INT32_MAX) },
+    { ANSWER, 0, "stop", "STRING", NULL, "end the answer before this text; may be given several times",
+      opt_words, AT(stop) },
+    { ANSWER, 0, "grammar", "FILE|TEXT", NULL, "what the answer must look like, as GBNF: a file, or the text itself",
+      opt_text, AT(grammar) },
+    { ANSWER, 0, "json-schema", "FILE|TEXT", NULL, "the answer is JSON that this schema describes",
+      opt_text, AT(schema) },
     { FOR_LENGTHS, 0, "lengths", "N[,N]...", NULL, "lengths of the prompt, in tokens of the model",
       opt_numbers, IN(lengths, 16, UINT32_MAX) },
     { FOR_DEPTHS, 0, "depths", "P[,P]...", NULL, "where the answer lies, in percent of the text",
@@ -249,6 +265,8 @@ int options_parse(struct options *o, const struct cmd *cmd, struct io *io, int a
             a.value = d->value;
             code = set(o, &a);
         }
+    o->gkv.stop = o->stop.v;
+    o->gkv.n_stop = o->stop.n;
     io->quiet = o->quiet;
     return code;
 }
@@ -257,6 +275,7 @@ void options_free(struct options *o)
 {
     free(o->operand);
     free(o->file.v);
+    free(o->stop.v);
     free(o->haystack.v);
     methods_free(&o->methods);
 }

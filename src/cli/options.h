@@ -44,6 +44,8 @@ struct options {
     struct numbers lengths, depths;
     uint64_t       samples;
     struct words   haystack;
+    const char    *grammar, *schema;    /* file or text, or NULL                          */
+    struct words   stop;                /* of gkv.stop                                    */
     const char    *needles, *metric, *grade, *out, *plot, *rows, *report;
     float          min_score;
     bool           json, csv, quiet, verbose, tty, force, cite;

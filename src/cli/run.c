@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include "src/cli/calibrated.h"
 #include "src/cli/evidence.h"
+#include "src/cli/grammar.h"
 #include "src/cli/input.h"
 #include "src/cli/json.h"
 #include "src/cli/model-name.h"
@@ -294,6 +295,9 @@ int run_open(struct run *r, const struct cmd *cmd, struct io *io, int argc, char
     if (!code)
         code = check_options(r);
     if (!code)
+        code = grammar_open(&r->o, &r->grammar);
+    o->grammar = r->grammar;
+    if (!code)
         code = run_begin(&r->o, &path);
     if (!code)
         code = open_questions(r);
@@ -375,6 +379,27 @@ static bool found_nothing(const struct run *r)
     return true;
 }
 
+static bool cut(const struct run *r)
+{
+    gkv_stats s;
+
+    gkv_session_stats(r->session, &s);
+    return !strcmp(s.finish, "length");
+}
+
+int run_cut(const struct run *r)
+{
+    gkv_stats s;
+
+    gkv_session_stats(r->session, &s);
+    if (s.incomplete && !s.stop)
+        return fail(r->o.io, EXIT_FAILED, "the answer was cut at %u tokens: it is not all that the grammar asks for; "
+                    "-n N for more", r->o.gkv.max_tokens);
+    if (!r->o.json && cut(r))                   /* JSON has it as "finish" */
+        say(r->o.io, "the answer was cut at %u tokens; -n N for more", r->o.gkv.max_tokens);
+    return 0;
+}
+
 int run_answer(struct run *r, struct text *answer, gkv_status *status, gkv_error *err)
 {
     const char *text;
@@ -400,6 +425,11 @@ int run_answer(struct run *r, struct text *answer, gkv_status *status, gkv_error
             last = text[len - 1];
         }
     }
+    if (!code && !r->o.json && !r->o.cite && *status == GKV_END && !r->grammar && isatty(fileno(r->o.io->out)) &&
+        cut(r)) {
+        out_printf(r->o.io, "\xe2\x80\xa6");
+        last = 0;
+    }
     if (!code && r->o.cite && !r->o.json)
         evidence_print_cited(r, answer->p ? answer->p : "", answer->n);
     else if (!code && !r->o.json && last != '\n')
@@ -413,6 +443,7 @@ void run_close(struct run *r)
     report_free(r->report);
     progress_end(&r->progress);
     gkv_session_close(r->session);
+    gkv_grammar_close(r->grammar);
     library_close(&r->shelf);
     gkv_model_close(r->model);
     options_free(&r->o);
@@ -520,6 +551,8 @@ void run_json(struct json *j, const struct run *r, const char *answer, size_t le
             json_text(j, answer, len);
         }
         json_named_string(j, "finish", r->nothing ? "not found" : s.finish);
+        if (s.stop)
+            json_named_string(j, "stop", s.stop);
     }
     json_named_string(j, "method", s.method);
     json_parameters(j, s.parameters);

@@ -27,6 +27,7 @@ struct run {
     bool          mute;                         /* do not say which documents are asked   */
     struct output output;                       /* of --report                            */
     struct report *report;                      /* what it will say                       */
+    gkv_grammar  *grammar;                      /* of gkv.grammar                         */
     gkv_model    *model;
     gkv_session  *session;
     FILE         *questions;                    /* of --questions, or NULL                */
@@ -61,6 +62,9 @@ int  run_check_documents(const struct run *r);
 /* Decodes the answer into *text, and prints it as it is made, unless for JSON.  *status is how it ended.  Not 0: it
  * cannot be printed, which has been said, and is not decoded to its end. */
 int  run_answer(struct run *r, struct text *text, gkv_status *status, gkv_error *err);
+
+/* Says that the answer was cut, if it was.  An exit status if it is not what --grammar asks for. */
+int  run_cut(const struct run *r);
 
 /* Prints the library's warning, unless it was printed already. */
 void run_warn(struct run *r);
