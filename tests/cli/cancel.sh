@@ -36,8 +36,7 @@ python3 - <<'EOF'
 import os, signal, subprocess, time
 read, write = os.pipe()
 p = subprocess.Popen(["gemkv", "ask", "-q", "q"], stdin=read, stderr=subprocess.DEVNULL,
-                     preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)
-                     and signal.signal(signal.SIGINT, signal.SIG_DFL))
+                     preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
 os.write(write, b"The cat")
 time.sleep(1)
 p.send_signal(signal.SIGINT)
