@@ -130,6 +130,14 @@ class gkv_options(Structure):
         ("begin", c_char_p),
         ("gpu_memory", c_uint64),
         ("ignore_end", c_int),
+        ("top_k", c_uint32),
+        ("repeat_last_n", c_uint32),
+        ("repeat_penalty", c_float),
+        ("presence_penalty", c_float),
+        ("frequency_penalty", c_float),
+        ("stop", c_void_p),
+        ("n_stop", c_size_t),
+        ("grammar", c_void_p),
     ]
 
 
@@ -183,6 +191,8 @@ class gkv_stats(Structure):
         ("schedule_reason", c_char_p),
         ("warning", c_char_p),
         ("finish", c_char_p),
+        ("stop", c_char_p),
+        ("incomplete", c_int),
     ]
 
 

@@ -75,6 +75,8 @@ class Stats:
     schedule_reason: str | None
     warning: str | None
     finish: str
+    stop: str | None
+    incomplete: int
 
 
 @dataclass(frozen=True)

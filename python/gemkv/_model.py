@@ -21,7 +21,7 @@ BUNDLED = "gemkv-mini-q8_0.gguf"
 
 
 class DocumentOptions(TypedDict, total=False):
-    """Options of a document.  gemkv(1) describes each under the name of its option."""
+    """Options of a document.  gemkv-ask(1) describes each under the name of its option."""
 
     chat_template: str
     system: str
@@ -31,7 +31,7 @@ class DocumentOptions(TypedDict, total=False):
 
 
 class QuestionOptions(TypedDict, total=False):
-    """Options of a question.  gemkv(1) describes each under the name of its option."""
+    """Options of a question.  gemkv-ask(1) describes each under the name of its option."""
 
     method: str
     schedule: str
@@ -51,6 +51,11 @@ class QuestionOptions(TypedDict, total=False):
     temperature: float
     top_p: float
     min_p: float
+    top_k: int
+    repeat_last_n: int
+    repeat_penalty: float
+    presence_penalty: float
+    frequency_penalty: float
     seed: int
     begin: str
     gpu_memory: int
@@ -279,7 +284,7 @@ def methods() -> list[Method]:
 
 
 def schedules() -> list[Schedule]:
-    """The schedules of this library; gemkv(1) describes them."""
+    """The schedules of this library; gemkv-ask(1) describes them."""
     n = c_size_t()
     rows = lib.gkv_schedules(byref(n))
     return [
