@@ -20,6 +20,7 @@ static const struct { const char *list, *word, *near; } cases[] = {
     { "full fill", "foll", "full" },                    /* of two as near, the first               */
     { "bull full", "fulls", "full" },                   /* of two, the nearer                      */
     { "k x", "z", NULL },                               /* no letter is right                      */
+    { "full", "fuxx", NULL },                           /* half of the letters                     */
     { "h2o", "h2", "h2o" },
     { "ask", "", NULL },
     { "", "ask", NULL },
