@@ -109,6 +109,14 @@ src_libcli_la_SOURCES = \
 	src/cli/html.h \
 	src/cli/input.c \
 	src/cli/input.h \
+	src/cli/input/child.c \
+	src/cli/input/child.h \
+	src/cli/input/encoding.c \
+	src/cli/input/encoding.h \
+	src/cli/input/format.c \
+	src/cli/input/format.h \
+	src/cli/input/pages.c \
+	src/cli/input/pages.h \
 	src/cli/json-parse.c \
 	src/cli/json-parse.h \
 	src/cli/json.c \
@@ -155,9 +163,9 @@ src_libcli_la_SOURCES = \
 	src/cli/view.c \
 	src/cli/view.h
 src_libcli_la_CPPFLAGS = -I$(srcdir)/include -DPKGDATADIR='"$(pkgdatadir)"'
-src_libcli_la_CFLAGS   = $(AM_CFLAGS) $(ZSTD_CFLAGS) $(ZLIB_CFLAGS) $(LIBEDIT_CFLAGS) $(READLINE_CFLAGS)
+src_libcli_la_CFLAGS   = $(AM_CFLAGS) $(LIBARCHIVE_CFLAGS) $(LIBXML2_CFLAGS) $(UCHARDET_CFLAGS) $(LIBEDIT_CFLAGS) $(READLINE_CFLAGS)
 
 bin_PROGRAMS   = gemkv
 gemkv_SOURCES  = src/cli/main.c
 gemkv_CPPFLAGS = -I$(srcdir)/include
-gemkv_LDADD    = src/libcli.la libgemkv.la $(ZSTD_LIBS) $(ZLIB_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
+gemkv_LDADD    = src/libcli.la libgemkv.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)

@@ -134,7 +134,7 @@ tests_unit_cite_test_LDADD   = src/libcli.la src/libcore.la
 TESTS += tests/unit-io.test
 check_PROGRAMS += tests/unit-io.test
 tests_unit_io_test_SOURCES = tests/unit-io.c tests/tap.h
-tests_unit_io_test_LDADD   = src/libcli.la src/libcore.la $(ZSTD_LIBS) $(ZLIB_LIBS)
+tests_unit_io_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
 
 TESTS += tests/unit-arch.test
 check_PROGRAMS += tests/unit-arch.test

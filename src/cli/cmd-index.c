@@ -129,7 +129,6 @@ struct reading {
     struct index *x;
     const char   *name;
     gkv_document *d;
-    uint64_t      bytes;
 };
 
 static int fed(const struct reading *r, gkv_status status, const gkv_error *err)
@@ -145,13 +144,13 @@ static int feed(void *arg, const char *text, size_t len)
     struct reading *r = arg;
     gkv_error       err = { 0 };
 
-    r->bytes += len;
     return fed(r, gkv_document_feed(r->d, text, len, &err), &err);
 }
 
 static int read_document(struct index *x, const struct file *f, gkv_document **d)
 {
-    struct reading r = { x, input_name(f->name), NULL, 0 };
+    struct reading r = { x, input_name(f->name), NULL };
+    struct input_how how = { .ocr = x->o.ocr };
     gkv_error      err = { 0 };
     gkv_status     status = gkv_document_open(d, x->model, &x->o.gkv, &err);
     int            code;
@@ -159,9 +158,7 @@ static int read_document(struct index *x, const struct file *f, gkv_document **d
     if (status)
         return run_failed(x->o.io, &x->progress, status, &err);
     r.d = *d;
-    code = input_read(x->o.io, f->name, feed, &r);
-    if (!code && !r.bytes)
-        code = fail(x->o.io, EXIT_DOCUMENT, "%s: there is no text in it", r.name);
+    code = input_document(x->o.io, f->name, &how, feed, &r);
     return code ? code : fed(&r, gkv_document_end_file(*d, &err), &err);
 }
 

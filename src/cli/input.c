@@ -1,40 +1,41 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * input.c - see input.h
  *
- * The first bytes decide what a file is: compressed text is decompressed here, documents go through
- * a converter of the system, other binaries are refused with advice, and the rest is text, which
- * the library checks.  For HTML and among ZIP archives the file's name decides. */
+ * The first bytes decide what a file is (input/format.c).  What is no plain text goes through a process of its own
+ * (input/child.c) until it is text; then its encoding is made UTF-8.  The library checks the text. */
 #include "config.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <iconv.h>
 #include <poll.h>
-#include <spawn.h>
-#include <stdbool.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
-#if HAVE_ZLIB
-#include <zlib.h>
-#endif
-#if HAVE_ZSTD
-#include <zstd.h>
-#endif
 #include "src/cli/input.h"
+#include "src/cli/input/child.h"
+#include "src/cli/input/encoding.h"
+#include "src/cli/input/format.h"
+#include "src/cli/input/pages.h"
 #include "src/cli/progress.h"
 #include "src/cli/say.h"
+#include "src/cli/text.h"
 
-enum { PIECE = 1 << 20 };
+enum { PIECE = 1 << 20, PACKED_DEPTH = 3 };
 
 struct in {
     struct io  *io;
     const char *path, *name;
+    struct input_how *how;
     int         fd;
+    struct child child;         /* what is read comes from it, unless its pid is 0        */
+    const char *program;        /* ... and this is what it is called                      */
     char       *buf;            /* PIECE bytes, of which ...                              */
     size_t      len;            /* ... so many are read but not used; 0: end of file      */
+    bool        whole;          /* the file begins where buf does, and can be read again  */
+    struct pages *pages;        /* watched, or NULL                                       */
     input_sink *sink;
     void       *arg;
 };
@@ -44,17 +45,25 @@ const char *input_name(const char *path)
     return strcmp(path, "-") ? path : "standard input";
 }
 
+static int cancelled(const struct in *in)
+{
+    return fail(in->io, EXIT_FAILED, "cancelled while reading %s", in->name);
+}
+
 /* Reads until there are at least `want` bytes in the buffer, or the file ends. */
 static int more(struct in *in, size_t want)
 {
     while (in->len < want) {
-        ssize_t n = read(in->fd, in->buf + in->len, PIECE - in->len);
+        const char *why = NULL;
+        ssize_t     n = in->child.pid ? child_read(&in->child, in->buf + in->len, PIECE - in->len, &why)
+                                      : read(in->fd, in->buf + in->len, PIECE - in->len);
 
-        if (n < 0 && errno == EINTR) {
-            if (progress_cancelled())
-                return fail(in->io, EXIT_FAILED, "cancelled while reading %s", in->name);
+        if (n < 0 && progress_cancelled())
+            return cancelled(in);
+        if (n < 0 && in->child.pid)
+            return fail(in->io, EXIT_DOCUMENT, "%s: %s was stopped: %s", in->name, in->program, why ? why : "?");
+        if (n < 0 && errno == EINTR)
             continue;
-        }
         if (n < 0)
             return fail(in->io, EXIT_FAILED, "%s: cannot read: %s", in->name, strerror(errno));
         if (n == 0)
@@ -71,276 +80,235 @@ static int fill(struct in *in, size_t want)
     return more(in, want);
 }
 
+/* ---- text ---------------------------------------------------------------------------- */
+static int deliver(struct in *in, const char *text, size_t len)
+{
+    return in->pages ? pages_feed(in->pages, text, len) : in->sink(in->arg, text, len);
+}
+
+/* The buffer from `from` on through iconv, and the rest of the file. */
+static int read_encoded(struct in *in, const char *encoding, size_t from)
+{
+    char   *out = grow(NULL, PIECE, 1);
+    iconv_t cd = iconv_open("UTF-8", encoding);
+    int     code = 0;
+
+    if (cd == (iconv_t)-1) {
+        free(out);
+        return fail(in->io, EXIT_DOCUMENT, "%s: %s text, which iconv does not know; save it as UTF-8", in->name, encoding);
+    }
+    while (!code && in->len > from) {
+        char  *p = in->buf + from, *to = out;
+        size_t left = in->len - from, room = PIECE, before = left;
+        size_t r = iconv(cd, &p, &left, &to, &room);
+        int    why = errno;
+
+        if (r == (size_t)-1 && why == EILSEQ)
+            code = fail(in->io, EXIT_DOCUMENT, "%s: it looks like %s text, but has other bytes in it; "
+                        "convert it with iconv(1)", in->name, encoding);
+        else if (to > out)
+            code = deliver(in, out, (size_t)(to - out));
+        from = 0;
+        memmove(in->buf, p, left);
+        in->len = left;
+        if (!code && left < PIECE)
+            code = more(in, left + 1);
+        if (!code && in->len == left && left && left == before) {       /* a cut character is the last */
+            code = fail(in->io, EXIT_DOCUMENT, "%s: %s text that ends within a character; get the file again", in->name,
+                        encoding);
+        }
+    }
+    iconv_close(cd);
+    free(out);
+    return code;
+}
+
 static int read_text(struct in *in)
 {
-    int code = 0;
+    struct encoding e;
+    size_t          from;
+    int             code = more(in, PIECE);
 
-    while (!code && in->len) {
-        code = in->sink(in->arg, in->buf, in->len);
+    if (code)
+        return code;
+    encoding_of(&e, in->buf, in->len, in->len < PIECE);
+    if (e.name) {
+        say(in->io, "%s: read as %s%s", in->name, e.name,
+            e.guessed ? ", as far as can be told; if that is wrong, convert it with iconv(1)" : "");
+        return read_encoded(in, e.name, e.mark);
+    }
+    from = e.mark;
+    while (!code && in->len > from) {
+        code = deliver(in, in->buf + from, in->len - from);
+        from = 0;
         if (!code)
             code = fill(in, 1);
     }
     return code;
 }
 
-/* ---- compressed text ----------------------------------------------------------------- */
-#if HAVE_ZLIB || HAVE_ZSTD
-static int damaged(const struct in *in, const char *how, const char *why)
+/* ---- files of other formats ------------------------------------------------------------ */
+/* The child has ended, or is ended here.  0, or an exit status after saying why. */
+static int end_child(struct in *in, int code)
 {
-    return fail(in->io, EXIT_DOCUMENT, "%s: damaged %s data: %s; get the file again", in->name, how,
-                why);
-}
-#endif
+    char why[200];
+    int  r = child_end(&in->child, why, sizeof why);
 
-#if HAVE_ZLIB
-static int read_gzip(struct in *in)
-{
-    z_stream z = { 0 };
-    char    *out = grow(NULL, PIECE, 1);
-    int      code = 0, r = Z_OK;
-
-    if (inflateInit2(&z, 15 + 16) != Z_OK)
-        out_of_memory();
-    while (!code && in->len) {
-        z.next_in = (Bytef *)in->buf;
-        z.avail_in = (uInt)in->len;
-        do {
-            if (r == Z_STREAM_END)              /* files may be concatenated */
-                inflateReset(&z);
-            z.next_out = (Bytef *)out;
-            z.avail_out = PIECE;
-            r = inflate(&z, Z_NO_FLUSH);
-            if (r != Z_OK && r != Z_STREAM_END && r != Z_BUF_ERROR)
-                code = damaged(in, "gzip", z.msg ? z.msg : "not gzip");
-            else if (z.avail_out < PIECE)
-                code = in->sink(in->arg, out, PIECE - z.avail_out);
-        } while (!code && (z.avail_in || (!z.avail_out && r != Z_STREAM_END)));
-        if (!code)
-            code = fill(in, 1);
-    }
-    if (!code && r != Z_STREAM_END)
-        code = damaged(in, "gzip", "it ends too early");
-    inflateEnd(&z);
-    free(out);
-    return code;
-}
-#else
-#define read_gzip NULL
-#endif
-
-#if HAVE_ZSTD
-static int read_zstd(struct in *in)
-{
-    ZSTD_DStream *z = ZSTD_createDStream();
-    char         *out = grow(NULL, PIECE, 1);
-    size_t        r = 1;
-    int           code = 0;
-
-    if (!z)
-        out_of_memory();
-    while (!code && in->len) {
-        ZSTD_inBuffer  from = { in->buf, in->len, 0 };
-        ZSTD_outBuffer to;
-
-        do {
-            to = (ZSTD_outBuffer){ out, PIECE, 0 };
-            r = ZSTD_decompressStream(z, &to, &from);
-            if (ZSTD_isError(r))
-                code = damaged(in, "zstd", ZSTD_getErrorName(r));
-            else if (to.pos)
-                code = in->sink(in->arg, out, to.pos);
-        } while (!code && (from.pos < from.size || (to.pos == PIECE && r)));
-        if (!code)
-            code = fill(in, 1);
-    }
-    if (!code && r)
-        code = damaged(in, "zstd", "it ends too early");
-    ZSTD_freeDStream(z);
-    free(out);
-    return code;
-}
-#else
-#define read_zstd NULL
-#endif
-
-/* ---- documents that a program of the system turns into text -------------------------- */
-struct converter {
-    const char *what, *suffix;          /* suffix NULL: any                               */
-    const char *magic;                  /* NULL: any                                      */
-    const char *argv[8];                /* FILE_ARG stands for the file                   */
-    const char *package;                /* package with the program                       */
-    bool        or_text;                /* without the program, read the file as text     */
-};
-
-static const char FILE_ARG[] = "FILE";
-
-#define PANDOC(what, suffix, magic, from, or_text) \
-    { what, suffix, magic, \
-      { "pandoc", "-f", from, "-t", "plain", "--wrap=none", FILE_ARG }, "pandoc", or_text }
-
-static const struct converter converters[] = {
-    { "PDF", NULL, "%PDF-", { "pdftotext", "-q", "-enc", "UTF-8", FILE_ARG, "-" },
-      "poppler-utils", false },
-    PANDOC("DOCX", ".docx", "PK\3\4", "docx", false),
-    PANDOC("OpenDocument", ".odt", "PK\3\4", "odt", false),
-    PANDOC("EPUB", ".epub", "PK\3\4", "epub", false),
-    PANDOC("HTML", ".html", NULL, "html", true),
-    PANDOC("HTML", ".htm", NULL, "html", true)
-};
-
-static bool ends_with(const char *s, const char *suffix)
-{
-    size_t n = strlen(s), k = strlen(suffix);
-
-    return n >= k && !strcasecmp(s + n - k, suffix);
+    if (code || !r)
+        return code;
+    if (progress_cancelled())
+        return cancelled(in);
+    if (r == 128 + SIGXCPU || r == 128 + SIGKILL)
+        return fail(in->io, EXIT_DOCUMENT, "%s: %s was stopped: it took too long; $GEMKV_CONVERTER_SECONDS is the limit",
+                    in->name, in->program);
+    return fail(in->io, EXIT_DOCUMENT, "%s: %s could not read it%s%s", in->name, in->program, *why ? ": " : "", why);
 }
 
-static bool starts_with(const struct in *in, const char *magic, size_t n)
+/* Makes what is read a file that a child can read from its beginning: itself, or a copy without a name. */
+static int as_file(struct in *in)
 {
-    return in->len >= n && !memcmp(in->buf, magic, n);
-}
-
-/* Copies an input that cannot be opened a second time, a pipe, to a file without a name. */
-static int spool(struct in *in)
-{
-    FILE *f = tmpfile();
+    FILE *f;
     int   code = 0;
 
+    if (in->whole)
+        return lseek(in->fd, 0, SEEK_SET) < 0 ? fail(in->io, EXIT_FAILED, "%s: cannot read: %s", in->name, strerror(errno))
+                                              : 0;
+    f = tmpfile();
     if (!f)
-        return fail(in->io, EXIT_FAILED, "%s: cannot make a temporary file: %s", in->name,
-                    strerror(errno));
+        return fail(in->io, EXIT_FAILED, "%s: cannot make a temporary file: %s", in->name, strerror(errno));
     while (!code && in->len) {
         if (fwrite(in->buf, 1, in->len, f) != in->len)
             code = fail(in->io, EXIT_FAILED, "%s: temporary file: %s", in->name, strerror(errno));
         else
             code = fill(in, 1);
     }
-    if (!code && (fflush(f) || dup2(fileno(f), in->fd) < 0))
+    if (!code && fflush(f))
         code = fail(in->io, EXIT_FAILED, "%s: temporary file: %s", in->name, strerror(errno));
+    if (in->child.pid)
+        code = end_child(in, code);
+    if (!code) {
+        if (in->fd >= 0)
+            close(in->fd);
+        in->fd = fcntl(fileno(f), F_DUPFD_CLOEXEC, 3);
+        if (in->fd < 0 || lseek(in->fd, 0, SEEK_SET) < 0)
+            code = fail(in->io, EXIT_FAILED, "%s: temporary file: %s", in->name, strerror(errno));
+        in->whole = true;
+    }
     fclose(f);
     return code;
 }
 
-/* Run argv with its standard output in a pipe.  0 or an errno. */
-static int start(char **argv, int inherit, pid_t *pid, int *out)
+/* Starts the first way whose program there is.  *started: there was one, and its first bytes are in the buffer. */
+static int start(struct in *in, const struct format *f, bool *started)
 {
-    posix_spawn_file_actions_t act;
-    extern char **environ;
-    int  p[2], r;
+    int code = as_file(in);
 
-    if (pipe(p))
-        return errno;
-    fcntl(p[0], F_SETFD, FD_CLOEXEC);
-    fcntl(p[1], F_SETFD, FD_CLOEXEC);
-    posix_spawn_file_actions_init(&act);
-    /* dup2 onto itself clears close-on-exec here: the child may open /dev/fd/N. */
-    posix_spawn_file_actions_adddup2(&act, inherit, inherit);
-    posix_spawn_file_actions_adddup2(&act, p[1], STDOUT_FILENO);
-    posix_spawn_file_actions_addopen(&act, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    r = posix_spawnp(pid, argv[0], &act, NULL, argv, environ);
-    posix_spawn_file_actions_destroy(&act);
-    close(p[1]);
-    if (r)
-        close(p[0]);
-    else
-        *out = p[0];
-    return r;
-}
+    *started = false;
+    for (size_t i = 0; !code && !*started && i < FORMAT_WAYS && (f->way[i].argv[0] || f->way[i].reader); i++) {
+        int r = child_start(&in->child, f->way[i].argv, f->way[i].reader, in->fd);
 
-static int convert(struct in *in, const struct converter *c)
-{
-    char        file[4096 + 8], *argv[9] = { NULL };
-    struct stat st;
-    pid_t       pid;
-    int         r, status, out = -1, code;
+        if (r)
+            return fail(in->io, EXIT_FAILED, "%s: cannot start a process to read it: %s", in->name, strerror(r));
+        in->program = f->way[i].reader ? f->what : f->way[i].argv[0];
+        code = fill(in, SNIFF_BYTES);
+        if (!code && !in->len) {
+            char why[200];
 
-    if (strcmp(in->path, "-") && !fstat(in->fd, &st) && S_ISREG(st.st_mode)) {
-        /* A name like "-x" must not look like an option. */
-        snprintf(file, sizeof file, "%s%s", in->path[0] == '-' ? "./" : "", in->path);
-    } else {
-        code = spool(in);
-        if (code)
-            return code;
-        snprintf(file, sizeof file, "/dev/fd/%d", in->fd);
+            r = child_end(&in->child, why, sizeof why);
+            if (r == CHILD_NO_PROGRAM) {
+                lseek(in->fd, 0, SEEK_SET);
+                continue;
+            }
+            if (r)
+                return fail(in->io, EXIT_DOCUMENT, "%s: %s could not read it%s%s", in->name, in->program,
+                            *why ? ": " : "", why);
+        }
+        *started = true;
     }
-    for (size_t i = 0; i < 8 && c->argv[i]; i++)
-        argv[i] = c->argv[i] == FILE_ARG ? file : (char *)c->argv[i];
-
-    r = start(argv, in->fd, &pid, &out);
-    if (r == ENOENT && c->or_text) {
-        warn(in->io, "%s: reading the %s as it is; install %s to read only its text", in->name,
-             c->what, c->package);
-        return read_text(in);
-    }
-    if (r == ENOENT)
-        return fail(in->io, EXIT_DOCUMENT, "%s: %s needs %s, which is not installed; "
-                    "on Debian: apt install %s", in->name, c->what, argv[0], c->package);
-    if (r)
-        return fail(in->io, EXIT_DOCUMENT, "%s: cannot run %s: %s", in->name, argv[0], strerror(r));
-
-    close(in->fd);
-    in->fd = out;
-    code = fill(in, 1);
-    if (!code)
-        code = read_text(in);
-    close(in->fd);              /* stops a converter that is still writing */
-    in->fd = -1;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        continue;
-    if (!code && (!WIFEXITED(status) || WEXITSTATUS(status)))
-        code = fail(in->io, EXIT_DOCUMENT, "%s: %s could not convert it; run '%s' on it to see why",
-                    in->name, argv[0], argv[0]);
     return code;
 }
 
-/* ---- recognising files --------------------------------------------------------------- */
+static int missing(const struct in *in, const struct format *f)
+{
+    const struct way *w = &f->way[0];
+
+    if (!w->argv[0])
+        return fail(in->io, EXIT_DOCUMENT, "%s: %s needs a gemkv that is built with libarchive and libxml2; or save it "
+                    "as PDF", in->name, f->what);
+    return fail(in->io, EXIT_DOCUMENT, "%s: %s needs %s, which is not installed; on Debian: apt install %s", in->name,
+                f->what, w->argv[0], w->package);
+}
+
 static int refuse(const struct in *in, const char *what, const char *advice)
 {
     return fail(in->io, EXIT_DOCUMENT, "%s: %s, not text; %s", in->name, what, advice);
 }
 
-static int dispatch(struct in *in)
+static const struct format *recognise(const struct in *in)
 {
-    static const struct {
-        const char *magic, *what;
-        size_t      n;
-        int       (*read)(struct in *in);       /* NULL: not compiled in                  */
-        const char *library;                    /* NULL: never read                       */
-        const char *advice;
-    } packed[] = {
-        { "\x1f\x8b", "gzip", 2, read_gzip, "zlib", "pipe it through 'gzip -dc'" },
-        { "\x28\xb5\x2f\xfd", "zstd", 4, read_zstd, "libzstd",
-          "pipe it through 'zstd -dc'" },
-        { "\xfd" "7zXZ", "xz", 5, NULL, NULL, "pipe it through 'xz -dc'" },
-        { "BZh", "bzip2", 3, NULL, NULL, "pipe it through 'bzip2 -dc'" }
-    };
+    static const size_t TAIL = SNIFF_BYTES;
+    struct sniff         s = { in->path, in->buf, NULL, in->len, 0 };
+    const struct format *f;
+    char                *tail = NULL;
+    off_t                size = in->whole ? lseek(in->fd, 0, SEEK_END) : -1;
+    ssize_t              n = 0;
 
-    for (size_t i = 0; i < sizeof packed / sizeof *packed; i++) {
-        if (!starts_with(in, packed[i].magic, packed[i].n))
-            continue;
-        if (packed[i].read)
-            return packed[i].read(in);
-        if (packed[i].library)
-            return fail(in->io, EXIT_DOCUMENT, "%s: %s data, and this gemkv was built without %s; "
-                        "%s", in->name, packed[i].what, packed[i].library,
-                        packed[i].advice);
-        return fail(in->io, EXIT_DOCUMENT, "%s: %s data; %s", in->name, packed[i].what,
-                    packed[i].advice);
+    if (size > 0 && (size_t)size > in->len) {
+        tail = grow(NULL, TAIL, 1);
+        n = pread(in->fd, tail, TAIL, size > (off_t)TAIL ? size - (off_t)TAIL : 0);
+        s.tail = tail;
+        s.n_tail = n > 0 ? (size_t)n : 0;
     }
-    for (size_t i = 0; i < sizeof converters / sizeof *converters; i++) {
-        const struct converter *c = &converters[i];
+    if (size >= 0)
+        lseek(in->fd, (off_t)in->len, SEEK_SET);
+    f = format_of(&s);
+    free(tail);
+    return f;
+}
 
-        if ((!c->magic || starts_with(in, c->magic, strlen(c->magic)))
-            && (!c->suffix || ends_with(in->path, c->suffix)))
-            return convert(in, c);
+static int dispatch(struct in *in, int depth)
+{
+    const struct format *f = recognise(in);
+    bool                 started;
+    int                  code;
+
+    /* Of an archive, the end says what it is; so one that cannot be read twice becomes a file first. */
+    if (f && !in->whole && f->kind != FORMAT_PACKED) {
+        code = as_file(in);
+        if (!code)
+            code = fill(in, SNIFF_BYTES);
+        if (code)
+            return code;
+        f = recognise(in);
     }
-    if (starts_with(in, "PK\3\4", 4))
-        return refuse(in, "a ZIP archive", "unpack it, or name it .docx, .odt or .epub");
-    if (starts_with(in, "GGUF", 4))
-        return refuse(in, "a GGUF model", "give models with -m");
+    if (!f)
+        return read_text(in);
+    in->how->part = f->part;
+    if (f->kind == FORMAT_NEVER)
+        return refuse(in, f->what, f->advice);
+    if (f->kind == FORMAT_IMAGE && !in->how->ocr)
+        return refuse(in, f->what, "--ocr reads the text in it");
+    if (f->kind == FORMAT_PACKED && depth == PACKED_DEPTH)
+        return refuse(in, "compressed more than three times", "unpack it");
+    code = start(in, f, &started);
+    if (code)
+        return code;
+    if (!started && f->kind == FORMAT_OR_TEXT) {
+        warn(in->io, "%s: reading the %s as it is; install %s to read only its text", in->name, f->what, f->way[0].package);
+        code = fill(in, 1);
+        return code ? code : read_text(in);
+    }
+    if (!started)
+        return missing(in, f);
+    in->whole = false;
+    if (f->kind == FORMAT_PACKED)
+        return dispatch(in, depth + 1);
+    if (f->kind == FORMAT_PAGES && in->pages)
+        pages_watch(in->pages, in->fd);
     return read_text(in);
 }
 
+/* ---- opening --------------------------------------------------------------------------- */
 /* The file was opened with O_NONBLOCK; from now on reads wait for data. */
 static void block(const struct in *in)
 {
@@ -372,70 +340,93 @@ static int wait_for_writer(struct in *in)
                 in->name);
 }
 
-int input_read(struct io *io, const char *path, input_sink *sink, void *arg)
+static int cannot_open(const struct in *in)
 {
-    struct in   in = { io, path, input_name(path), -1, NULL, 0, sink, arg };
+    const int why = errno;
+
+    if (strstr(in->path, "://") && why == ENOENT)
+        return fail(in->io, EXIT_FAILED, "%s: an address; gemkv reads files only, so get it first: curl -fsSLO '%s'",
+                    in->name, in->path);
+    return fail(in->io, EXIT_FAILED, "%s: cannot open: %s", in->name, strerror(why));
+}
+
+static int read_all(struct in *in)
+{
+    const bool  named = strcmp(in->path, "-");
     struct stat st;
     int         code = 0;
 
-    if (strcmp(path, "-")) {
+    if (named) {
         do
-            in.fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-        while (in.fd < 0 && errno == EINTR && !progress_cancelled());
+            in->fd = open(in->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+        while (in->fd < 0 && errno == EINTR && !progress_cancelled());
     } else {
-        in.fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+        in->fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
     }
-    if (in.fd < 0)
-        return fail(io, EXIT_FAILED, "%s: cannot open: %s", in.name, strerror(errno));
-    if (fstat(in.fd, &st)) {
-        close(in.fd);
-        return fail(io, EXIT_FAILED, "%s: cannot read: %s", in.name, strerror(errno));
-    }
-    if (S_ISDIR(st.st_mode)) {
-        close(in.fd);
-        return fail(io, EXIT_FAILED, "%s: a directory; give its files, one -f each", in.name);
-    }
-    in.buf = grow(NULL, PIECE, 1);
-    if (strcmp(path, "-") && S_ISFIFO(st.st_mode))
-        code = wait_for_writer(&in);
-    else if (strcmp(path, "-"))                 /* a terminal opened by name may block */
-        block(&in);
+    if (in->fd < 0)
+        return cannot_open(in);
+    if (fstat(in->fd, &st))
+        return fail(in->io, EXIT_FAILED, "%s: cannot read: %s", in->name, strerror(errno));
+    if (S_ISDIR(st.st_mode))
+        return fail(in->io, EXIT_FAILED, "%s: a directory; -r reads the files in it", in->name);
+    in->whole = named && S_ISREG(st.st_mode);
+    in->buf = grow(NULL, PIECE, 1);
+    if (named && S_ISFIFO(st.st_mode))
+        code = wait_for_writer(in);
+    else if (named)                             /* a terminal opened by name may block */
+        block(in);
     if (!code)
-        code = more(&in, 8);    /* enough to recognise every kind */
+        code = more(in, SNIFF_BYTES);
     if (!code)
-        code = dispatch(&in);
-    if (in.fd >= 0)
-        close(in.fd);
-    free(in.buf);
+        code = dispatch(in, 0);
+    if (in->child.pid)
+        code = end_child(in, code);
     return code;
 }
 
-struct bytes {
-    char  *p;
-    size_t n, room;
-};
+static int run(struct in *in)
+{
+    int code = read_all(in);
 
+    if (in->fd >= 0)
+        close(in->fd);
+    free(in->buf);
+    return code;
+}
+
+int input_read(struct io *io, const char *path, input_sink *sink, void *arg)
+{
+    struct input_how how = { .ocr = false };
+    struct in in = { .io = io, .path = path, .name = input_name(path), .how = &how, .fd = -1, .sink = sink, .arg = arg };
+
+    return run(&in);
+}
+
+int input_document(struct io *io, const char *path, struct input_how *how, input_sink *sink, void *arg)
+{
+    struct pages p = { .io = io, .name = input_name(path), .ocr = how->ocr, .fd = -1, .sink = sink, .arg = arg };
+    struct in in = { .io = io, .path = path, .name = p.name, .how = how, .fd = -1, .sink = sink, .arg = arg, .pages = &p };
+    int       code;
+
+    how->part = NULL;
+    code = run(&in);
+    return pages_end(&p, code);
+}
+
+/* ---- whole files ----------------------------------------------------------------------- */
 static int append(void *arg, const char *text, size_t len)
 {
-    struct bytes *b = arg;
-
-    if (b->room - b->n < len) {
-        b->room = 2 * (b->n + len);
-        b->p = grow(b->p, b->room, 1);
-    }
-    if (len)
-        memcpy(b->p + b->n, text, len);
-    b->n += len;
+    text_add(arg, text, len);
     return 0;
 }
 
 int input_slurp(struct io *io, const char *path, char **text, size_t *len)
 {
-    struct bytes b = { NULL, 0, 0 };
-    int          code = input_read(io, path, append, &b);
+    struct text t = { NULL, 0, 0 };
+    int         code = input_read(io, path, append, &t);
 
-    append(&b, "", 1);
-    *text = b.p;
-    *len = b.n - 1;
+    text_add(&t, "", 0);
+    *text = t.p;
+    *len = t.n;
     return code;
 }

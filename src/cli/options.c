@@ -22,6 +22,8 @@ const struct opt options_table[] = {
     { FOR_CHAT, 'f', "file", "FILE", NULL, "document; may be given several times", opt_documents, AT(file) },
     { FOR_ASK, 'f', "file", "FILE", "standard input, unless it is a terminal",
       "document; may be given several times, - is standard input", opt_documents, AT(file) },
+    { ANSWER | FOR_INDEX, 0, "ocr", NULL, NULL, "read pages and files that are pictures of text, with tesseract",
+      opt_flag, AT(ocr) },
     { FOR_ASK, 0, "questions", "FILE", NULL,
       "ask each line of it, after the documents were read once; - is standard input", opt_text, AT(questions) },
     { ANSWER | FOR_QA, 'L', "library", "FOLDER", NULL, "documents that gemkv index has read, instead of files",

@@ -50,6 +50,7 @@ struct options {
     float          min_score;
     bool           json, csv, quiet, verbose, tty, force, cite;
     bool           lines;               /* json, as lines that come while it works        */
+    bool           ocr;                /* how files are read                             */
 
     const char   **operand;             /* n_operand words after the options              */
     int            n_operand;

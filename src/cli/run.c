@@ -165,7 +165,6 @@ int run_failed(struct io *io, const struct progress *p, gkv_status status, const
 struct feeding {
     const struct run *run;
     const char  *name;
-    uint64_t     bytes;
 };
 
 static int fed(const struct feeding *f, gkv_status status, const gkv_error *err)
@@ -182,7 +181,6 @@ static int feed(void *arg, const char *text, size_t len)
     struct feeding *f = arg;
     gkv_error       err = { 0 };
 
-    f->bytes += len;
     return fed(f, f->run->shelf.document ? gkv_document_feed(f->run->shelf.document, text, len, &err)
                                          : gkv_feed(f->run->session, text, len, &err), &err);
 }
@@ -193,12 +191,10 @@ static int feed_all(const struct run *r)
     int       code = 0;
 
     for (size_t i = 0; i < r->o.file.n && !code; i++) {
-        struct feeding f = { r, input_name(r->o.file.v[i]), 0 };
+        struct feeding   f = { r, input_name(r->o.file.v[i]) };
+        struct input_how how = { .ocr = r->o.ocr };
 
-        code = input_read(r->o.io, r->o.file.v[i], feed, &f);
-        /* The library skips empty files, so the numbers of later files would change. */
-        if (!code && f.bytes == 0)
-            code = fail(r->o.io, EXIT_DOCUMENT, "%s: there is no text in it", f.name);
+        code = input_document(r->o.io, r->o.file.v[i], &how, feed, &f);
         if (!code)
             code = fed(&f, r->shelf.document ? gkv_document_end_file(r->shelf.document, &err)
                                              : gkv_feed_end(r->session, &err), &err);

@@ -16,8 +16,8 @@ esac
 export REAL
 PATH=$PWD/bin:$PATH
 printf '%%PDF-1.7\n' >a.pdf
-printf 'PK\003\004' >a.docx
+printf '{\\rtf1' >a.rtf
 printf '<p>The cat sat on the mat.</p>\n' >a.html
 t ask -q -f a.pdf q
-t ask -q -f a.docx q
+t ask -q -f a.rtf q
 t select $small -f a.html q 2>&1 | grep -e warning -e cat

@@ -11,11 +11,11 @@ printf '#!/bin/sh\nexit 3\n' >bin/pandoc
 chmod +x bin/*
 { echo '%PDF-1.7'; cat text; } >a.pdf
 { echo 'converted'; cat text; } >plain
-printf 'PK\003\004' >a.docx
+printf '{\\rtf1' >a.rtf
 
 gemkv select -q -f plain $small q >want
 PATH=$PWD/bin:$PATH
 gemkv select -q -f a.pdf $small q >got;         cmp want got && echo "pdf file"
 gemkv select -q $small q <a.pdf >got;           cmp want got && echo "pdf on stdin"
 cat a.pdf | gemkv select -q $small q >got;      cmp want got && echo "pdf in a pipe"
-t ask -q -f a.docx q
+t ask -q -f a.rtf q

@@ -2,10 +2,8 @@
 mkdir directory
 : >empty
 printf 'text \0 text' >nul
-printf 'text \377 text' >latin
 printf 'PK\003\004zip' >a.zip
-printf '\3757zXZ\0\0\0\0' >a.xz
-for f in missing directory empty nul latin a.zip a.xz tiny.gguf; do
+for f in missing directory empty nul a.zip tiny.gguf https://example.org/a.pdf; do
     t ask -q -f $f question
 done
 t ask -q -f text -f empty question

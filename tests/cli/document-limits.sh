@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# What a converter may do: it has a time, no descriptor of ours, a folder of its own that goes away, and no network.
+mkdir bin tmp
+TMPDIR=$PWD/tmp; export TMPDIR
+GEMKV_CONVERTER_SECONDS=1; export GEMKV_CONVERTER_SECONDS
+PATH=$PWD/bin:$PATH
+echo '%PDF-1.7' >a.pdf
+as() { { echo '#!/bin/sh'; echo "$1"; } >bin/pdftotext; chmod +x bin/pdftotext; t select --method full -f a.pdf q 2>&1 | grep -v '^memory'; }
+as 'sleep 100'
+as 'sleep 100 & echo text'
+as 'while :; do :; done'
+unset GEMKV_CONVERTER_SECONDS
+as 'echo "why not" >&2; exit 4'
+as 'kill -SEGV $$'
+exec 8>ours
+as 'test -e /proc/self/fd/8 && echo open || echo closed'
+exec 8>&-
+as 'case $PWD:$TMPDIR:$HOME in "$(dirname "$PWD")"/gemkv-*:"$PWD":"$PWD") echo own folder;; esac; mkdir -p a/b; echo x >a/b/c'
+as 'ulimit -c; ulimit -t'
+ls tmp
