@@ -111,12 +111,23 @@ src_libcli_la_SOURCES = \
 	src/cli/input.h \
 	src/cli/input/child.c \
 	src/cli/input/child.h \
+	src/cli/input/csv.c \
 	src/cli/input/encoding.c \
 	src/cli/input/encoding.h \
 	src/cli/input/format.c \
 	src/cli/input/format.h \
+	src/cli/input/grid.c \
+	src/cli/input/grid.h \
+	src/cli/input/mail.c \
+	src/cli/input/markup.c \
+	src/cli/input/markup.h \
+	src/cli/input/office.c \
 	src/cli/input/pages.c \
 	src/cli/input/pages.h \
+	src/cli/input/readers.h \
+	src/cli/input/sheet.c \
+	src/cli/input/zip.c \
+	src/cli/input/zip.h \
 	src/cli/json-parse.c \
 	src/cli/json-parse.h \
 	src/cli/json.c \

@@ -31,7 +31,7 @@ struct in {
     struct input_how *how;
     int         fd;
     struct child child;         /* what is read comes from it, unless its pid is 0        */
-    const char *program;        /* ... and this is what it is called                      */
+    const char *program, *ours; /* ... and this is what it is called: a program, or "the reader of " a format */
     char       *buf;            /* PIECE bytes, of which ...                              */
     size_t      len;            /* ... so many are read but not used; 0: end of file      */
     bool        whole;          /* the file begins where buf does, and can be read again  */
@@ -61,7 +61,7 @@ static int more(struct in *in, size_t want)
         if (n < 0 && progress_cancelled())
             return cancelled(in);
         if (n < 0 && in->child.pid)
-            return fail(in->io, EXIT_DOCUMENT, "%s: %s was stopped: %s", in->name, in->program, why ? why : "?");
+            return fail(in->io, EXIT_DOCUMENT, "%s: %s%s was stopped: %s", in->name, in->ours, in->program, why ? why : "?");
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
@@ -159,9 +159,10 @@ static int end_child(struct in *in, int code)
     if (progress_cancelled())
         return cancelled(in);
     if (r == 128 + SIGXCPU || r == 128 + SIGKILL)
-        return fail(in->io, EXIT_DOCUMENT, "%s: %s was stopped: it took too long; $GEMKV_CONVERTER_SECONDS is the limit",
-                    in->name, in->program);
-    return fail(in->io, EXIT_DOCUMENT, "%s: %s could not read it%s%s", in->name, in->program, *why ? ": " : "", why);
+        return fail(in->io, EXIT_DOCUMENT, "%s: %s%s was stopped: it took too long; $GEMKV_CONVERTER_SECONDS is the "
+                    "limit", in->name, in->ours, in->program);
+    return fail(in->io, EXIT_DOCUMENT, "%s: %s%s could not read it%s%s", in->name, in->ours, in->program,
+                *why ? ": " : "", why);
 }
 
 /* Makes what is read a file that a child can read from its beginning: itself, or a copy without a name. */
@@ -210,6 +211,7 @@ static int start(struct in *in, const struct format *f, bool *started)
         if (r)
             return fail(in->io, EXIT_FAILED, "%s: cannot start a process to read it: %s", in->name, strerror(r));
         in->program = f->way[i].reader ? f->what : f->way[i].argv[0];
+        in->ours = f->way[i].reader ? "the reader of " : "";
         code = fill(in, SNIFF_BYTES);
         if (!code && !in->len) {
             char why[200];
@@ -220,7 +222,7 @@ static int start(struct in *in, const struct format *f, bool *started)
                 continue;
             }
             if (r)
-                return fail(in->io, EXIT_DOCUMENT, "%s: %s could not read it%s%s", in->name, in->program,
+                return fail(in->io, EXIT_DOCUMENT, "%s: %s%s could not read it%s%s", in->name, in->ours, in->program,
                             *why ? ": " : "", why);
         }
         *started = true;
@@ -247,7 +249,7 @@ static int refuse(const struct in *in, const char *what, const char *advice)
 static const struct format *recognise(const struct in *in)
 {
     static const size_t TAIL = SNIFF_BYTES;
-    struct sniff         s = { in->path, in->buf, NULL, in->len, 0 };
+    struct sniff         s = { .name = in->path, .head = in->buf, .n_head = in->len, .document = in->pages };
     const struct format *f;
     char                *tail = NULL;
     off_t                size = in->whole ? lseek(in->fd, 0, SEEK_END) : -1;

@@ -94,6 +94,12 @@ static void close_others(void)
         close(fd);
 }
 
+/* What exit() would do is ours to do, not the child's. */
+static void leave(void)
+{
+    _exit(1);
+}
+
 _Noreturn static void become(char **argv, child_reader *reader, int file, int out, int err, const char *dir, pid_t parent)
 {
     sigset_t none;
@@ -135,7 +141,7 @@ _Noreturn static void become(char **argv, child_reader *reader, int file, int ou
     {
         FILE *to = fdopen(STDOUT_FILENO, "w"), *say_to = fdopen(STDERR_FILENO, "w");
 
-        if (!to || !say_to)
+        if (!to || !say_to || atexit(leave))
             _exit(1);
         code = reader(CHILD_FILE, to, say_to);
         if (fflush(to) || ferror(to))

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 #include "src/cli/input/format.h"
+#include "src/cli/input/readers.h"
 
 /* ---- tests ------------------------------------------------------------------------------- */
 static bool ends_with(const char *s, const char *suffix)
@@ -105,9 +106,70 @@ static bool is_html(const struct sniff *s, const char *arg)
            || ends_with(s->name, ".html") || ends_with(s->name, ".htm") || ends_with(s->name, ".xhtml");
 }
 
+/* The lines up to the first empty one are "Name: value" and their continuations, and some names are those of mail. */
+static bool is_headers(const char *p, const char *end)
+{
+    static const char *const known[] = { "From:", "To:", "Subject:", "Date:", "Received:", "Return-Path:",
+                                         "Message-ID:", "MIME-Version:", "Delivered-To:", "Cc:" };
+    size_t n = 0, n_known = 0;
+
+    while (p < end) {
+        const char *line = p, *stop = memchr(p, '\n', (size_t)(end - p));
+        size_t      len = (size_t)((stop ? stop : end) - p), name = 0;
+
+        p = stop ? stop + 1 : end;
+        if (len && line[len - 1] == '\r')
+            len--;
+        if (!len)
+            break;
+        if (n && (*line == ' ' || *line == '\t'))
+            continue;
+        while (name < len && line[name] > ' ' && line[name] != ':' && (unsigned char)line[name] < 127)
+            name++;
+        if (!name || name == len || line[name] != ':')
+            return false;
+        for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+            n_known += name + 1 == strlen(known[i]) && !strncasecmp(line, known[i], name + 1);
+        n++;
+    }
+    return n_known >= 2 && n >= 2;
+}
+
+static bool is_mail(const struct sniff *s, const char *arg)
+{
+    (void)arg;
+    return is_headers(s->head, s->head + s->n_head);
+}
+
+static bool is_mbox(const struct sniff *s, const char *arg)
+{
+    const char *line = begins(s, arg) ? memchr(s->head, '\n', s->n_head) : NULL;
+
+    return line && is_headers(line + 1, s->head + s->n_head);
+}
+
+static bool is_csv(const struct sniff *s, const char *arg)
+{
+    (void)arg;
+    return s->document && csv_looks(s->head, s->n_head, ends_with(s->name, ".csv") || ends_with(s->name, ".tsv")) != 0;
+}
+
 /* ---- the table --------------------------------------------------------------------------- */
 #define PANDOC(from) { { "pandoc", "--sandbox", "-f", from, "-t", "plain", "--wrap=none", FORMAT_FILE }, "pandoc", NULL }
 #define PROGRAM(package, ...) { { __VA_ARGS__ }, package, NULL }
+#define OURS(function) { { NULL }, NULL, function }
+
+#if HAVE_LIBARCHIVE && HAVE_LIBXML2
+#define OFFICE(function, other) { OURS(function), other }
+#else
+#define OFFICE(function, other) { other }
+#endif
+#if HAVE_LIBXML2
+#define MARKUP(function, other) { OURS(function), other }
+#else
+#define MARKUP(function, other) { other }
+#endif
+#define NOTHING { { NULL }, NULL, NULL }
 
 static const struct format formats[] = {
     { "gzip", begins, "\x1f\x8b", FORMAT_PACKED, .way = { PROGRAM("gzip", "gzip", "-dc") } },
@@ -118,10 +180,16 @@ static const struct format formats[] = {
       .way = { PROGRAM("poppler-utils", "pdftotext", "-layout", "-enc", "UTF-8", FORMAT_FILE, "-") } },
 
     { "EPUB", is_zip_with, "application/epub+zip", FORMAT_TEXT, .part = "chapter",
-      .way = { PANDOC("epub") } },
+      .way = OFFICE(read_epub, PANDOC("epub")) },
     { "OpenDocument text", is_zip_with, "mimetypeapplication/vnd.oasis.opendocument.text", FORMAT_TEXT, .part = "page",
-      .way = { PANDOC("odt") } },
-    { "DOCX", is_zip_with, "word/document.xml", FORMAT_TEXT, .part = "page", .way = { PANDOC("docx") } },
+      .way = OFFICE(read_odf, PANDOC("odt")) },
+    { "OpenDocument spreadsheet", is_zip_with, "mimetypeapplication/vnd.oasis.opendocument.spreadsheet", FORMAT_TEXT,
+      .part = "sheet", .way = OFFICE(read_odf, NOTHING) },
+    { "OpenDocument presentation", is_zip_with, "mimetypeapplication/vnd.oasis.opendocument.presentation", FORMAT_TEXT,
+      .part = "slide", .way = OFFICE(read_odf, NOTHING) },
+    { "DOCX", is_zip_with, "word/document.xml", FORMAT_TEXT, .part = "page", .way = OFFICE(read_docx, PANDOC("docx")) },
+    { "PPTX", is_zip_with, "ppt/presentation.xml", FORMAT_TEXT, .part = "slide", .way = OFFICE(read_pptx, NOTHING) },
+    { "XLSX", is_zip_with, "xl/workbook.xml", FORMAT_TEXT, .part = "sheet", .way = OFFICE(read_xlsx, NOTHING) },
     { "a ZIP archive", begins, "PK\3\4", FORMAT_NEVER, .advice = "unpack it, and give its files or, with -r, their folder" },
 
     { "DOC", is_ole_with, "WordDocument", FORMAT_TEXT,
@@ -151,7 +219,10 @@ static const struct format formats[] = {
     { "sound", begins, "ID3", FORMAT_NEVER, .advice = "give a transcript" },
 
     { "HTML", is_html, NULL, FORMAT_OR_TEXT,
-      .way = { PROGRAM("w3m", "w3m", "-dump", "-T", "text/html", "-cols", "200", "-O", "UTF-8") } }
+      .way = MARKUP(read_html, PROGRAM("w3m", "w3m", "-dump", "-T", "text/html", "-cols", "200", "-O", "UTF-8")) },
+    { "a mailbox", is_mbox, "From ", FORMAT_TEXT, .part = "message", .way = { OURS(read_mail) } },
+    { "a message", is_mail, NULL, FORMAT_TEXT, .part = "message", .way = { OURS(read_mail) } },
+    { "CSV", is_csv, NULL, FORMAT_TEXT, .part = "table", .way = { OURS(read_csv) } }
 };
 
 const struct format *format_of(const struct sniff *s)

@@ -11,6 +11,7 @@ struct sniff {
     const char *name;           /* of the file: only between kinds of text                */
     const char *head, *tail;    /* its first bytes, and its last, where they can be read  */
     size_t      n_head, n_tail;
+    bool        document;       /* not data for the program, such as rows of JSON          */
 };
 
 enum { SNIFF_BYTES = 64 << 10, FORMAT_WAYS = 3 };

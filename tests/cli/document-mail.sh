@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Messages and mailboxes.
+show() { echo "== $1"; gemkv select --method full -q -f "$1" q 2>&1 | tr '\f' '@'; }
+cat >one <<'M'
+Received: from a
+From: =?utf-8?Q?Zo=C3=AB?= =?iso-8859-1?Q?_M=FCller?= <z@example.org>
+To: bob@example.org,
+ ann@example.org
+Subject: =?UTF-8?B?QnVkZ2V0IDIwMTk=?=
+Date: Mon, 4 Mar 2019 10:00:00 +0000
+MIME-Version: 1.0
+Content-Type: multipart/mixed; boundary="b1"
+
+nobody reads this
+--b1
+Content-Type: multipart/alternative; boundary=b2
+
+--b2
+Content-Type: text/html
+
+<p>not this</p>
+--b2
+Content-Type: text/plain; charset=iso-8859-1
+Content-Transfer-Encoding: quoted-printable
+
+The price is 1,250 =A4 and a long lin=
+e ends.
+--b2--
+--b1
+Content-Type: application/pdf; name="offer.pdf"
+Content-Transfer-Encoding: base64
+
+JVBERi0=
+--b1
+Content-Type: text/plain; charset=utf-8
+Content-Disposition: attachment; filename="notes.txt"
+Content-Transfer-Encoding: base64
+
+VGhlIHJvb20gaXMgQjEyLg==
+--b1--
+nor this
+M
+show one
+printf 'From a@b Mon Mar  4\nFrom: a@b\nSubject: first\n\nHello\n>From here on\n\nFrom c@d Tue Mar  5\nFrom: c@d\nSubject: second\n\nBye From here\n' >box
+show box
+printf 'From: the desk\nTo be or not to be, that is the question.\n' >letter
+show letter
+printf 'From: a@b\nSubject: bad\nContent-Type: multipart/mixed; boundary="x"\n\n--x\nContent-Type: multipart/mixed; boundary=x\n\n--x\n\ntext\n--x' >bad
+show bad

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Tables of text: each row has its header.  What only looks like one, or is data for the program, stays as it is.
+show() { echo "== $1"; gemkv select --method full -q -f "$1" q 2>&1; }
+printf 'name;born;city\r\n"Lee; Ann";1980;Leeds\r\n"Bob";1975;"York ""N""\nside"\r\n\r\nCara;;Hull\r\n' >a.csv
+cp a.csv any
+printf '\357\273\277a\tb\n1\t2\n' >b.tsv
+printf '3,4\n5,6\n' >numbers.csv
+printf 'one, two, three\nfour, five, six\nseven, eight\nnine, ten, eleven\n' >prose
+printf '{"a": 1, "b": 2, "c": 3}\n{"a": 4, "b": 5, "c": 6}\n{"a": 7, "b": 8, "c": 9}\n{"a": 0, "b": 0, "c": 0}\n' >rows
+printf '| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n' >markdown
+printf 'title,,\n\nname,fee\nAnn,5\nBob,6\n\ncity,floors\nHull,4\n' >two.csv
+for f in a.csv any b.tsv numbers.csv prose rows markdown two.csv; do show $f; done
