@@ -114,6 +114,8 @@ src_libcli_la_SOURCES = \
 	src/cli/input/csv.c \
 	src/cli/input/encoding.c \
 	src/cli/input/encoding.h \
+	src/cli/input/find.c \
+	src/cli/input/find.h \
 	src/cli/input/format.c \
 	src/cli/input/format.h \
 	src/cli/input/grid.c \

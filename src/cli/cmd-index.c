@@ -313,10 +313,10 @@ static int add(struct index *x)
 {
     int first, code;
 
-    x->n_files = (size_t)x->o.n_operand - 1;
+    x->n_files = x->o.file.n;
     x->file = grow(NULL, x->n_files, sizeof *x->file);
     for (size_t i = 0; i < x->n_files; i++)
-        look(x, &x->file[i], x->o.operand[i + 1]);
+        look(x, &x->file[i], x->o.file.v[i]);
     first = foresee(x);
     for (size_t i = 0; i < x->n_files && !x->stop && !progress_cancelled(); i++) {
         code = index_one(x, &x->file[i]);
@@ -341,8 +341,13 @@ static int open_to_add(struct index *x)
     gkv_error  err = { 0 };
     char      *path = NULL;
     gkv_status status;
-    int        code = run_begin(&x->o, &path);
+    int        code;
 
+    for (int i = 1; i < x->o.n_operand; i++)
+        words_add(&x->o.file, x->o.operand[i]);
+    code = options_find(&x->o, &x->o.file);
+    if (!code)
+        code = run_begin(&x->o, &path);
     if (code)
         return code;
     status = calibrated_open(x->o.io, &x->model, path, &err);

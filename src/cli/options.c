@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include "src/cli/input/find.h"
 #include "src/cli/options.h"
 #include "src/cli/say.h"
 
@@ -22,6 +23,8 @@ const struct opt options_table[] = {
     { FOR_CHAT, 'f', "file", "FILE", NULL, "document; may be given several times", opt_documents, AT(file) },
     { FOR_ASK, 'f', "file", "FILE", "standard input, unless it is a terminal",
       "document; may be given several times, - is standard input", opt_documents, AT(file) },
+    { ANSWER | FOR_INDEX, 'r', "recursive", NULL, NULL, "read the files in a folder and below it",
+      opt_flag, AT(recursive) },
     { ANSWER | FOR_INDEX, 0, "ocr", NULL, NULL, "read pages and files that are pictures of text, with tesseract",
       opt_flag, AT(ocr) },
     { FOR_ASK, 0, "questions", "FILE", NULL,
@@ -273,11 +276,19 @@ int options_parse(struct options *o, const struct cmd *cmd, struct io *io, int a
     return code;
 }
 
+int options_find(struct options *o, struct words *w)
+{
+    const struct find_how how = { .recursive = o->recursive, .ocr = o->ocr };
+
+    return find_files(o->io, &how, w, &o->found);
+}
+
 void options_free(struct options *o)
 {
     free(o->operand);
     free(o->file.v);
     free(o->stop.v);
+    find_free(&o->found);
     free(o->haystack.v);
     methods_free(&o->methods);
 }

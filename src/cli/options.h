@@ -50,7 +50,8 @@ struct options {
     float          min_score;
     bool           json, csv, quiet, verbose, tty, force, cite;
     bool           lines;               /* json, as lines that come while it works        */
-    bool           ocr;                /* how files are read                             */
+    bool           ocr, recursive;     /* how files are read and found                   */
+    struct words   found;              /* names in `file` that are ours to free          */
 
     const char   **operand;             /* n_operand words after the options              */
     int            n_operand;
@@ -64,6 +65,8 @@ extern const struct opt options_table[];        /* NULL name last               
 /* Sets *o, which is zeroed and begins the command's struct, from the command line.  0, or an exit status: after saying
  * what is wrong, or EXIT_SHOWN. */
 int  options_parse(struct options *o, const struct cmd *cmd, struct io *io, int argc, char **argv);
+/* Folders and patterns among the names of documents become files, as --recursive and --ocr say.  0 or an exit status. */
+int  options_find(struct options *o, struct words *w);
 bool options_given(const struct options *o, const char *name);
 void options_free(struct options *o);
 

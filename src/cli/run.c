@@ -165,6 +165,7 @@ int run_failed(struct io *io, const struct progress *p, gkv_status status, const
 struct feeding {
     const struct run *run;
     const char  *name;
+    bool         some;          /* text has come                                          */
 };
 
 static int fed(const struct feeding *f, gkv_status status, const gkv_error *err)
@@ -181,23 +182,37 @@ static int feed(void *arg, const char *text, size_t len)
     struct feeding *f = arg;
     gkv_error       err = { 0 };
 
+    f->some = true;
     return fed(f, f->run->shelf.document ? gkv_document_feed(f->run->shelf.document, text, len, &err)
                                          : gkv_feed(f->run->session, text, len, &err), &err);
 }
 
-static int feed_all(const struct run *r)
+/* Of the files of a folder, one that cannot be read is left out: it was not asked for by name. */
+static void leave_out(struct words *w, size_t i)
+{
+    memmove(w->v + i, w->v + i + 1, (--w->n - i) * sizeof *w->v);
+}
+
+static int feed_all(struct run *r)
 {
     gkv_error err = { 0 };
     int       code = 0;
 
-    for (size_t i = 0; i < r->o.file.n && !code; i++) {
-        struct feeding   f = { r, input_name(r->o.file.v[i]) };
+    for (size_t i = 0; i < r->o.file.n && !code;) {
+        struct feeding   f = { r, input_name(r->o.file.v[i]), false };
         struct input_how how = { .ocr = r->o.ocr };
 
         code = input_document(r->o.io, r->o.file.v[i], &how, feed, &f);
+        if (code == EXIT_DOCUMENT && !f.some && r->o.recursive && r->o.file.n > 1) {
+            warn(r->o.io, "%s: left out", f.name);
+            leave_out(&r->o.file, i);
+            code = 0;
+            continue;
+        }
         if (!code)
             code = fed(&f, r->shelf.document ? gkv_document_end_file(r->shelf.document, &err)
                                              : gkv_feed_end(r->session, &err), &err);
+        i++;
     }
     return code;
 }
@@ -290,6 +305,8 @@ int run_open(struct run *r, const struct cmd *cmd, struct io *io, int argc, char
 
     if (!code)
         code = check_options(r);
+    if (!code)
+        code = options_find(&r->o, &r->o.file);
     if (!code)
         code = grammar_open(&r->o, &r->grammar);
     o->grammar = r->grammar;

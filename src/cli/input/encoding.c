@@ -24,17 +24,27 @@ static bool is_utf8(const char *p, size_t n, bool all)
     return true;
 }
 
-/* Without a mark, UTF-16 shows itself by the zero bytes of ASCII: nearly all on one side. */
-static const char *utf16_without_mark(const char *p, size_t n)
+/* Characters of the order that looks like ASCII: its high byte is zero, and none is a control character.  Half of them
+ * must be, or it is something else. */
+static bool is_utf16(const char *p, size_t n, size_t high)
 {
-    size_t zero[2] = { 0, 0 };
+    size_t ascii = 0;
 
-    n &= ~(size_t)1;
-    for (size_t i = 0; i < n; i++)
-        zero[i & 1] += !p[i];
-    if (n < 4 || zero[0] + zero[1] < n / 4)
+    for (size_t i = 0; i + 1 < n; i += 2) {
+        const unsigned char h = (unsigned char)p[i + high], l = (unsigned char)p[i + 1 - high];
+
+        if (!h && (l < ' ' ? !strchr("\t\n\r\f", l) || !l : l == 127))
+            return false;
+        ascii += !h;
+    }
+    return ascii >= 2 && ascii >= n / 4;
+}
+
+static const char *utf16_without_mark(const char *p, size_t n, bool all)
+{
+    if (all && n % 2)
         return NULL;
-    return zero[0] * 20 < zero[1] ? "UTF-16LE" : zero[1] * 20 < zero[0] ? "UTF-16BE" : NULL;
+    return is_utf16(p, n, 1) ? "UTF-16LE" : is_utf16(p, n, 0) ? "UTF-16BE" : NULL;
 }
 
 #if HAVE_UCHARDET
@@ -76,7 +86,7 @@ void encoding_of(struct encoding *e, const char *p, size_t n, bool all)
             return;
         }
     if (memchr(p, 0, n)) {
-        e->name = utf16_without_mark(p, n);
+        e->name = utf16_without_mark(p, n, all);
         e->guessed = e->name;
         return;
     }

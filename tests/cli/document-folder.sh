@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# -r reads the files below a folder, in order of their names, without those that are hidden, ignored or have no text.
+show() { t select --method full "$@" q 2>&1 | grep -v -e '^memory' -e '^kept'; }
+mkdir -p d/sub/deep d/build d/.git d/keep
+echo 'Alpha.' >d/a.txt; echo 'Zeta.' >d/z.md; echo 'Sub.' >d/sub/b.txt; echo 'Deep.' >d/sub/deep/c; echo 'Hidden.' >d/.git/config
+echo 'Built.' >d/build/x; echo 'Log.' >d/sub/x.log; echo 'Kept.' >d/sub/keep.log; echo 'Backup.' >d/a.txt~
+echo 'Only here.' >d/sub/only; echo 'There.' >d/only; : >d/empty; printf 'a\0b\1c' >d/data.bin; printf '\211PNG\r\n' >d/p.png
+printf '# rules\nbuild/\n*.log\n!keep.log\n/only\n\n' >d/.gitignore
+echo deep >d/sub/.gemkvignore
+ln -s .. d/sub/loop; ln -s ../a.txt d/sub/link; mkfifo d/fifo
+show -r -f d/
+show -f d
+show -r -f d/build
+mkdir none; show -r -f none
+show -f 'd/*.txt' -f 'd/[z]*'
+show -f 'd/*.nothing'
+echo 'Odd.' >'d/odd[1]*'; show -f 'd/odd[1]*'
+mkdir bad; echo Good. >bad/good; printf '{\\rtf1' >bad/bad.rtf; printf '#!/bin/sh\nexit 3\n' >pandoc; chmod +x pandoc
+PATH=$PWD:$PATH; show -r -f bad
+rm bad/good; show -r -f bad
