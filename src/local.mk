@@ -127,6 +127,7 @@ src_libcli_la_SOURCES = \
 	src/cli/input/pages.c \
 	src/cli/input/pages.h \
 	src/cli/input/readers.h \
+	src/cli/input/rtf.c \
 	src/cli/input/sheet.c \
 	src/cli/input/zip.c \
 	src/cli/input/zip.h \

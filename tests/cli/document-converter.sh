@@ -7,15 +7,15 @@ for a; do test "$a" = - || file=$a; done
 echo "converted"
 tail -n +2 "$file"
 X
-printf '#!/bin/sh\nexit 3\n' >bin/pandoc
+printf '#!/bin/sh\nexit 3\n' >bin/antiword
 chmod +x bin/*
 { echo '%PDF-1.7'; cat text; } >a.pdf
 { echo 'converted'; cat text; } >plain
-printf '{\\rtf1' >a.rtf
+printf '\320\317\021\340\241\261\032\341W\0o\0r\0d\0D\0o\0c\0u\0m\0e\0n\0t\0' >a.doc
 
 gemkv select -q -f plain $small q >want
 PATH=$PWD/bin:$PATH
 gemkv select -q -f a.pdf $small q >got;         cmp want got && echo "pdf file"
 gemkv select -q $small q <a.pdf >got;           cmp want got && echo "pdf on stdin"
 cat a.pdf | gemkv select -q $small q >got;      cmp want got && echo "pdf in a pipe"
-t ask -q -f a.rtf q
+t ask -q -f a.doc q

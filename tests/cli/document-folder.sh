@@ -15,6 +15,6 @@ mkdir none; show -r -f none
 show -f 'd/*.txt' -f 'd/[z]*'
 show -f 'd/*.nothing'
 echo 'Odd.' >'d/odd[1]*'; show -f 'd/odd[1]*'
-mkdir bad; echo Good. >bad/good; printf '{\\rtf1' >bad/bad.rtf; printf '#!/bin/sh\nexit 3\n' >pandoc; chmod +x pandoc
-PATH=$PWD:$PATH; show -r -f bad
+mkdir bad; echo Good. >bad/good; printf '{\\rtf1' >bad/bad.rtf
+show -r -f bad
 rm bad/good; show -r -f bad

@@ -200,8 +200,7 @@ static const struct format formats[] = {
     { "PPT", is_ole_with, "PowerPoint Document", FORMAT_TEXT, .part = "slide",
       .way = { PROGRAM("catdoc", "catppt", "-d", "utf-8", "-b", "\f", FORMAT_FILE) } },
     { "a file of an old Office program", begins, "\xd0\xcf\x11\xe0", FORMAT_NEVER, .advice = "save it as PDF or DOCX" },
-    { "RTF", begins, "{\\rtf", FORMAT_TEXT,
-      .way = { PANDOC("rtf"), PROGRAM("unrtf", "unrtf", "--text", "--nopict", FORMAT_FILE) } },
+    { "RTF", begins, "{\\rtf", FORMAT_TEXT, .part = "page", .way = { OURS(read_rtf) } },
 
     { "a PNG picture", begins, "\x89PNG", FORMAT_IMAGE, .way = { PROGRAM("tesseract-ocr", "tesseract", FORMAT_FILE, "-") } },
     { "a JPEG picture", begins, "\xff\xd8\xff", FORMAT_IMAGE,

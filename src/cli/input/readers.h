@@ -7,7 +7,7 @@
 #include "src/cli/input/child.h"
 #include "src/cli/text.h"
 
-child_reader read_docx, read_pptx, read_odf, read_ods, read_xlsx, read_epub, read_html, read_mail, read_csv;
+child_reader read_docx, read_pptx, read_odf, read_ods, read_xlsx, read_epub, read_html, read_mail, read_csv, read_rtf;
 
 /* The character between fields of a table, seen from its first n bytes; 0: they are no table.  Less is asked of
  * a file that is named so. */
