@@ -11,7 +11,7 @@ TESTS += tests/golden.test
 check_PROGRAMS += tests/golden.test
 tests_golden_test_SOURCES = tests/golden.c tests/file.h tests/kernels.h tests/tap.h
 tests_golden_test_LDADD   = src/libcore.la
-EXTRA_DIST += build-aux/golden.py build-aux/golden-arch.py build-aux/golden-rounding.py \
+EXTRA_DIST += build-aux/input-facts.py build-aux/golden.py build-aux/golden-arch.py build-aux/golden-rounding.py \
 	build-aux/golden-spread.py \
 	tests/files/golden/cases.txt tests/files/golden/cases.bin \
 	tests/files/golden/arch.txt tests/files/golden/arch.bin \
