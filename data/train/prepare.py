@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Step 3: turn documents into token arrays, and make questions about them.
 
-    python3 prepare.py OUT vocabulary.json TAGGER.pickle
+    python3 prepare.py OUT vocabulary.json TAGGER.pickle [EVERY]
 
 reads step 1's files from OUT and writes there
 
@@ -37,8 +37,9 @@ HELD_OUT_DOCUMENTS = 150
 ASKS_PER_CHARACTERS = 420  # one made question for so many characters of text
 
 
-def start_worker(vocabulary, tagger, base_forms):
-    global tok, maker
+def start_worker(vocabulary, tagger, base_forms, every_so_many):
+    global tok, maker, every
+    every = every_so_many
     tok = Tokenizer(vocabulary)
     maker = Questioner(tagger, SEED)
     maker.base_forms = base_forms
@@ -63,7 +64,7 @@ def document(args):
     rng = random.Random(seed)
     maker.rng = rng
     found, base = [], 0
-    for paragraph in d["text"].split("\n\n"):
+    for paragraph in d["text"].split("\n\n") if seed % every == 0 else ():
         flat = paragraph.replace("\n", " ")
         for a, b in sentences(flat):
             if 30 < b - a < 260:
@@ -167,6 +168,7 @@ def kept(path, results):
 
 def main():
     folder, vocabulary, tagger = sys.argv[1:4]
+    every = int(sys.argv[4]) if len(sys.argv) > 4 else 1  # questions are made of every so many-th article and book
     tok = Tokenizer(vocabulary)
     wiki, books, qa = (read(folder, n) for n in ("wiki", "books", "qa"))
     with open(f"{folder}/held-out-text.jsonl", "w") as f:
@@ -185,7 +187,7 @@ def main():
     tokens, doc, kind, origin, titles, title, said, ask = [], [0], [], [], [], [0], [], []
     total = spoken_total = 0
     jobs = [(BOOK, d, i) for i, d in enumerate(books)] + [(WIKI, d, i) for i, d in enumerate(wiki)]
-    with Pool(len(os.sched_getaffinity(0)), start_worker, (vocabulary, tagger, learner.base_forms)) as pool:
+    with Pool(len(os.sched_getaffinity(0)), start_worker, (vocabulary, tagger, learner.base_forms, every)) as pool:
         for name, results in (
             ("paragraphs", pool.imap(paragraph, qa, 50)),
             ("documents", kept(f"{folder}/documents.pickle", pool.imap(document, jobs, 10))),

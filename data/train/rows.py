@@ -8,6 +8,7 @@ get one fixed sentence, REFUSAL.
 import json
 import os
 import random
+import re
 import string
 import uuid
 
@@ -42,6 +43,28 @@ LEADS = [
 ]
 
 
+def as_text(ids):
+    """Tokens as letters of a string, which Python finds and replaces quickly."""
+    return ids.astype(np.uint16).tobytes().decode("utf-16-le")
+
+
+def replaced(ids, old, new):
+    text = as_text(ids)
+    return np.frombuffer(text.replace(old, new).encode("utf-16-le"), np.uint16) if old in text else ids
+
+
+def shape_of(answer):
+    """Which answers may stand for one another: years, numbers, names of one to three words; else None."""
+    if re.fullmatch(r"1\d\d\d|20[012]\d", answer):
+        return "year"
+    if re.fullmatch(r"\d[\d,.]*", answer):
+        return "number"
+    words = answer.split()
+    if 0 < len(words) < 4 and all(re.fullmatch(r"[A-Z][a-z]+", w) for w in words):
+        return len(words)
+    return None
+
+
 class Piece:
     """A document that is being put together: arrays of tokens, and where things in it stand."""
 
@@ -70,6 +93,7 @@ class Rows:
         self.ask_of = np.searchsorted(self.ask[:, 0], np.arange(len(self.kind) + 1))
         self.of = [np.flatnonzero(self.kind == k) for k in (WIKI, BOOK, PARAGRAPH)]
         names = [str(x) for x in d["origins"]]
+        self.origin = d["origin"]
         self.from_ = {o: np.flatnonzero(d["origin"] == names.index(o)) for o in ORIGINS if o in names}
         self.tok = Tokenizer(os.path.join(folder, "vocabulary.json"))
         e = self.tok.encode
@@ -193,6 +217,48 @@ class Rows:
             [
                 (q, a, where[at[0]] if at else self.NOWHERE, where[at[1]] if len(at) > 1 else self.NOWHERE)
                 for q, a, at in asks[:most]
+            ],
+        )
+
+    def planted(self, n):
+        """Sentences that somebody asked about, each alone or with those before it, hidden in other text."""
+        r = self.rng
+        most = min(self.most(n), 24)
+        wanted = max(1, min(r.choice([1, 1, 2, 4, 8] if n < 6000 else [2, 4, 8, 16, 24]), n // 150))
+        sentences, asks, used, tries = [], [], 0, 0
+        while len(asks) < wanted and used < n // 2 and tries < 200:
+            tries += 1
+            i = self.paragraph()
+            good = [j for j in self.asked(i) if 8 <= self.ask[j, 2] - self.ask[j, 1] <= 90]
+            if not good:
+                continue
+            j = r.choice(good)
+            s, t = int(self.ask[j, 1]), int(self.ask[j, 2])
+            q, a = self.words_of(j)
+            if r.random() < 0.05:
+                asks.append((q, self.REFUSE, -1, 0, 0))
+                continue
+            lo, hi = int(self.doc[i]), int(self.doc[i + 1])
+            first = s
+            if r.random() < 0.6:  # sentences before it
+                starts = [lo, *(lo + 1 + np.flatnonzero(self.stop[self.tokens[lo:s]])).tolist()]
+                first = r.choice([x for x in starts if x <= s and s - x < 120] or [s])
+            last = min(hi, t + (r.randrange(60) if r.random() < 0.2 else 0))
+            told = self.tokens[first:last]
+            if first == lo:
+                told = np.concatenate([np.array(self.tok.encode("\n\n"), np.uint16), told])
+            asks.append((q, a, len(sentences), len(told) - (last - s), t - s))
+            sentences.append(told)
+            used += len(told)
+        hay = self.span(max(24, n - used - 40 * min(len(asks), most)))
+        document, where = self.insert(hay, sentences) if sentences else (hay, [])
+        r.shuffle(asks)
+        place = lambda k, skip, size: (where[k][0] + skip, where[k][0] + skip + size)
+        return self.chat(
+            document,
+            [
+                (x[0], x[1], place(*x[2:]) if x[2] >= 0 else self.NOWHERE, self.NOWHERE)
+                for x in asks[:most]
             ],
         )
 
@@ -406,8 +472,9 @@ class Rows:
     def human(self, n):
         return self.documents(n, True)
 
-    def few(self, asks, most, refused):
-        """Some questions of a paragraph, no two with one answer, at times one that it does not answer."""
+    def few(self, asks, most, refused, at=None):
+        """Some questions of a paragraph, no two with one answer, at times some that it does not answer: those that
+        somebody wrote for it, or else one of a paragraph of the same article, near number at."""
         r = self.rng
         good = [j for j in asks if self.ask[j, 1] >= 0]
         bad = [j for j in asks if self.ask[j, 1] < 0]
@@ -418,7 +485,20 @@ class Rows:
             if len(chosen) < most and answer not in known:
                 chosen.append(j)
                 known.add(answer)
-        return chosen + (r.sample(bad, 1) if bad and r.random() < refused else [])
+        if r.random() < refused:
+            if bad:
+                return chosen + r.sample(bad, min(len(bad), r.choice([1, 2])))
+            if at is not None and r.random() < 0.55:
+                return chosen + self.neighbour(at)
+        return chosen
+
+    def neighbour(self, i):
+        """A question of another paragraph of the article of paragraph i: sets keep them in order."""
+        n = i + self.rng.choice([-4, -3, -2, 2, 3, 4])
+        if not 0 <= n < len(self.kind) or self.origin[n] != self.origin[i]:
+            return []
+        theirs = [j for j in self.asked(n) if self.ask[j, 1] >= 0]
+        return [self.rng.choice(theirs)] if theirs else []
 
     def alone(self, n):
         """Paragraphs one by one, each with its questions: human ones, or made ones on part of an article."""
@@ -431,25 +511,87 @@ class Rows:
                 lo = r.randrange(lo, max(lo + 1, hi - 300))
                 hi = min(hi, lo + r.randrange(100, 500))
             mine = [j for j in self.asked(i) if self.ask[j, 1] >= lo and self.ask[j, 2] <= hi or self.ask[j, 1] < 0]
-            mine = self.few(mine, r.choice([1, 2, 3, 6]), 0.55)
+            mine = self.few(mine, r.choice([1, 2, 3, 5]), 0.9, i if human else None)
             if not mine:
                 continue
             # One of two documents that differ only in whether the answering sentence is there.
-            cut = self.ask[mine[0], 1:3] if r.random() < 0.07 and self.ask[mine[0], 1] >= 0 else (hi, hi)
-            document = np.concatenate([self.tokens[lo : cut[0]], self.tokens[cut[1] : hi]])
-            asks = []
-            for j in mine:
-                s, t = int(self.ask[j, 1]), int(self.ask[j, 2])
-                q, a = self.words_of(j)
-                if s < 0 or (s >= cut[0] and t <= cut[1]):
-                    asks.append((q, self.REFUSE, self.NOWHERE, self.NOWHERE))
-                elif t <= cut[0] or s >= cut[1]:
-                    back = int(cut[1] - cut[0]) if s >= cut[1] else 0
-                    asks.append((q, a, (s - lo - back, t - lo - back), self.NOWHERE))
+            cut = tuple(map(int, self.ask[mine[0], 1:3])) if r.random() < 0.08 and self.ask[mine[0], 1] >= lo else None
+            document, asks = self.varied(lo, hi, mine, cut)
             r.shuffle(asks)
             parts.append(self.chat(document, asks))
             total += len(parts[-1][0]) + 1
         return self.joined(parts)
+
+    def varied(self, lo, hi, mine, cut):
+        """A paragraph in words of its own: other sentences left out by chance, an answer exchanged for another of its
+        kind throughout, so that what is learnt is to read it and not to know it."""
+        r = self.rng
+        kept = sorted({(int(self.ask[j, 1]), int(self.ask[j, 2])) for j in mine if lo <= self.ask[j, 1] < hi})
+        edges = sorted({lo, hi, *(x for pair in kept for x in pair)})
+        out = self.exchange(mine, lo, hi) if r.random() < 0.45 else None
+        drop = r.choice([0, 0, 0.25, 0.5])
+        begins, ends, p = {}, {}, Piece()
+        for a, b in zip(edges, edges[1:]):
+            begins[a] = p.n
+            x = self.tokens[a:b]
+            if cut and cut[0] <= a and b <= cut[1]:
+                x = x[:0]
+            elif drop and not any(s <= a and b <= t for s, t in kept):
+                x = self.thinned(x, drop)
+            if out:
+                x = replaced(x, *out[0])
+            p.add(x)
+            ends[b] = p.n
+        asks = []
+        for j in mine:
+            s, t = int(self.ask[j, 1]), int(self.ask[j, 2])
+            q, a = self.words_of(j)
+            if out:
+                q = replaced(q, *out[0])
+                a = out[1] if j == out[2] else replaced(a, *out[0])
+            if not lo <= s < hi or (cut and s >= cut[0] and t <= cut[1]):
+                asks.append((q, self.REFUSE, self.NOWHERE, self.NOWHERE))
+            elif not cut or t <= cut[0] or s >= cut[1]:
+                asks.append((q, a, (begins[s], ends[t]), self.NOWHERE))
+        return p.all(), asks
+
+    def thinned(self, x, share):
+        """x without some of its sentences."""
+        at = [0, *(np.flatnonzero(self.stop[x]) + 1).tolist()]
+        if at[-1] < len(x):
+            at.append(len(x))
+        parts = [x[a:b] for a, b in zip(at, at[1:]) if self.rng.random() >= share]
+        return np.concatenate(parts) if parts else x[:0]
+
+    def exchange(self, mine, lo, hi):
+        """((old, new) as they stand in text, new answer, the question), or None where none can be exchanged."""
+        for j in self.rng.sample(mine, len(mine)):
+            if not lo <= self.ask[j, 1] < hi:
+                continue
+            old = self.answer(j)
+            shape = shape_of(old)
+            if not shape:
+                continue
+            for _ in range(12):
+                new = self.other_of(shape, old) if shape in ("year", "number") else self.answer(
+                    self.rng.randrange(len(self.ask))
+                )
+                if shape_of(new) == shape and new != old:
+                    ids = lambda text: np.array(self.tok.encode(text), np.uint16)
+                    told = as_text(ids(" " + old))
+                    if told not in as_text(self.tokens[self.ask[j, 1] : self.ask[j, 2]]):
+                        break
+                    return (told, as_text(ids(" " + new))), ids(new + "."), j
+        return None
+
+    def answer(self, j):
+        return self.tok.decode(self.words_of(j)[1].tolist()).rstrip(".")
+
+    def other_of(self, shape, old):
+        r = self.rng
+        if shape == "year":
+            return str(min(2024, max(1000, int(old) + r.randrange(-60, 60))))
+        return "".join(r.choice("123456789" if i == 0 else "0123456789") if c.isdigit() else c for i, c in enumerate(old))
 
     def joined(self, parts):
         """Samples one after another, with the token between them that begins a text."""
@@ -529,16 +671,17 @@ class Rows:
     # The share of each kind in rows of up to 1,024 tokens, among short samples of longer rows, and among those of
     # more than 6,000 tokens.
     KINDS = {
-        "alone": (0.76, 0.10, 0.00),
-        "needles": (0.08, 0.25, 0.40),
-        "fragments": (0.06, 0.06, 0.02),
-        "pairs": (0.02, 0.06, 0.08),
-        "several": (0.02, 0.05, 0.05),
-        "cloze": (0.02, 0.05, 0.06),
-        "human": (0.02, 0.27, 0.14),
-        "articles": (0.01, 0.10, 0.14),
-        "book": (0.00, 0.04, 0.09),
-        "plain": (0.01, 0.02, 0.02),
+        "alone": (0.60, 0.10, 0.00),
+        "needles": (0.16, 0.30, 0.38),
+        "planted": (0.07, 0.14, 0.18),
+        "fragments": (0.06, 0.05, 0.02),
+        "pairs": (0.03, 0.05, 0.08),
+        "several": (0.02, 0.04, 0.04),
+        "cloze": (0.02, 0.04, 0.05),
+        "human": (0.02, 0.18, 0.12),
+        "articles": (0.01, 0.06, 0.06),
+        "book": (0.00, 0.03, 0.06),
+        "plain": (0.01, 0.01, 0.01),
     }
 
     def sample(self, n, length):

@@ -35,9 +35,10 @@ def arguments():
     p.add_argument("--init")
     p.add_argument("--out", required=True)
     p.add_argument("--minutes", type=float, default=20)
+    p.add_argument("--until", type=float, help="the end, in seconds since 1970, instead of --minutes")
     p.add_argument(
         "--phases",
-        default="0.3:1024*3,4096*2 0.5:1024*4,4096*3,16384*2,32768 1:1024*10,4096*6,16384*3,32768*3,65536*1.5,131072",
+        default="0.35:1024*3,4096*2 0.6:1024*4,4096*4,16384*2,32768 1:1024*9,4096*8,16384*4,32768*3,65536*1.5,131072",
     )
     p.add_argument("--text", type=float, default=0.15, help="share of the tokens of text that the loss looks at")
     p.add_argument("--text-weight", type=float, default=0.25)
@@ -63,6 +64,7 @@ class Source(IterableDataset):
     def __iter__(self):
         folder, length, n, seed = self.args
         worker = torch.utils.data.get_worker_info()
+        os.nice(10)  # the process that feeds the GPU goes before those that make rows
         made = Rows(folder, seed * 1000 + (worker.id if worker else 0))
         while True:
             batch = [made.row(length) for _ in range(n)]
@@ -205,10 +207,11 @@ def main():
         for length in lengths:
             batch(length)
     began = saved = time.time()
+    duration = a.until - began if a.until else a.minutes * 60
     step = tokens = 0
     means, by_length, seconds, last = {}, {}, {}, began
     while True:
-        now = torch.tensor((time.time() - began) / (a.minutes * 60), device=device)
+        now = torch.tensor((time.time() - began) / duration, device=device)
         if world > 1:
             dist.broadcast(now, 0)
         fraction = float(now)
