@@ -148,21 +148,25 @@ static int read_text(struct in *in)
 }
 
 /* ---- files of other formats ------------------------------------------------------------ */
+/* Why the child, which returned r and said why, has not read the file. */
+static int unread(const struct in *in, int r, const char *why)
+{
+    if (progress_cancelled())
+        return cancelled(in);
+    if (r == 128 + SIGXCPU || r == 128 + SIGKILL)
+        return fail(in->io, EXIT_DOCUMENT, "%s: %s%s was stopped: it took too long; $GEMKV_CONVERTER_SECONDS is the limit",
+                    in->name, in->ours, in->program);
+    return fail(in->io, EXIT_DOCUMENT, "%s: %s%s could not read it%s%s", in->name, in->ours, in->program,
+                *why ? ": " : "", why);
+}
+
 /* The child has ended, or is ended here.  0, or an exit status after saying why. */
 static int end_child(struct in *in, int code)
 {
     char why[200];
     int  r = child_end(&in->child, why, sizeof why);
 
-    if (code || !r)
-        return code;
-    if (progress_cancelled())
-        return cancelled(in);
-    if (r == 128 + SIGXCPU || r == 128 + SIGKILL)
-        return fail(in->io, EXIT_DOCUMENT, "%s: %s%s was stopped: it took too long; $GEMKV_CONVERTER_SECONDS is the "
-                    "limit", in->name, in->ours, in->program);
-    return fail(in->io, EXIT_DOCUMENT, "%s: %s%s could not read it%s%s", in->name, in->ours, in->program,
-                *why ? ": " : "", why);
+    return code || !r ? code : unread(in, r, why);
 }
 
 /* Makes what is read a file that a child can read from its beginning: itself, or a copy without a name. */
@@ -222,8 +226,7 @@ static int start(struct in *in, const struct format *f, bool *started)
                 continue;
             }
             if (r)
-                return fail(in->io, EXIT_DOCUMENT, "%s: %s%s could not read it%s%s", in->name, in->ours, in->program,
-                            *why ? ": " : "", why);
+                return unread(in, r, why);
         }
         *started = true;
     }
