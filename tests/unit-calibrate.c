@@ -111,8 +111,10 @@ static void set_level(void)
     unsigned mask;
 
     for (size_t i = 0; (level = gkv__simd_level(i, &mask)); i++) {
+        if ((mask & gkv__cpu_detect()) != mask)         /* even filling its table needs the processor */
+            continue;
         gkv__simd_init(&simd, mask);
-        if ((mask & gkv__cpu_detect()) == mask && !simd.attend.pairs)
+        if (!simd.attend.pairs)
             setenv("GEMKV_CPU", level, 1);
     }
 }

@@ -33,7 +33,7 @@ static const struct call calls[] = {
     { &cmd_ask, EXIT_USAGE, NULL, "unknown option '-Z'", { "ask", "-vZ" } },
     { &cmd_ask, EXIT_USAGE, NULL, "option '--keep' needs an argument", { "ask", "--keep" } },
     { &cmd_ask, EXIT_USAGE, NULL, "option '--raw' takes no argument", { "ask", "--raw=1" } },
-    { &cmd_ask, EXIT_USAGE, NULL, "ambiguous option '--te'", { "ask", "--te", "x" } },
+    { &cmd_ask, EXIT_USAGE, NULL, "option '--te' may be any of --temperature --template", { "ask", "--te", "x" } },
     { &cmd_ask, EXIT_USAGE, NULL, "option '--keep': '0' is not ", { "ask", "-k0" } },
     { &cmd_ask, EXIT_USAGE, NULL, "one question only", { "ask", "a", "-q", "b" } },
     { &cmd_ask, EXIT_USAGE, NULL, "one question only", { "ask", "--", "a", "-q" } },
