@@ -37,6 +37,7 @@ struct index {
     uint64_t        tokens_done;
     size_t          n_indexed, n_same, n_failed;
     bool            stop;               /* the other files would fail as this one did     */
+    double          began;              /* when the first file was read; 0: not yet, negative: time is told */
 };
 
 static const struct opt own[] = {
@@ -217,6 +218,18 @@ static int foresee(struct index *x)
 }
 
 /* ---- indexing ------------------------------------------------------------------------ */
+/* Speed shows after two seconds; where there is no terminal with a line of progress, this is all that is told. */
+static void tell_time(struct index *x, double share)
+{
+    const double took = progress_clock() - x->began;
+
+    if (x->began <= 0 || took < 2 || share <= 0)
+        return;
+    x->began = -1;
+    if (took / share >= 90 && !run_draws(&x->o))
+        say(x->o.io, "about %.0f minutes for all of it", took / share / 60);
+}
+
 static void within(void *arg, const gkv_progress *g)
 {
     struct index *x = arg;
@@ -231,6 +244,7 @@ static void within(void *arg, const gkv_progress *g)
         progress_erase(&x->progress);
         say(x->o.io, "ending after this document; a second signal ends at once, and the library stays as it is");
     }
+    tell_time(x, x->bytes ? done / all : g->fraction);
     progress_note(&x->progress, "%zu/%zu", x->n_done + 1, x->n_do);
     progress_show(&x->progress, "index", x->bytes ? done / all : g->fraction, (uint64_t)tokens);
 }
@@ -318,6 +332,7 @@ static int add(struct index *x)
     for (size_t i = 0; i < x->n_files; i++)
         look(x, &x->file[i], x->o.file.v[i]);
     first = foresee(x);
+    x->began = progress_clock();
     for (size_t i = 0; i < x->n_files && !x->stop && !progress_cancelled(); i++) {
         code = index_one(x, &x->file[i]);
         first = first ? first : code;
