@@ -2,22 +2,25 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # library.sh - a question to a library of many documents, beside the same question to one long document
 #
-#     bench/library.sh [-t THREADS] [-n DOCUMENTS] [-b BYTES] [-1 BYTES] [-k N] MODEL.gguf TEXT
+#     bench/library.sh [-t THREADS] [-n DOCUMENTS] [-l LONG] [-b BYTES] [-1 BYTES] [-k N] MODEL.gguf TEXT
 #
 # Makes n documents of b bytes (1,000; 42,000), each TEXT from another place on with a sentence of its own in the
-# middle, and one of TEXT of 550,000 bytes (-1), and indexes both.  Prints what that took, and the seconds to the
-# first token of a warm question about one of the sentences, the median of five.  The document of the sentence
-# must be the first that is kept of.  Run it with nothing else on the machine.
+# middle, and one of TEXT of 550,000 bytes (-1), and indexes both.  With -l only so many have b bytes; the others have a
+# sixteenth, so that this ends sooner, and other sentences, so that the words of the question choose the long ones.
+# Prints what that took, the tokens that the question asks, and the seconds to the first token of a warm question
+# about one of the sentences, the median of five.  Its document must be that of the best passage.  Run it with nothing
+# else on the machine.
 set -eu
 LC_ALL=C
 export LC_ALL
-threads=2 n=1000 bytes=42000 long=550000 keep=1024
+threads=2 n=1000 most= bytes=42000 long=550000 keep=1024
 gemkv=${GEMKV:-./gemkv}
-usage() { sed -n '5,10s/^# \{0,1\}//p' "$0" >&2; exit 2; }
-while getopts t:n:b:1:k: o; do
+usage() { sed -n '5,13s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+while getopts t:n:l:b:1:k: o; do
     case $o in
     t) threads=$OPTARG ;;
     n) n=$OPTARG ;;
+    l) most=$OPTARG ;;
     b) bytes=$OPTARG ;;
     1) long=$OPTARG ;;
     k) keep=$OPTARG ;;
@@ -32,14 +35,15 @@ trap 'rm -rf "$scratch"' EXIT
 trap 'exit 1' HUP INT TERM
 
 mkdir "$scratch/many"
-python3 - "$text" "$scratch" "$n" "$bytes" "$long" <<'END'
+python3 - "$text" "$scratch" "$n" "$bytes" "$long" "${most:-$n}" <<'END'
 import sys
-text, out, n, size, long = open(sys.argv[1], 'rb').read(), sys.argv[2], *map(int, sys.argv[3:])
-text *= 2 + max(size, long) // len(text)
+text, out, n, all, long, most = open(sys.argv[1], 'rb').read(), sys.argv[2], *map(int, sys.argv[3:])
+text *= 2 + max(all, long) // len(text)
 for i in range(n):
+    size, what = (all, b'lighthouse') if i < most else (all // 16, b'mill')
     at = text.index(b' ', i * 7919 % (len(text) // 4)) + 1
     half = text.index(b'. ', at + size // 2) + 2
-    own = b'The keeper of lighthouse %d is called Maurin%d. ' % (i, i * 37 % n)
+    own = b'The keeper of %s %d is called Maurin%d. ' % (what, i, i * 37 % n)
     open(f'{out}/many/{i:04}.txt', 'wb').write(text[at:half] + own + text[half:text.rindex(b' ', at, at + size)])
 half = text.index(b'. ', long // 2) + 2
 own = b'The keeper of lighthouse 7 is called Maurin%d. ' % (7 * 37 % n)
@@ -64,7 +68,8 @@ ask() {         # LIBRARY NUMBER: seconds to the first token, of the first pass,
 import json, sys
 r = json.load(open(sys.argv[1]))
 best = max(r['kept'], key=lambda k: k['score'])
-print('%.3f %.3f %.3f' % (r['seconds']['ttft'], r['seconds']['first'], float(sys.argv[3]) - float(sys.argv[2])), best.get('document'), r['answer'])
+print('%.3f %.3f %.3f' % (r['seconds']['ttft'], r['seconds']['first'], float(sys.argv[3]) - float(sys.argv[2])),
+      r['tokens']['documents'] if 'documents' in r['tokens'] else r['tokens']['prompt'], best['document'].split('/')[-1], r['answer'])
 END
 }
 
@@ -74,5 +79,5 @@ for library in library one; do
     ask "$scratch/$library" 7 >/dev/null
     for i in 1 2 3 4 5; do
         ask "$scratch/$library" 7
-    done | sort -n | sed -n "3s/^/$library: first token, first pass, whole program (s), document, answer: /p"
+    done | sort -n | sed -n "3s/^/$library: first token, first pass, whole program (s), tokens asked, document, answer: /p"
 done
