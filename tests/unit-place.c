@@ -142,7 +142,7 @@ static void cites(const char *text, const char *found, const char *want)
     const char *at = strstr(text, found);
     const struct span s = { (uint64_t)(at - text), (uint64_t)(at - text) + strlen(found) };
     const struct place p = place_of(text, strlen(text), s);
-    char *got = place_cite("a", &p);
+    char *got = place_cite("a", NULL, &p);
 
     ok(!strcmp(got, want), "%s", want);
     if (strcmp(got, want))
@@ -154,6 +154,16 @@ static void places(void)
 {
     static const char *const pages = "one\ntwo\nthree\n\ffour\nfive\n\f\fsix";
 
+    {
+        const struct place one = { 3, 3, 1, 1 }, more = { 3, 4, 1, 2 };
+        char *a = place_cite("a", "slide", &one), *b = place_cite("a", "sheet", &more), *c = place_cite("a", "page", &one);
+
+        ok(!strcmp(a, "a slide 3, line 1") && !strcmp(b, "a sheet 3, line 1 - sheet 4, line 2") && !strcmp(c, "a p. 3, line 1"),
+           "parts that are no pages have their own names");
+        free(a);
+        free(b);
+        free(c);
+    }
     cites("one\ntwo\nthree", "one", "a, line 1");
     cites("one\ntwo\nthree", "\ntwo\n", "a, line 2");
     cites("one\r\ntwo\r\nthree", "two\r\nthree", "a, lines 2-3");
@@ -193,7 +203,7 @@ static void passages(void)
 
     ok(m == n_want, "overlapping passages are one: %zu", m);
     for (size_t i = 0; i < m && i < n_want; i++) {
-        char *cite = place_cite("x", &p[i].place);
+        char *cite = place_cite("x", NULL, &p[i].place);
 
         ok(p[i].span.end - p[i].span.start == strlen(want[i].text)
            && !memcmp(p[i].text, want[i].text, strlen(want[i].text)) && !strcmp(cite, want[i].cite)

@@ -19,7 +19,7 @@ static void put_lines(struct json *j, const struct place *p)
 /* With -L "page" has always been there, and is 1 in a text without pages. */
 static void put_document(struct json *j, const struct run *r, uint32_t file, const struct place *p)
 {
-    const char *path = r->o.file.v[file];
+    const char *path = r->o.file.v[file], *part = run_part(r, file);
 
     json_named_uint(j, "file", file);
     json_named_string(j, "document", r->o.library ? path : input_name(path));
@@ -27,6 +27,8 @@ static void put_document(struct json *j, const struct run *r, uint32_t file, con
         json_named_uint(j, "page", p->page ? p->page : 1);
     if (p->page != p->page_end)
         json_named_uint(j, "page_end", p->page_end);
+    if (p->page && part && strcmp(part, "page"))
+        json_named_string(j, "part", part);
 }
 
 static void put_text(struct json *j, const char *text, struct span s)

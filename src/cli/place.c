@@ -425,15 +425,17 @@ size_t *place_ranks(const gkv_kept *kept, size_t n)
     return rank;
 }
 
-char *place_cite(const char *name, const struct place *p)
+char *place_cite(const char *name, const char *part, const struct place *p)
 {
+    const char *unit = !part || !strcmp(part, "page") ? "p." : part;
+
     if (p->page != p->page_end)
-        return format("%s p. %" PRIu64 ", line %" PRIu64 " - p. %" PRIu64 ", line %" PRIu64, name, p->page, p->line,
-                      p->page_end, p->line_end);
+        return format("%s %s %" PRIu64 ", line %" PRIu64 " - %s %" PRIu64 ", line %" PRIu64, name, unit, p->page, p->line,
+                      unit, p->page_end, p->line_end);
     if (p->page && p->line != p->line_end)
-        return format("%s p. %" PRIu64 ", lines %" PRIu64 "-%" PRIu64, name, p->page, p->line, p->line_end);
+        return format("%s %s %" PRIu64 ", lines %" PRIu64 "-%" PRIu64, name, unit, p->page, p->line, p->line_end);
     if (p->page)
-        return format("%s p. %" PRIu64 ", line %" PRIu64, name, p->page, p->line);
+        return format("%s %s %" PRIu64 ", line %" PRIu64, name, unit, p->page, p->line);
     if (p->line != p->line_end)
         return format("%s, lines %" PRIu64 "-%" PRIu64, name, p->line, p->line_end);
     return format("%s, line %" PRIu64, name, p->line);

@@ -54,7 +54,8 @@ size_t *place_ranks(const gkv_kept *kept, size_t n);
  * equal scores the first in the document is the better one. */
 struct passage *place_passages(const gkv_document *d, const gkv_kept *kept, size_t n, size_t *m);
 
-/* "report.pdf p. 12, lines 3-9", "notes.txt, line 7", "report.pdf p. 2, line 50 - p. 3, line 1"; for free(). */
-char *place_cite(const char *name, const struct place *p);
+/* "report.pdf p. 12, lines 3-9", "notes.txt, line 7", "report.pdf p. 2, line 50 - p. 3, line 1"; where part, which
+ * may be NULL, is no page: "talk.pptx slide 2, line 1".  For free(). */
+char *place_cite(const char *name, const char *part, const struct place *p);
 
 #endif

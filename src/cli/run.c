@@ -198,11 +198,13 @@ static int feed_all(struct run *r)
     gkv_error err = { 0 };
     int       code = 0;
 
+    r->part = grow(r->part, r->o.file.n, sizeof *r->part);
     for (size_t i = 0; i < r->o.file.n && !code;) {
         struct feeding   f = { r, input_name(r->o.file.v[i]), false };
         struct input_how how = { .ocr = r->o.ocr };
 
         code = input_document(r->o.io, r->o.file.v[i], &how, feed, &f);
+        r->part[i] = how.part;
         if (code == EXIT_DOCUMENT && !f.some && r->o.recursive && r->o.file.n > 1) {
             warn(r->o.io, "%s: left out", f.name);
             leave_out(&r->o.file, i);
@@ -457,6 +459,7 @@ void run_close(struct run *r)
     progress_end(&r->progress);
     gkv_session_close(r->session);
     gkv_grammar_close(r->grammar);
+    free(r->part);
     library_close(&r->shelf);
     gkv_model_close(r->model);
     options_free(&r->o);
@@ -507,9 +510,14 @@ struct passage *run_passages(const struct run *r, size_t *n)
     return place_passages(gkv_session_document(r->session), kept, n_kept, n);
 }
 
+const char *run_part(const struct run *r, uint32_t file)
+{
+    return r->part ? r->part[file] : NULL;
+}
+
 char *run_place(const struct run *r, uint32_t file, const struct place *p)
 {
-    return place_cite(input_name(r->o.file.v[file]), p);
+    return place_cite(input_name(r->o.file.v[file]), run_part(r, file), p);
 }
 
 /* ---- JSON ---------------------------------------------------------------------------- */

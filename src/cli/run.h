@@ -30,6 +30,7 @@ struct run {
     gkv_grammar  *grammar;                      /* of gkv.grammar                         */
     gkv_model    *model;
     gkv_session  *session;
+    const char  **part;                         /* of each file: what a form feed ends, or NULL; NULL: with -L */
     FILE         *questions;                    /* of --questions, or NULL                */
     char         *line;                         /* ... where question is the last one     */
     size_t        room;
@@ -71,6 +72,8 @@ void run_warn(struct run *r);
 
 /* What was kept for the last question, as place_passages: the best first, for free(). */
 struct passage *run_passages(const struct run *r, size_t *n);
+/* What a form feed of the file ends, such as "slide"; NULL: a page. */
+const char *run_part(const struct run *r, uint32_t file);
 /* Names the document: "report.pdf p. 12, lines 3-9"; for free(). */
 char *run_place(const struct run *r, uint32_t file, const struct place *p);
 

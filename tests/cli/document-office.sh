@@ -67,6 +67,9 @@ for f in docx pptx xlsx odt ods epub; do
     echo "== $f"
     show a.$f
 done
+echo "== places"
+gemkv select --method full -f a.pptx q 2>/dev/null | grep '^==>'
+gemkv select --json --method full -f a.pptx q 2>/dev/null | grep -o '"page_end": 2, "part": "slide"' | head -1
 echo "== laughs"; show laughs.docx
 echo "== deep"; show deep.docx | tr -d '\n'; echo
 echo "== refused"
