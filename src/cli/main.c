@@ -164,7 +164,8 @@ static int command(struct io *io, int argc, char **argv)
     } else if (!strcmp(word, "--completion")) {
         return completion(io, argc > 2 ? argv[2] : NULL, commands, N_COMMANDS);
     } else if (word[0] == '-') {
-        return usage(io, NULL, "unknown option '%s' in front of a command", word);
+        argv[0] = (char *)cmd_ask.name;         /* gemkv -m MODEL -f FILE QUESTION: ask is meant */
+        return cmd_ask.run(&cmd_ask, io, argc, argv);
     } else if (is_file(word)) {
         return ask_files(io, argc, argv);
     } else {

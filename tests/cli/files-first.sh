@@ -4,6 +4,7 @@ gemkv ask -q $small -f text -f text 'Who sat?' >want
 gemkv text text 'Who sat?' -q $small | cmp - want && echo same
 cp tiny.gguf other.gguf
 GEMKV_MODEL=nothing gemkv other.gguf text text 'Who sat?' -q $small | cmp - want && echo same
+gemkv -q $small -f text -f text 'Who sat?' | cmp - want && echo same      # options first
 # A command comes before a file of its name, and a file before a word that is nearly a command.
 cp text info
 gemkv info | head -n 1
