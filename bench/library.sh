@@ -8,8 +8,8 @@
 # middle, and one of TEXT of 550,000 bytes (-1), and indexes both.  With -l only so many have b bytes; the others have a
 # sixteenth, so that this ends sooner, and other sentences, so that the words of the question choose the long ones.
 # Prints what that took, the tokens that the question asks, and the seconds to the first token of a warm question
-# about one of the sentences, the median of five.  Its document must be that of the best passage.  Run it with nothing
-# else on the machine.
+# about one of the sentences, the median of five, with the document of the best passage.  Run it with nothing else on
+# the machine.
 set -eu
 LC_ALL=C
 export LC_ALL
