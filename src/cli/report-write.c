@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "src/cli/html.h"
+#include "src/cli/place.h"
 #include "src/cli/report-page.h"
 #include "src/cli/report-parts.h"
 #include "src/cli/report.h"
@@ -21,7 +22,8 @@
 
 enum {
     BEST = 12,                          /* passages in the list that are always shown     */
-    AROUND = 48, EXCERPT = 170,         /* bytes of the list's excerpts                   */
+    SENTENCES = 400,                    /* bytes of the list's excerpts, if they are whole sentences, ... */
+    AROUND = 48, EXCERPT = 170,         /* ... and if not                                 */
     STRIP = 1000, STRIP_HEIGHT = 40,
     MAX_TICKS = 120                     /* pages that a strip shows                       */
 };
@@ -275,16 +277,12 @@ static bool is_edge(const struct document *d, size_t at)
     return at == 0 || at == d->len || report_is_space(d->text[at - 1]) || report_is_space(d->text[at]);
 }
 
-/* The passage, or the part of it around its best token, with a few words before and after it. */
-HOLE(excerpt)
+/* The part of the passage around its best token, with a few words before and after it. */
+static struct span words_around(const struct document *d, const struct mark *k)
 {
-    PAGE;
-    const struct document *d = &p->r->doc[p->k->doc];
-    const struct mark  *k = p->k;
     const bool all = k->end - k->start < EXCERPT - AROUND || k->best < k->start + AROUND;
     const size_t middle = (size_t)(all ? k->start : k->best);
     size_t from = middle > AROUND ? middle - AROUND : 0, to = d->len - from > EXCERPT ? from + EXCERPT : d->len, at;
-    bool   space = false, marked = false;
 
     while (from < middle && !is_edge(d, from))
         from++;
@@ -295,8 +293,23 @@ HOLE(excerpt)
         from++;
     while (to > from && report_continues(d, to))
         to--;
-    fputs(from ? "\xe2\x80\xa6" : "", f);
-    for (at = from; at < to; ) {
+    return (struct span){ from, to };
+}
+
+/* The sentences of the passage, as everywhere, or what there is room for. */
+HOLE(excerpt)
+{
+    PAGE;
+    const struct document *d = &p->r->doc[p->k->doc];
+    const struct mark *k = p->k;
+    const struct span sentences = place_sentences(d->text, d->len, (struct span){ k->start, k->end });
+    const bool whole = sentences.end > sentences.start && sentences.end - sentences.start <= SENTENCES;
+    const struct span shown = whole ? sentences : words_around(d, k);
+    const size_t from = (size_t)shown.start, to = (size_t)shown.end;
+    bool space = false, marked = false;
+
+    fputs(from && !whole ? "\xe2\x80\xa6" : "", f);
+    for (size_t at = from; at < to; ) {
         size_t   n = 1;
         uint32_t cp;
 
@@ -321,7 +334,7 @@ HOLE(excerpt)
         at += n;
     }
     fputs(marked ? "</b>" : "", f);
-    fputs(to < d->len ? "\xe2\x80\xa6" : "", f);
+    fputs(to < d->len && !whole ? "\xe2\x80\xa6" : "", f);
 }
 
 /* For eyes and on paper: how many of five. */
