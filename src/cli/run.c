@@ -380,6 +380,10 @@ static bool found_nothing(const struct run *r)
     if (!options_given(&r->o, "min-score"))
         return false;
     gkv_session_stats(r->session, &s);
+    if (s.tokens_kept >= s.tokens_prompt) {
+        warn(r->o.io, "all of the text was kept, so it has no scores, and --min-score means nothing; a smaller --keep chooses");
+        return false;
+    }
     if (n && !has_scores(kept, n)) {
         warn(r->o.io, "method %s gives no scores, --min-score means nothing with it; see gemkv-methods(7)", s.method);
         return false;

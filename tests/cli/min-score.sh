@@ -17,6 +17,7 @@ cmp found want && cmp low want && echo "an answer"
 printf '%s\n%s\n' "$q" "$q" | gemkv chat -f text $small --min-score="$more" 2>/dev/null
 gemkv ask -f text $small --method truncate --min-score=5 "$q" 2>&1 >out | grep warning
 cmp out want >/dev/null || test -s out && echo "an answer without scores"
+gemkv ask -f text -t 1 -n 2 -k 100000 --min-score=5 "$q" 2>&1 >out | grep warning
 t ask -f text --min-score high "$q"
 t ask -f text --min-score nan "$q"
 t ask -f text --min-score= "$q"

@@ -111,4 +111,4 @@ test -e no.html || echo "no question, no page"
 # the list shows whole sentences: of a short text each of its lines is one
 gemkv ask -q -t 1 -k 60 --keep-first 0 --keep-last 0 -n 2 --report short.html -f text q >out
 grep -o 'class="excerpt"[^>]*>.*</span>' short.html | sed 's/^[^>]*>//; s/<[^>]*>//g' >excerpts
-test -s excerpts && grep -vE '^((Line [0-9]+: [a-z ]*[0-9]+|The pass key [^.]* bottle)\.( |$))+$' excerpts || echo "sentences"
+test -s excerpts && ! grep -vE '^((Line [0-9]+: [a-z ]*[0-9]+|The pass key [^.]* bottle)\.( |$))+$' excerpts && echo "sentences"
