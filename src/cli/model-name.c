@@ -92,7 +92,7 @@ static int hub(struct io *io, const char *name, const char *rest)
         size_t                   n = 4;
 
         for (size_t i = 0; i < sizeof views / sizeof *views; i++)
-            if (!strncmp(more, views[i], strlen(views[i]))) {
+            if (!strncmp(more, views[i], strlen(views[i])) && strchr(more + strlen(views[i]), '/')) {
                 revision = more + strlen(views[i]);
                 n = strcspn(revision, "/");
                 file = revision + n + 1;

@@ -4,7 +4,7 @@ unset GEMKV_MODEL HF_HOME OLLAMA_MODELS
 HOME=$PWD/home
 export HOME
 mkdir home
-for m in hf:user/repo hf://user/repo:Q8_0 hf.co/user/repo/sub/a.gguf 'https://huggingface.co/user/repo/blob/v2/a.gguf?download=true' \
+for m in hf:user/repo hf://user/repo:Q8_0 hf.co/user/repo/sub/a.gguf hf.co/user/repo/blob/a.gguf 'hf.co/user/repo/blob/a.gguf?download=true' 'https://huggingface.co/user/repo/blob/v2/a.gguf?download=true' \
          hf: "https://example.org/x y/it's.gguf" https://example.org/ llama3.2:3b llama3.2 missing.gguf ./x:y text/under; do
     t ask -q -f text -m "$m" q
 done
