@@ -98,6 +98,7 @@ static const struct { const char *schema, *why; } refused[] = {
     { "{\"anyOf\": [], \"title\": \"\"}", "anyOf is not an array" }, { "{\"anyOf\": [{}], \"type\": \"object\"}", "type is not supported beside anyOf" },
     { "{\"enum\": []}", "enum is not" }, { "{\"$ref\": \"other.json\"}", "$ref \"other.json\"" }, { "{\"$ref\": \"#/a\"}", "$ref \"#/a\"" },
     { "{\"$ref\": \"#\"}", "never ends" }, { "{\"allOf\": [{\"$ref\": \"#\"}]}", "in a circle" }, { "{\"allOf\": [{\"type\": \"string\"}]}", "objects only" },
+    { "{\"allOf\": {\"a\": {}}}", "allOf not an array" },
     { "{\"minLength\": 3, \"maxLength\": 2}", "above maxLength" }, { "{\"minLength\": -1}", "minLength is not" }, { "{\"maxLength\": 1e9}", "maxLength is not" },
     { "{\"minItems\": 3, \"maxItems\": 2}", "minItems is above" }, { "{\"type\": \"integer\", \"minimum\": 3, \"maximum\": 2}", "no integer" },
     { "{\"type\": \"integer\", \"minimum\": 1e20}", "15 digits" }, { "{\"type\": \"number\", \"minimum\": 0.5}", "have to be whole" },
@@ -142,6 +143,47 @@ static void test_random(void)
     ok(good && accepted > 100, "random schemas: a grammar, or a reason (%u)", accepted);
 }
 
+static void refuses(const char *schema, const char *want, const char *what)
+{
+    char *why = NULL;
+    gkv_grammar *g = grammar_of(schema, &why);
+
+    ok(!g && why && strstr(why, want), "refused: %s (%s)", what, why ? why : "accepted");
+    gkv_grammar_close(g);
+    free(why);
+}
+
+/* Small schemas whose grammars would take very long, or be very long. */
+static void test_large(void)
+{
+    static char text[1 << 20];
+    char *at = text + sprintf(text, "{\"$ref\": \"#/$defs/d0\", \"$defs\": {");
+
+    for (int i = 0; i < 14; i++) {                      /* ten times as many at each level */
+        at += sprintf(at, "\"d%d\": {\"type\": \"object\", \"allOf\": [", i);
+        for (int j = 0; j < 10; j++)
+            at += sprintf(at, "%s{\"$ref\": \"#/$defs/d%d\"}", j ? ", " : "", i + 1);
+        at += sprintf(at, "]}, ");
+    }
+    sprintf(at, "\"d14\": {\"type\": \"object\"}}}");
+    refuses(text, "too many", "allOf of allOf, 10^14 of them");
+
+    at = text + sprintf(text, "{\"prefixItems\": [true");
+    for (int i = 0; i < 10000; i++)
+        at += sprintf(at, ",true");
+    sprintf(at, "]}");
+    refuses(text, "10000 elements", "10001 prefixItems");
+
+    at = text + sprintf(text, "{\"$defs\": {\"long\": {\"type\": \"object\", \"properties\": {");
+    for (int i = 0; i < 2000; i++)
+        at += sprintf(at, "%s\"%s%d\": {\"type\": \"null\"}", i ? "," : "", "a property with a very long name and number ", i);
+    at += sprintf(at, "}}}, \"prefixItems\": [");
+    for (int i = 0; i < 2000; i++)
+        at += sprintf(at, "%s{\"type\": \"object\", \"allOf\": [{\"$ref\": \"#/$defs/long\"}]}", i ? "," : "");
+    sprintf(at, "]}");
+    refuses(text, "larger than 64 MiB", "the properties of an object, written 2000 times");
+}
+
 int main(void)
 {
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
@@ -171,6 +213,7 @@ int main(void)
         gkv_grammar_close(g);
         free(why);
     }
+    test_large();
     test_random();
     return done();
 }

@@ -14,7 +14,7 @@
 #include "src/cli/text.h"
 
 /* Rules, and members of one object or elements of one array that each get a rule. */
-enum { MAX_RULES = 10000, MAX_REPEAT = 10000, MAX_BYTES = 1 << 20 };
+enum { MAX_RULES = 10000, MAX_REPEAT = 10000, MAX_BYTES = 1 << 20, MAX_GRAMMAR = 1 << 26 };
 /* Names and their bytes that other names have to differ from. */
 enum { MAX_NAMES = 1000, MAX_NAME = 200 };
 #define MAX_INTEGER 999999999999999.0   /* 15 digits: exact as a double */
@@ -175,6 +175,12 @@ static void use(struct schema *s, struct text *t, const struct value *node)
 /* A rule of the present one: its number goes to its users, its text to the grammar. */
 static size_t add_part(struct schema *s, struct text *body)
 {
+    if (s->out.n > MAX_GRAMMAR)
+        refuse(s, "its grammar is larger than 64 MiB");
+    if (s->why) {
+        text_free(body);
+        return 0;
+    }
     text_printf(&s->out, "s%zu-%zu ::= ", s->now, s->parts);
     text_puts(&s->out, body->n ? body->p : "\"\"");        /* a rule without a text would go on in the next line */
     text_puts(&s->out, "\n");
@@ -413,13 +419,15 @@ static void array_type(struct schema *s, const struct value *node, struct text *
     for (const struct value *v = prefix ? prefix->first : NULL; v && n < MAX_RULES; v = v->next)
         if (limit < 0 || n < limit)
             first[n++] = v;
+    if (n == MAX_RULES)
+        refuse(s, "prefixItems has %d elements or more", MAX_RULES);
     if (is_false(item))
         most = (double)n;
     if (most >= 0 && least > most)
         refuse(s, "minItems is above what maxItems and items allow");
     row_of_items(s, &body, item, fmax(least - (double)n, 0), most < 0 ? -1 : most - (double)n, n);
     rest = add_part(s, &body);
-    for (size_t i = n; i-- > 0; ) {
+    for (size_t i = n; i-- > 0 && !s->why; ) {
         text_puts(&body, i ? "\",\" ws " : "");
         use(s, &body, first[i]);
         text_puts(&body, " ");
@@ -437,7 +445,7 @@ static void array_type(struct schema *s, const struct value *node, struct text *
 struct members {
     const struct value **v;             /* their schemas, with their keys                 */
     bool                *needed;
-    size_t               n, room;
+    size_t               n, room, visits;
     const struct value  *others;        /* what additionalProperties says, or NULL        */
 };
 
@@ -460,8 +468,8 @@ static void gather(struct schema *s, const struct value *node, struct members *m
     const struct value *needed = parse_member(node, "required"), *others = parse_member(node, "additionalProperties");
     const char         *type = parse_string(node, "type");
 
-    if (depth > 32)
-        refuse(s, "allOf and $ref go round in a circle");
+    if (depth > 32 || ++m->visits > MAX_RULES)      /* without a circle, too, they may be very many */
+        refuse(s, "allOf and $ref go round in a circle, or are too many");
     if (s->why)
         return;
     if (node->type != PARSE_OBJECT || (type && strcmp(type, "object"))) {
@@ -473,8 +481,9 @@ static void gather(struct schema *s, const struct value *node, struct members *m
         gather(s, target(s, node), m, depth + 1);
     for (const struct value *v = all ? all->first : NULL; v; v = v->next)
         gather(s, v, m, depth + 1);
-    if ((list && list->type != PARSE_OBJECT) || (needed && needed->type != PARSE_ARRAY))
-        refuse(s, "properties is not an object, or required not an array");
+    if ((list && list->type != PARSE_OBJECT) || (needed && needed->type != PARSE_ARRAY) ||
+        (all && all->type != PARSE_ARRAY))
+        refuse(s, "properties is not an object, or required or allOf not an array");
     for (const struct value *v = list ? list->first : NULL; v && !s->why; v = v->next) {
         if (m->n == MAX_RULES || member_at(m, v->key) < m->n) {
             refuse(s, m->n == MAX_RULES ? "more than 10000 properties" : "the property \"%.80s\" is described twice", v->key);
@@ -709,7 +718,7 @@ static void by_type(struct schema *s, const struct value *node, struct text *t)
 
     check_keys(s, node, type);
     if (type && type->type == PARSE_ARRAY && type->first) {
-        for (const struct value *v = type->first; v; v = v->next) {
+        for (const struct value *v = type->first; v && !s->why; v = v->next) {
             text_puts(t, v == type->first ? "" : " | ");
             named_type(s, node, t, v);
         }
