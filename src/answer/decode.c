@@ -271,6 +271,8 @@ static bool fits(const struct gkv__decode *d, uint32_t id, const struct wanted *
     char text[TEXT];
     size_t n;
 
+    if (gkv__cancelled(d->e))                   /* a large vocabulary and grammar take seconds */
+        return false;
     if (gkv__vocab_is_end(d->m->vocab, id))
         return gkv__match_may_end(d->match);
     n = text_of(d, id, text);
@@ -330,6 +332,8 @@ static gkv_status obey(struct gkv__decode *d, uint32_t *id, gkv_error *err)
             *id = one_that_fits(d, &any);
     }
     GKV__TRY(gkv__match_status(d->match, err));
+    if (gkv__cancelled(d->e))
+        return gkv__fail(err, GKV_CANCELLED, "cancelled after %" PRIu64 " tokens of the answer", d->n_answer);
     if (*id == GKV__NO_TOKEN)
         return gkv__fail(err, GKV_UNSUPPORTED, "the grammar asks for a text that no token of this model continues, after %"
                          PRIu64 " tokens of the answer", d->n_answer);
