@@ -43,7 +43,7 @@ static void add_names(struct text *t, const char *option)
 static enum kind kind_of(const struct opt *o, struct text *words)
 {
     *words = (struct text){ NULL, 0, 0 };
-    if (!o->arg)
+    if (!o->arg || *o->arg == '[')              /* "--json[=lines]" takes no word of its own */
         return NOTHING;
     add_names(words, o->name);
     if (!words->n && strchr(o->arg, '|'))       /* "em|f1|all|part"; capital letters stand for something else */
@@ -171,7 +171,7 @@ static void zsh_command(struct io *io, const struct cmd *cmd, const struct opt *
             if (dash == 1)
                 out_printf(io, "-%c[", row[i]->letter);
             else
-                out_printf(io, "--%s%s[", row[i]->name, row[i]->arg ? "=" : "");
+                out_printf(io, "--%s%s[", row[i]->name, kind != NOTHING ? "=" : "");
             plain(io, row[i]->help);
             out_char(io, ']');
             if (kind != NOTHING) {

@@ -37,6 +37,7 @@ try gemkv ask --sch
 try gemkv ask --schedule st
 try gemkv ask --method gemf
 try gemkv ask --kv-type q
+try gemkv ask --json --ke
 try gemkv ask --keep 1
 try gemkv ask -k ''
 try gemkv ask --device c
