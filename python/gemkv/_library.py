@@ -51,18 +51,17 @@ class Entry:
 
 
 def _entry(e: _c.gkv_library_entry_info) -> Entry:
-    value, source = _c.values(e), _c.values(e.source)
     return Entry(
-        name=source["name"],
-        path=source["path"],
-        grade=source["grade"],
+        name=os.fsdecode(e.source.name),
+        path=os.fsdecode(e.source.path) if e.source.path is not None else None,
+        grade=e.source.grade.decode(),
         layer=e.source.layer,
         id=e.id,
         bytes=e.bytes,
         tokens=e.tokens,
         pages=e.pages,
         stored_bytes=e.stored_bytes,
-        model=value["model_name"] or "",
+        model=(e.model_name or b"").decode("utf-8", "replace"),
         added=datetime.fromtimestamp(e.added / 1e9, UTC),
         score=e.score,
     )
@@ -295,7 +294,7 @@ class Library:
         """Close it; documents that were loaded from it stay."""
         with self._lock:
             self._document = None
-        self._handle.drop()
+            self._handle.drop()
 
     def __enter__(self) -> Library:
         return self
