@@ -144,7 +144,7 @@ char *report_place(const struct document *d, uint64_t at)
 /* ---- the text, marked --------------------------------------------------------------------------- */
 size_t report_block_end(const struct document *d, size_t at)
 {
-    const char *s = d->text + at, *page = memchr(s, '\f', d->len - at);
+    const char *s = d->text + at, *page = d->paged ? memchr(s, '\f', d->len - at) : NULL;
     const size_t end = page ? (size_t)(page - d->text) : d->len;
 
     for (size_t i = at + BLOCK; i < end; i++)
