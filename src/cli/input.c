@@ -227,6 +227,7 @@ static int start(struct in *in, const struct format *f, bool *started)
             }
             if (r)
                 return unread(in, r, why);
+            lseek(in->fd, 0, SEEK_END);         /* it wrote nothing, and from now on this file itself is read */
         }
         *started = true;
     }

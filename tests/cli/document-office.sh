@@ -39,7 +39,7 @@ make("a.pptx", [("[Content_Types].xml", "<x/>"), ("ppt/presentation.xml", '<p:pr
     ("ppt/slides/_rels/slide2.xml.rels", rels(("n", "notesSlide", "../notesSlides/n.xml"))), ("ppt/notesSlides/n.xml", slide % "Speak")])
 sheet = ('<worksheet><row r="1"><c r="A1" t="s"><v>0</v></c></row><row r="3"><c r="A3" t="s"><v>1</v></c><c r="B3" t="s"><v>2</v></c><c r="C3" t="inlineStr"><is><t>Share</t></is></c><c r="D3" t="inlineStr"><is><t>Paid</t></is></c></row>'
     '<row r="4"><c r="A4" t="inlineStr"><is><t>Ann</t></is></c><c r="B4" s="1"><v>29358</v></c><c r="C4" s="2"><v>0.2561</v></c><c r="D4" s="3"><v>-51234.5</v></c></row>'
-    '<row r="5"><c r="A5" t="inlineStr"><is><t>Bob</t></is></c><c r="B5" s="4"><v>29358.5</v></c><c r="C5"><f>A1+B1</f></c><c r="D5" t="b"><v>1</v></c></row></worksheet>')
+    '<row r="5"><c r="A5" t="inlineStr"><is><t>Bob</t></is></c><c r="B5" s="4"><v>29358.5</v></c><c r="C5"><f>A1+B1</f></c><c r="D5" t="b"><v>1</v></c></row><row r="6"><c r="A6" s="1"><v>1e300</v></c><c r="B6" s="4"><v>inf</v></c></row></worksheet>')
 make("a.xlsx", [("[Content_Types].xml", "<x/>"), ("xl/workbook.xml", '<workbook xmlns:r="r"><sheets><sheet name="Staff" r:id="a"/><sheet name="Empty" r:id="b"/></sheets></workbook>'),
     ("xl/_rels/workbook.xml.rels", rels(("a", "worksheet", "worksheets/sheet1.xml"), ("b", "worksheet", "/xl/worksheets/sheet2.xml"))),
     ("xl/sharedStrings.xml", "<sst><si><t>People</t></si><si><r><t>Na</t></r><r><t>me</t></r></si><si><t>Born</t></si></sst>"),
@@ -53,12 +53,13 @@ make("a.odt", [("mimetype", "application/vnd.oasis.opendocument.text"), ("conten
     '<text:list text:style-name="L1"><text:list-item><text:p>one</text:p><text:list><text:list-item><text:p>dot</text:p></text:list-item></text:list></text:list-item><text:list-item><text:p>two</text:p></text:list-item></text:list>'
     '<table:table><table:table-row><table:table-cell><text:p>Year</text:p></table:table-cell><table:table-cell><text:p>Staff</text:p></table:table-cell></table:table-row></table:table><text:soft-page-break/><text:p>Next page</text:p></office:document-content>') % O)])
 make("a.ods", [("mimetype", "application/vnd.oasis.opendocument.spreadsheet"), ("content.xml", ('<x %s><table:table table:name="S1"><table:table-row><table:table-cell><text:p>Name</text:p></table:table-cell><table:table-cell><text:p>Fee</text:p></table:table-cell></table:table-row>'
-    '<table:table-row table:number-rows-repeated="2"><table:table-cell/></table:table-row><table:table-row><table:table-cell><text:p>Ann</text:p></table:table-cell><table:table-cell table:number-columns-repeated="2"><text:p>5 €</text:p></table:table-cell></table:table-row>'
+    '<table:table-row table:number-rows-repeated="2"><table:table-cell/></table:table-row><table:table-row><table:table-cell><text:p>Ann</text:p><text:p/><text:p>Lee</text:p></table:table-cell><table:table-cell table:number-columns-repeated="2"><text:p>5 €</text:p></table:table-cell></table:table-row>'
     '<table:table-row table:number-rows-repeated="1048570"><table:table-cell table:number-columns-repeated="16000"/></table:table-row></table:table><table:table table:name="S2"/></x>') % O)])
 make("a.epub", [("mimetype", "application/epub+zip"), ("META-INF/container.xml", '<container><rootfile full-path="OPS/b.opf"/></container>'),
     ("OPS/b.opf", '<package><item id="x" href="two%20.xhtml"/><item id="y" href="../one.xhtml"/><itemref idref="y"/><itemref idref="x"/></package>'),
     ("OPS/two .xhtml", "<html><title>t</title><body><p>Second&nbsp;chapter</p></body></html>"), ("one.xhtml", "<html><head><title>t</title></head><body><h1>First</h1><ol start='3'><li>c</li></ol></body></html>")])
 make("laughs.docx", [("word/document.xml", '<!DOCTYPE x [<!ENTITY a "ha ha"><!ENTITY b "&a;&a;&a;"><!ENTITY c SYSTEM "file:///etc/passwd">]><w:document %s><w:p><w:t>x&b;&c;y</w:t></w:p></w:document>' % W)])
+make("empty.docx", [("word/document.xml", "<w:document %s><w:body/></w:document>" % W)])
 make("none.docx", [("word/document.xml", "")])
 make("deep.docx", [("word/document.xml", ("<w:tbl %s>" % W) + "<w:tr><w:tc>" * 100 + "<w:p><w:t>deep</w:t></w:p>" + "</w:tc></w:tr>" * 100 + "</w:tbl>")])
 P
@@ -75,3 +76,4 @@ echo "== deep"; show deep.docx | tr -d '\n'; echo
 echo "== refused"
 for n in 100 600 1200; do head -c $n a.docx >cut.docx; show cut.docx 2>&1; done
 show none.docx
+show empty.docx 2>&1

@@ -96,7 +96,6 @@ struct lists {
     struct style { char *id, *num; int level; } *style;
     size_t        n_style;
     char         *now;          /* while its members are read: the abstract list, list or style */
-    char         *label;        /* of the paragraph that begins                           */
 };
 
 struct part {
@@ -105,8 +104,7 @@ struct part {
     struct lists     *lists;
     struct count { const char *abstract; int level; long n; } *count;
     size_t            n_count;
-    const char       *num;      /* of this paragraph: its list, its level                 */
-    char              num_room[24], style[64];
+    char              num_room[24], style[64];  /* of this paragraph: its list, its style */
     int               level;
     bool              own_num, pending, breaks_known, up;
 };
@@ -137,7 +135,9 @@ static void list_element(void *arg, const char *name, const char **att)
         l->v[l->n++] = (struct level){ format("%s", l->now ? l->now : ""), at ? atoi(at) : 0, 1, false,
                                        format("%s", "%1.") };
     } else if (!strcmp(name, "start") && l->n && !l->n_num) {
-        l->v[l->n - 1].start = val ? strtol(val, NULL, 10) : 1;
+        const long first = val ? strtol(val, NULL, 10) : 1;
+
+        l->v[l->n - 1].start = first >= 0 && first < 1000000 ? first : 1;
     } else if (!strcmp(name, "numFmt") && l->n && !l->n_num) {
         l->v[l->n - 1].bullet = val && (!strcmp(val, "bullet") || !strcmp(val, "none"));
     } else if (!strcmp(name, "lvlText") && l->n && !l->n_num) {

@@ -286,7 +286,7 @@ static void cell_value(struct xlsx *x, const char *v)
         text = format("%s", *v == '1' ? "TRUE" : "FALSE");
     else if (strcmp(x->type, "n") || end == v || *end)
         text = format("%s", v);
-    else if (s->looks >= LOOKS_DATE)
+    else if (s->looks >= LOOKS_DATE && fabs(number) < 4e6)          /* a day of some year */
         text = date_text(number, s->looks, x->from_1904);
     else
         text = number_text(number, s);
@@ -404,6 +404,8 @@ static bool ods_open(struct markup *m, const char *name, const char **att)
     } else if (!strcmp(name, "table-cell") || !strcmp(name, "covered-table-cell")) {
         o->columns = times(att, "number-columns-repeated");
         m->out->n = 0;
+    } else if (!strcmp(name, "p") && m->out->n) {
+        text_puts(m->out, "\n");                /* between the paragraphs of a cell */
     }
     return false;
 }
