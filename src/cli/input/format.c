@@ -215,7 +215,8 @@ static const struct format formats[] = {
     { "a RAR archive", begins, "Rar!", FORMAT_NEVER, .advice = "unpack it, and give its folder with -r" },
     { "a program", begins, "\x7f" "ELF", FORMAT_NEVER, .advice = "give its source or its manual" },
     { "a SQLite database", begins, "SQLite format 3", FORMAT_NEVER, .advice = "export what you ask about as CSV" },
-    { "sound", begins, "ID3", FORMAT_NEVER, .advice = "give a transcript" },
+    { "sound", begins, "ID3\3", FORMAT_NEVER, .advice = "give a transcript" },
+    { "sound", begins, "ID3\4", FORMAT_NEVER, .advice = "give a transcript" },
 
     { "HTML", is_html, NULL, FORMAT_OR_TEXT,
       .way = MARKUP(read_html, PROGRAM("w3m", "w3m", "-dump", "-T", "text/html", "-cols", "200", "-O", "UTF-8")) },

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <libxml/HTMLparser.h>
+#include <libxml/parserInternals.h>
 #include <libxml/parser.h>
 #include "src/cli/input/encoding.h"
 
@@ -258,11 +259,13 @@ bool markup_xml(struct markup *m, const char *xml, size_t n)
 void markup_html(struct markup *m, const char *html, size_t n, const char *encoding)
 {
     xmlSAXHandler     sax = handler();
-    htmlParserCtxtPtr x = n <= INT_MAX ? htmlCreatePushParserCtxt(&sax, m, NULL, 0, NULL,
-                                         encoding ? xmlParseCharEncoding(encoding) : XML_CHAR_ENCODING_NONE) : NULL;
+    htmlParserCtxtPtr x = n <= INT_MAX ? htmlCreatePushParserCtxt(&sax, m, NULL, 0, NULL, XML_CHAR_ENCODING_NONE) : NULL;
+    xmlCharEncodingHandlerPtr from = x && encoding ? xmlFindCharEncodingHandler(encoding) : NULL;
 
     if (!x)
         return;
+    if (from)                   /* by name: xmlCharEncoding has numbers for a few only */
+        xmlSwitchToEncoding(x, from);
     htmlCtxtUseOptions(x, HTML_PARSE_NONET | HTML_PARSE_RECOVER);
     htmlParseChunk(x, html, (int)n, 0);
     htmlParseChunk(x, html, 0, 1);
