@@ -47,3 +47,5 @@ printf 'From: the desk\nTo be or not to be, that is the question.\n' >letter
 show letter
 printf 'From: a@b\nSubject: bad\nContent-Type: multipart/mixed; boundary="x"\n\n--x\nContent-Type: multipart/mixed; boundary=x\n\n--x\n\ntext\n--x' >bad
 show bad
+printf 'From: J\374rgen M\374ller <j@example.org>\nSubject: Gr\374\337e aus K\366ln\nContent-Type: text/plain; charset=utf-8\n\nDer Preis betr\303\244gt 5 \342\202\254.\n' >old
+show old

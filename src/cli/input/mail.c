@@ -133,6 +133,16 @@ static void header_text(struct span s, struct text *out)
     }
 }
 
+/* The same where bytes of an old encoding may stand in it, which no standard allows. */
+static void header_line(struct span s, struct text *out)
+{
+    struct text raw = { NULL, 0, 0 };
+
+    header_text(s, &raw);
+    convert(NULL, &raw, out);
+    text_free(&raw);
+}
+
 /* ---- headers --------------------------------------------------------------------------- */
 /* The body, which begins behind the first empty line. */
 static struct span split(struct span s, struct span *headers)
@@ -313,7 +323,7 @@ static void part(struct span s, int depth, struct text *out)
     if (name) {
         line_end(out);
         text_puts(out, "Attachment: ");
-        header_text((struct span){ name, name + strlen(name) }, out);
+        header_line((struct span){ name, name + strlen(name) }, out);
         text_puts(out, is_type(type, "text/") ? "\n" : " (not read)\n");
     }
     free(name);
@@ -352,7 +362,7 @@ static void message(struct span s, int depth, struct text *out)
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
         if (header(h, shown[i], &v)) {
             text_printf(out, "%s:", shown[i]);
-            header_text(v, out);
+            header_line(v, out);
             text_puts(out, "\n");
         }
     text_puts(out, "\n");
