@@ -2,7 +2,7 @@
 # RTF: characters of a code page and of Unicode, tables, notes, superscripts; what is not text is left out.
 cat >a.rtf <<'R'
 {\rtf1\ansi\ansicpg1250{\fonttbl{\f0 Arial;}}{\colortbl;\red0;}{\info{\title Not this}}{\*\generator Nor this}
-\pard Caf\'e9 \u8364? 5\u8212-x\~y\_z \{braces\} 10{\super 6} {\v hidden}{\uc0\u233}t{\uc2\u201??t}\u55357?\u56832?.\par
+\pard Caf\'e9 \u8364? 5\u8212-x\~y\_z \{braces\} 10{\super 6} {\v hidden}\v too\v0  seen{\uc0\u233}t{\uc2\u201??t}\u55357?\u56832?.\par
 \trowd\cellx1\cellx2\pard\intbl Year\cell Staff\cell\row
 \trowd\cellx1\cellx2\pard\intbl 2018\cell 412\par people\cell\row
 \pard Note{\footnote\pard The note.\par} here.\par\page Next{\field{\*\fldinst HYPERLINK "x"}{\fldrslt link}}{\pict 00ff}\bin4 }}}}end\par

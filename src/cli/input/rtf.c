@@ -12,7 +12,7 @@
 
 enum { DEEPEST = 256 };
 
-struct state { bool skip, up, note; int fallback; };    /* of a group; fallback: characters that stand for a \u */
+struct state { bool skip, hidden, up, note; int fallback; };    /* of a group; fallback: characters for a \u */
 
 struct rtf {
     struct text  out, bytes;    /* bytes: of the code page, not converted yet             */
@@ -64,9 +64,14 @@ static void convert(struct rtf *r)
     r->bytes.n = 0;
 }
 
+static bool unseen(const struct rtf *r)
+{
+    return r->s[r->depth].skip || r->s[r->depth].hidden;
+}
+
 static void put(struct rtf *r, const char *s, size_t n)
 {
-    if (r->s[r->depth].skip)
+    if (unseen(r))
         return;
     convert(r);
     if (r->s[r->depth].up && n && !isspace((unsigned char)*s)) {
@@ -82,7 +87,7 @@ static void byte(struct rtf *r, unsigned char c)
         r->left--;
         return;
     }
-    if (r->s[r->depth].skip)
+    if (unseen(r))
         return;
     if (c < 128 && !r->bytes.n)
         put(r, &(char){ (char)c }, 1);
@@ -164,11 +169,13 @@ static void control(struct rtf *r, const char *word, bool has, long n)
         r->code_page = 437;
     else if (!strcmp(word, "super"))
         s->up = !has || n;
-    else if (!strcmp(word, "nosupersub") || !strcmp(word, "plain"))
+    else if (!strcmp(word, "nosupersub"))
         s->up = false;
-    else if (!strcmp(word, "v"))
-        s->skip = s->skip || !has || n;         /* hidden */
-    else if (!strcmp(word, "trowd") && !s->skip && !r->cell) {
+    else if (!strcmp(word, "plain") || !strcmp(word, "v")) {
+        convert(r);
+        s->hidden = *word == 'v' && (!has || n);
+        s->up = s->up && *word == 'v';
+    } else if (!strcmp(word, "trowd") && !s->skip && !r->cell) {
         convert(r);
         if (r->out.n && !ends_row(r))
             text_puts(&r->out, "\n");
