@@ -286,7 +286,7 @@ static struct mark *take_marks(const char *answer, size_t len, struct text *clea
         if (k) {
             mark = grow(mark, *n + 1, sizeof *mark);
             mark[(*n)++] = (struct mark){ clean->n, number };
-        } else {                                /* spaces at once: marks_at looks over them */
+        } else {                                /* spaces at once: mark_at looks over them */
             while (i + k < len && answer[i + k] == ' ')
                 k++;
             k += i + k < len;

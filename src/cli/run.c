@@ -187,7 +187,7 @@ static int feed(void *arg, const char *text, size_t len)
                                          : gkv_feed(f->run->session, text, len, &err), &err);
 }
 
-/* Of the files of a folder, one that cannot be read is left out: it was not asked for by name. */
+/* With -r, a file without text is left out: most were not asked for by name. */
 static void leave_out(struct words *w, size_t i)
 {
     memmove(w->v + i, w->v + i + 1, (--w->n - i) * sizeof *w->v);
