@@ -30,7 +30,7 @@ src_libcore_la_SOURCES = \
 	src/engine/gemm-onednn.c src/engine/gemm-openblas.c src/engine/gemm-row.h src/engine/gemm.c \
 	src/engine/gemm.h src/engine/gram.c src/engine/gram.h src/engine/kv.c src/engine/kv.h \
 	src/engine/layer.c src/engine/layer.h src/engine/moe.c src/engine/moe.h src/engine/pass.c src/engine/pass.h \
-	src/engine/spread.c src/engine/spread.h \
+	src/engine/hadamard.c src/engine/hadamard.h \
 	src/first/bounded.c src/first/bounded.h src/first/index.c src/first/index.h src/first/keys.c src/first/keys.h src/first/refine.c src/first/refine.h \
 	src/first/schedule-chunk.c src/first/schedule-index.c src/first/schedule-layer.c src/first/schedule-stream.c \
 	src/first/schedule.c src/first/schedule.h src/first/task.h \

@@ -29,10 +29,10 @@ tests_kernels_test_SOURCES = tests/kernels.c tests/kernels.h tests/tap.h
 tests_kernels_test_LDADD   = src/libcore.la
 EXTRA_DIST += tests/wide.c
 
-TESTS += tests/unit-spread.test
-check_PROGRAMS += tests/unit-spread.test
-tests_unit_spread_test_SOURCES = tests/unit-spread.c tests/tap.h
-tests_unit_spread_test_LDADD   = src/libcore.la
+TESTS += tests/unit-hadamard.test
+check_PROGRAMS += tests/unit-hadamard.test
+tests_unit_hadamard_test_SOURCES = tests/unit-hadamard.c tests/tap.h
+tests_unit_hadamard_test_LDADD   = src/libcore.la
 
 TESTS += tests/unit-attend.test
 check_PROGRAMS += tests/unit-attend.test

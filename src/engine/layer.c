@@ -12,7 +12,7 @@
 #include "src/engine/gemm.h"
 #include "src/engine/layer.h"
 #include "src/engine/moe.h"
-#include "src/engine/spread.h"
+#include "src/engine/hadamard.h"
 #include "src/base/thread.h"
 
 enum {
@@ -323,7 +323,7 @@ static void layer(const struct gkv__pass *p, uint32_t il, float *x, size_t n, ui
     struct gkv__exec *e = p->e;
     const gkv_model *m = p->m;
     const struct gkv__layer_weights *w = &m->layer[il];
-    const bool spreads = gkv__spreads(p->c->type);
+    const bool turned = gkv__uses_hadamard(p->c->type);
 
     struct gkv__rows h = { e->h, n, e->gate, NULL }, att = { e->att, n, e->gate, NULL };
     struct gkv__rows h2 = { e->h, n, e->att, NULL }, gate = { e->gate, n, e->up, NULL };
@@ -332,15 +332,15 @@ static void layer(const struct gkv__pass *p, uint32_t il, float *x, size_t n, ui
     gkv__gemm(e, e->v, &h, &w->v, false);
     if (w->v_bias)
         heads(e, m, e->v, n, m->shape.n_head_kv, w->v_bias, NULL, NULL);
-    if (spreads) {
-        gkv__spread(e, e->q, n, m->shape.n_head);
-        gkv__spread(e, e->k, n, m->shape.n_head_kv);
-        gkv__spread(e, e->v, n, m->shape.n_head_kv);
+    if (turned) {
+        gkv__hadamard(e, e->q, n, m->shape.n_head);
+        gkv__hadamard(e, e->k, n, m->shape.n_head_kv);
+        gkv__hadamard(e, e->v, n, m->shape.n_head_kv);
     }
     gkv__cache_put(p->c, ic, slot, e->k, e->v, n);
     attend(p, ic, n, slot, w->window);
-    if (spreads)                                /* sums of turned values are turned, too     */
-        gkv__spread(e, e->att, n, m->shape.n_head);
+    if (turned)                                /* sums of turned values are turned, too     */
+        gkv__hadamard(e, e->att, n, m->shape.n_head);
     add(e, m, x, &att, &w->o, w->attn_post);
 
     norm(e, m, e->h, x, w->ffn_norm, n);

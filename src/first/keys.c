@@ -2,7 +2,7 @@
  * keys.c - see keys.h */
 #include "config.h"
 #include "src/engine/layer.h"
-#include "src/engine/spread.h"
+#include "src/engine/hadamard.h"
 #include "src/first/keys.h"
 #include "src/first/schedule.h"
 
@@ -27,8 +27,8 @@ void gkv__keys_put(const struct gkv__pass *p, const struct gkv__keys *k, uint32_
         const size_t nc = gkv__min(e->chunk, n - i);
 
         gkv__layer_keys(p, il, x + i * s->n_embd, nc);
-        if (gkv__spreads(k->type))
-            gkv__spread(e, e->k, nc, s->n_head_kv);
+        if (gkv__uses_hadamard(k->type))
+            gkv__hadamard(e, e->k, nc, s->n_head_kv);
         for (size_t t = 0; t < nc; t++)
             k->type->from_f32(e->k + t * width(s), k->rows + (at + i + t) * row, width(s));
     }
@@ -46,8 +46,8 @@ void gkv__keys_score(const struct gkv__pass *p, const struct gkv__keys *k, const
         const size_t nc = gkv__min(e->chunk, n - i);
 
         unpack(k->rows + (at + i) * row, e->k, nc * width(s));
-        if (gkv__spreads(k->type))
-            gkv__spread(e, e->k, nc, s->n_head_kv);
+        if (gkv__uses_hadamard(k->type))
+            gkv__hadamard(e, e->k, nc, s->n_head_kv);
         if (!r->common)
             gkv__rope_keys(p, r->il, e->k, nc, pos + i);
         gkv__score(e, e->k, nc, r->q, score + i);

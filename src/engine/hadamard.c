@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * spread.c - see spread.h */
+ * hadamard.c - see hadamard.h */
 #include "config.h"
 #include <math.h>
 #include "src/base/thread.h"
-#include "src/engine/spread.h"
+#include "src/engine/hadamard.h"
 
 enum { ROWS = 16 };             /* tokens of a piece of work                                 */
 
 struct work { float *x; size_t n, width, size; };
 
-bool gkv__spreads(const struct gkv__quant *type)
+bool gkv__uses_hadamard(const struct gkv__quant *type)
 {
     return type->type == GKV__TYPE_Q4_0;
 }
@@ -42,7 +42,7 @@ static void item(void *arg, size_t i, unsigned thread)
 }
 
 /* Heads whose size is no power of two are turned in parts of the largest one that divides it. */
-void gkv__spread(const struct gkv__exec *e, float *x, size_t n, size_t n_head)
+void gkv__hadamard(const struct gkv__exec *e, float *x, size_t n, size_t n_head)
 {
     const size_t d = e->shape->head_dim;
     struct work w = { x, n, n_head * d, d & (0 - d) };

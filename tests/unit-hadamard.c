@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * unit-spread.c - heads turned by a Hadamard matrix, against the matrix by its definition in double precision: it is
+ * unit-hadamard.c - heads turned by a Hadamard matrix, against the matrix by its definition in double precision: it is
  * its own inverse, keeps products, does not depend on threads, and is what 4-bit rows with an outlier need. */
 #include "config.h"
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include "src/engine/spread.h"
+#include "src/engine/hadamard.h"
 #include "tests/tap.h"
 
 enum { N = 37, HEADS = 3, MOST = 256 };
@@ -37,8 +37,8 @@ static void check(size_t d, size_t size)
 
     for (size_t i = 0; i < n; i++)
         x[i] = y[i] = z[i] = uniform();
-    gkv__spread(&one, y, N, HEADS);
-    gkv__spread(&three, z, N, HEADS);
+    gkv__hadamard(&one, y, N, HEADS);
+    gkv__hadamard(&three, z, N, HEADS);
     for (size_t at = 0; at < n; at += size) {
         double before = 0, after = 0;
 
@@ -54,7 +54,7 @@ static void check(size_t d, size_t size)
         products = fmax(products, fabs(before - after));
     }
     ok(!memcmp(y, z, n * sizeof *y), "head_dim %zu: the same bytes from one thread and from three", d);
-    gkv__spread(&one, y, N, HEADS);
+    gkv__hadamard(&one, y, N, HEADS);
     for (size_t i = 0; i < n; i++)
         back = fmax(back, fabs((double)y[i] - (double)x[i]));
     /* Each of log2(size) sums and the scale round once; numbers stay below sqrt(size). */
@@ -67,7 +67,7 @@ static void check(size_t d, size_t size)
 }
 
 /* Mean square error of a row of 64 in 4 bits, one number of which is 16 times as large as the others can be. */
-static double error(bool spread)
+static double error(bool turned)
 {
     const struct gkv__shape s = { .head_dim = 64 };
     const struct gkv__exec e = { .shape = &s, .n_threads = 1 };
@@ -81,12 +81,12 @@ static double error(bool spread)
 
         for (size_t j = 0; j < 64; j++)
             y[j] = x[j] = j == 5 ? 16 : uniform();
-        if (spread)
-            gkv__spread(&e, y, 1, 1);
+        if (turned)
+            gkv__hadamard(&e, y, 1, 1);
         type->from_f32(y, packed, 64);
         type->to_f32(packed, y, 64);
-        if (spread)
-            gkv__spread(&e, y, 1, 1);
+        if (turned)
+            gkv__hadamard(&e, y, 1, 1);
         for (size_t j = 0; j < 64; j++)
             sum += ((double)y[j] - (double)x[j]) * ((double)y[j] - (double)x[j]) / 200 / 64;
     }
@@ -101,7 +101,7 @@ int main(void)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check(cases[i].d, cases[i].size);
     ok(turned < plain / 4, "a row with an outlier: mean square error %.4f in 4 bits, turned %.4f", plain, turned);
-    ok(gkv__spreads(gkv__quant_of(GKV__TYPE_Q4_0)) && !gkv__spreads(gkv__quant_of(GKV__TYPE_Q8_0)) &&
-       !gkv__spreads(gkv__quant_of(GKV__TYPE_F16)), "only rows of 4 bits are turned");
+    ok(gkv__uses_hadamard(gkv__quant_of(GKV__TYPE_Q4_0)) && !gkv__uses_hadamard(gkv__quant_of(GKV__TYPE_Q8_0)) &&
+       !gkv__uses_hadamard(gkv__quant_of(GKV__TYPE_F16)), "only rows of 4 bits are turned");
     return done();
 }
