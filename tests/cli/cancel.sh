@@ -18,7 +18,15 @@ done
 
 # It ends at once also in a converter that ignores signals and does not end, and takes it along.
 mkdir bin
-printf '#!/bin/sh\ntrap "" INT TERM HUP\necho text\nexec sleep 20.31415\n' >bin/pdftotext
+cat >bin/pdftotext <<EOF
+#!/bin/sh
+trap "" INT TERM HUP
+echo text
+sleep 20 &
+echo \$! >"$PWD/started"
+wait \$!
+echo >"$PWD/ended"
+EOF
 chmod +x bin/pdftotext
 printf '%%PDF-1.4\n' >a.pdf
 PATH=$PWD/bin:$PATH env --default-signal=INT gemkv ask -f a.pdf q 2>/dev/null &
@@ -28,7 +36,9 @@ kill -TERM $pid
 wait $pid 2>/dev/null
 echo "[$?] in a converter"
 sleep 1
-pgrep -f "sleep 20[.]31415" >/dev/null && echo "the converter goes on"
+test -s started || echo "no converter ran"
+test -e ended && echo "gemkv waited for it"
+grep '^State:.[^ZX]' "/proc/$(cat started)/status" 2>/dev/null     # what it started goes on
 
 # A shell tells an exit status of 130 from a death by SIGINT.
 command -v python3 >/dev/null || { echo "-2"; exit; }
