@@ -129,18 +129,6 @@ bool report_continues(const struct document *d, uint64_t at)
     return at < d->len && ((unsigned char)d->text[at] & 0xc0) == 0x80;
 }
 
-char *report_place(const struct document *d, uint64_t at)
-{
-    uint64_t page = 1;
-    size_t   begin = 0;
-    const char *p;
-
-    for (; (p = memchr(d->text + begin, '\f', (size_t)at - begin)); page++)
-        begin = (size_t)(p - d->text) + 1;
-    at = 1 + count(d->text + begin, (size_t)at - begin, '\n');
-    return d->paged ? format("page %" PRIu64 ", line %" PRIu64, page, at) : format("line %" PRIu64, at);
-}
-
 /* ---- the text, marked --------------------------------------------------------------------------- */
 size_t report_block_end(const struct document *d, size_t at)
 {

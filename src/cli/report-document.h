@@ -26,8 +26,6 @@ void   report_look(struct document *d);
 bool   report_is_soft(const struct document *d, size_t at);
 /* Whether text[at] is in a character that began before it. */
 bool   report_continues(const struct document *d, uint64_t at);
-/* "page 3, line 12", or "line 12" if there are no pages; for free(). */
-char  *report_place(const struct document *d, uint64_t at);
 /* The end of the block that begins at `at`: that of its page, or a line's, if possible before a blank one. */
 size_t report_block_end(const struct document *d, size_t at);
 

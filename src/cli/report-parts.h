@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "src/cli/place.h"
 #include "src/cli/report-document.h"
 #include "src/cli/text.h"
 
@@ -15,6 +16,7 @@ enum { REPORT_LEVELS = 5 };
 struct mark {
     size_t      asked, doc, rank;       /* rank: 0 is the best                            */
     uint64_t    start, end, best;
+    struct place place;
     float       score;
     int         level;                  /* 1 .. REPORT_LEVELS                             */
 };

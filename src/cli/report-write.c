@@ -119,10 +119,10 @@ HOLE(number)
 HOLE(where)
 {
     PAGE;
-    char *s = report_place(&p->r->doc[p->k->doc], p->k->start);
 
-    fputs(s, f);
-    free(s);
+    if (p->k->place.page)
+        fprintf(f, "page %" PRIu64 ", ", p->k->place.page);
+    fprintf(f, "line %" PRIu64, p->k->place.line);
 }
 
 HOLE(where_document)

@@ -132,6 +132,7 @@ void report_add(struct run *r, const char *answer, size_t len)
     struct report  *p;
     struct asked   *q;
     const gkv_kept *k;
+    struct place   *place;
     size_t          n;
 
     if (!r->output.f)
@@ -150,16 +151,18 @@ void report_add(struct run *r, const char *answer, size_t len)
     for (; q->n_doc < r->o.file.n; q->n_doc++)
         q->doc[q->n_doc] = document_of(p, r, q->n_doc);
     k = gkv_session_kept(r->session, &n);
+    place = place_kept(gkv_session_document(r->session), k, n);
     q->k = grow(NULL, n, sizeof *q->k);
     for (size_t i = 0; i < n; i++) {
         struct mark one = { .asked = p->n_asked, .doc = q->doc[k[i].file], .start = k[i].start, .end = k[i].end,
-                               .best = k[i].best, .score = k[i].score };
+                               .best = k[i].best, .place = place[i], .score = k[i].score };
         const struct mark *before = q->n ? &q->k[q->n - 1] : NULL;
 
         p->doc[one.doc].marked = true;
         if (whole_characters(&p->doc[one.doc], &one, before && before->doc == one.doc ? before->end : 0))
             q->k[q->n++] = one;
     }
+    free(place);
     rank(q);
     figures(q, r);
     p->n_asked++;
