@@ -223,6 +223,25 @@ static void test_random(void)
     ok(good && accepted > 100, "random texts: refused with a reason, or grammars (%u)", accepted);
 }
 
+/* Names of which a sum of bytes times powers of 33 is the same for all: they take no longer than others. */
+static void test_colliding(void)
+{
+    enum { BITS = 17, N = 1 << BITS };
+    const size_t room = (size_t)N * (2 * BITS + 16);
+    char *text = malloc(room), *p = text;
+    gkv_grammar *g = NULL;
+
+    p += sprintf(p, "root ::= \"x\"\n");
+    for (unsigned i = 0; i < N; i++) {
+        for (int bit = 0; bit < BITS; bit++)
+            p += sprintf(p, "%s", i >> bit & 1 ? "az" : "bY");
+        p += sprintf(p, " ::= \"y\"\n");
+    }
+    ok(!gkv_grammar_open(&g, text, (size_t)(p - text), &err), "%d names with the same sum: %s", N, err.text);
+    gkv_grammar_close(g);
+    free(text);
+}
+
 int main(void)
 {
     bool whole;
@@ -252,5 +271,6 @@ int main(void)
     ok(long_text("root ::= (\"a\"? \"a\"? (\"a\" | \"aa\")* )*", "a", 300, true), "... and others");
     test_least();
     test_random();
+    test_colliding();
     return done();
 }

@@ -3,6 +3,7 @@
 #include "config.h"
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "src/answer/grammar.h"
 #include "src/base/size.h"
 #include "src/base/unicode.h"
@@ -24,6 +25,7 @@ struct parser {
     size_t                n_names, name_room;
     size_t                sym_room, alt_room, rule_room, set_room, range_room;
     uint32_t              bucket[N_BUCKETS];
+    uint64_t              seed;         /* of the buckets: nobody can write names for one of them */
     int                   depth;
     gkv_error            *err;
 };
@@ -286,13 +288,25 @@ static gkv_status class(struct parser *p)
 
 /* ---- rules ------------------------------------------------------------------------------ */
 
+/* Where the system has put us, and when: who wrote the grammar does not know. */
+static uint64_t seed_of(const struct parser *p)
+{
+    struct timespec t = { 0, 0 };
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return ((uint64_t)(uintptr_t)p ^ (uint64_t)(uintptr_t)p->g << 17) + (uint64_t)t.tv_nsec * UINT64_C(0xbf58476d1ce4e5b9);
+}
+
 static gkv_status find(struct parser *p, const char *text, size_t len, uint32_t *rule)
 {
-    uint32_t h = 5381;
+    uint64_t sum = p->seed;
+    size_t h;
 
-    for (size_t i = 0; i < len; i++)
-        h = h * 33 + (unsigned char)text[i];
-    h %= N_BUCKETS;
+    for (size_t i = 0; i < len; i++) {
+        sum = (sum ^ (unsigned char)text[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        sum ^= sum >> 29;
+    }
+    h = sum % N_BUCKETS;
     for (uint32_t i = p->bucket[h]; i != GKV__G_NONE; i = p->name[i].next)
         if (p->name[i].len == len && !memcmp(p->name[i].text, text, len)) {
             *rule = p->name[i].rule;
@@ -659,6 +673,7 @@ gkv_status gkv_grammar_open(gkv_grammar **out, const char *text, size_t len, gkv
     *out = NULL;
     for (size_t i = 0; i < N_BUCKETS; i++)
         p.bucket[i] = GKV__G_NONE;
+    p.seed = seed_of(&p);
     p.g = calloc(1, sizeof *p.g);
     if (!p.g)
         return gkv__fail(err, GKV_NOMEM, "out of memory");
