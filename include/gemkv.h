@@ -399,7 +399,8 @@ typedef struct {
     int64_t     modified;       /* ... and its time, in ns since 1970; 0: not known          */
     int32_t     layer;          /* the filter layer, ...                                     */
     const char *grade;          /* ... and how it is indexed; NULL: "compact"                */
-    const void *reserved[4];
+    const char *part;           /* what its form feeds end: "page", "slide", ...; NULL: not known */
+    const void *reserved[3];
 } gkv_source;
 
 typedef struct {

@@ -522,10 +522,49 @@ static gkv_status try_all(const char *name)
     return status;
 }
 
+static bool has_part(gkv_library *l, const char *name, const char *part)
+{
+    gkv_library_entry_info e;
+
+    if (gkv_library_get(l, name, &e, &err))
+        return false;
+    return part ? e.source.part && !strcmp(e.source.part, part) : !e.source.part;
+}
+
+/* What form feeds end is kept; a library of before, which had no such column, is read, and written as one of today. */
+static void test_parts(void)
+{
+    gkv_library *l = fresh("parts");
+    gkv_source source = { .name = "talk", .layer = 6, .part = "slide" };
+    gkv_document *d = document(dogs, strlen(dogs));
+
+    ok(!gkv_library_put(l, &source, d, NULL, &err) && has_part(l, "talk", "slide"), "a document of slides");
+    gkv_document_close(d);
+    ok(!put(l, "cats", cats) && has_part(l, "cats", NULL), "one of nobody knows what");
+    gkv_library_close(l);
+    l = library("parts", 0);
+    ok(l && has_part(l, "talk", "slide") && has_part(l, "cats", NULL), "opened again");
+    gkv_library_close(l);
+
+    sql("parts", "ALTER TABLE entry DROP COLUMN part; PRAGMA user_version = 1");
+    l = library("parts", 0);
+    ok(l && has_part(l, "talk", NULL) && is(l, "talk", dogs) && is(l, "cats", cats), "a library of format 1 is read");
+    gkv_library_close(l);
+    ok(sql_number("parts", "PRAGMA user_version") == 1, "... and stays what it is");
+    l = library("parts", GKV_LIBRARY_WRITE);
+    d = document(birds, strlen(birds));
+    source.name = "birds";
+    ok(l && !gkv_library_put(l, &source, d, NULL, &err) && has_part(l, "birds", "slide") && has_part(l, "talk", NULL),
+       "... and written: %s", err.text);
+    gkv_document_close(d);
+    gkv_library_close(l);
+    ok(sql_number("parts", "PRAGMA user_version") == 2 && try_all("parts") == GKV_OK, "... as one of format 2: %s", err.text);
+}
+
 static void test_catalogue(void)
 {
     static const struct { const char *what; gkv_status status; } rows[] = {
-        { "PRAGMA user_version = 2", GKV_FORMAT }, { "PRAGMA application_id = 7", GKV_FORMAT },
+        { "PRAGMA user_version = 3", GKV_FORMAT }, { "PRAGMA user_version = 1", GKV_FORMAT }, { "PRAGMA application_id = 7", GKV_FORMAT },
         { "DROP TABLE entry", GKV_FORMAT }, { "DROP TABLE passage", GKV_FORMAT },
         { "ALTER TABLE entry ADD COLUMN more INTEGER", GKV_FORMAT },
         { "ALTER TABLE entry RENAME TO old; CREATE VIEW entry AS SELECT * FROM old", GKV_FORMAT },
@@ -535,6 +574,7 @@ static void test_catalogue(void)
         { "UPDATE entry SET layer = -2", GKV_FORMAT }, { "UPDATE entry SET layer = 3000000000", GKV_FORMAT },
         { "UPDATE entry SET name = '' WHERE name = 'dogs'", GKV_FORMAT },
         { "UPDATE entry SET name = 'a' || char(0) || 'b' WHERE name = 'dogs'", GKV_FORMAT },
+        { "UPDATE entry SET part = 'a' || char(0) || 'b' WHERE name = 'dogs'", GKV_FORMAT },
         { "UPDATE entry SET id = -5 WHERE name = 'dogs'", GKV_FORMAT },
         { "UPDATE entry SET id = 99 WHERE name = 'dogs'", GKV_FORMAT },
         { "UPDATE entry SET hash = 0 WHERE name = 'dogs'", GKV_FORMAT },
@@ -854,6 +894,7 @@ static void test_libraries(void)
     test_refused();
     test_two();
     test_segments();
+    test_parts();
     test_catalogue();
     test_noise();
     test_system();

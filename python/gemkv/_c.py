@@ -204,7 +204,8 @@ class gkv_source(Structure):
         ("modified", c_int64),
         ("layer", c_int32),
         ("grade", c_char_p),
-        ("reserved", c_void_p * 4),
+        ("part", c_char_p),
+        ("reserved", c_void_p * 3),
     ]
 
 

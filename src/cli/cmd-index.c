@@ -148,7 +148,7 @@ static int feed(void *arg, const char *text, size_t len)
     return fed(r, gkv_document_feed(r->d, text, len, &err), &err);
 }
 
-static int read_document(struct index *x, const struct file *f, gkv_document **d)
+static int read_document(struct index *x, const struct file *f, gkv_document **d, const char **part)
 {
     struct reading r = { x, input_name(f->name), NULL };
     struct input_how how = { .ocr = x->o.ocr };
@@ -160,6 +160,7 @@ static int read_document(struct index *x, const struct file *f, gkv_document **d
         return run_failed(x->o.io, &x->progress, status, &err);
     r.d = *d;
     code = input_document(x->o.io, f->name, &how, feed, &r);
+    *part = how.part;
     return code ? code : fed(&r, gkv_document_end_file(*d, &err), &err);
 }
 
@@ -267,7 +268,8 @@ static int unchanged(struct index *x, const struct file *f, bool note)
 }
 
 /* The document's grade in the library, unless another is asked for. */
-static int store(struct index *x, const struct file *f, gkv_document *d, const gkv_library_entry_info *old)
+static int store(struct index *x, const struct file *f, gkv_document *d, const char *part,
+                 const gkv_library_entry_info *old)
 {
     char       *grade = format("%s", x->grade ? x->grade : old ? old->source.grade : "compact");
     gkv_source  s = source_of(x, f, grade);
@@ -276,6 +278,7 @@ static int store(struct index *x, const struct file *f, gkv_document *d, const g
     gkv_status  status;
     int         code = 0;
 
+    s.part = part;
     status = gkv_library_put(x->library, &s, d, &x->o.gkv, &err);
     progress_erase(&x->progress);
     if (status == GKV_DOCUMENT || status == GKV_LIMIT)
@@ -304,18 +307,19 @@ static int index_one(struct index *x, const struct file *f)
 {
     gkv_library_entry_info e;
     gkv_document          *d = NULL;
+    const char            *part = NULL;
     const bool             known = !gkv_library_get(x->library, f->name, &e, NULL);
     int                    code;
 
     if (f->same)
         return unchanged(x, f, false);
     x->bytes_now = f->facts.bytes;
-    code = read_document(x, f, &d);
+    code = read_document(x, f, &d, &part);
     if (!code && known && e.hash == gkv_document_hash(d) && !x->again && (!x->grade || !strcmp(x->grade, e.source.grade))
         && looks_whole(x, f->name))
         code = unchanged(x, f, true);
     else if (!code)
-        code = store(x, f, d, known ? &e : NULL);
+        code = store(x, f, d, part, known ? &e : NULL);
     gkv_document_close(d);
     x->bytes_done += x->bytes_now;
     x->bytes_now = 0;

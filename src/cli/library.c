@@ -163,6 +163,7 @@ static void check_file(struct run *r, const char *name)
 static int load_one(struct run *r, const char *name)
 {
     struct shelf *s = &r->shelf;
+    gkv_library_entry_info e;
     gkv_error     err = { 0 };
     gkv_status    status = gkv_library_load(s->library, name, r->model, &r->o.gkv, &s->part[s->n], &err);
 
@@ -174,6 +175,7 @@ static int load_one(struct run *r, const char *name)
         return 0;
     }
     check_file(r, name);
+    s->unit[s->n] = !gkv_library_get(s->library, name, &e, NULL) && e.source.part ? format("%s", e.source.part) : NULL;
     s->name[s->n++] = format("%s", name);
     return progress_cancelled() ? fail(r->o.io, EXIT_FAILED, "cancelled while loading documents") : 0;
 }
@@ -188,6 +190,7 @@ static int load(struct run *r, const struct choice *chosen, size_t n)
             s->n_all);
     s->part = grow(NULL, n, sizeof *s->part);
     s->name = grow(NULL, n, sizeof *s->name);
+    s->unit = grow(NULL, n, sizeof *s->unit);
     s->chosen = grow(NULL, n, sizeof *s->chosen);
     s->n_chosen = n;
     for (size_t i = 0; i < n; i++) {
@@ -222,8 +225,10 @@ static void clear(struct shelf *s)
     if (s->part)
         for (size_t i = 0; i < s->n; i++)
             gkv_document_close(s->part[i]);
-    for (size_t i = 0; i < s->n; i++)
+    for (size_t i = 0; i < s->n; i++) {
         free(s->name[i]);
+        free(s->unit[i]);
+    }
     for (size_t i = 0; i < s->n_remarks; i++) {
         free(s->remark[i].name);
         free(s->remark[i].why);
@@ -231,6 +236,7 @@ static void clear(struct shelf *s)
     gkv_document_close(s->document);
     free(s->part);
     free(s->name);
+    free(s->unit);
     free(s->chosen);
     free(s->remark);
     *s = (struct shelf){ .library = s->library, .n_all = s->n_all, .tokens_all = s->tokens_all, .ranked = s->ranked };

@@ -18,7 +18,8 @@ struct shelf {
     gkv_library   *library;
     gkv_document  *document;            /* those asked about, one behind the other        */
     gkv_document **part;                /* they, until they are joined                    */
-    char         **name;                /* of each part                                   */
+    char         **name;                /* of each part ...                               */
+    char         **unit;                /* ... and what its form feeds end; NULL: pages, or none */
     uint64_t      *chosen;              /* ids of these and of those that could not be loaded */
     size_t         n_chosen;
     size_t         n;

@@ -516,7 +516,7 @@ struct passage *run_passages(const struct run *r, size_t *n)
 
 const char *run_part(const struct run *r, uint32_t file)
 {
-    return r->part ? r->part[file] : NULL;
+    return r->o.library ? r->shelf.unit[file] : r->part ? r->part[file] : NULL;
 }
 
 char *run_place(const struct run *r, uint32_t file, const struct place *p)

@@ -14,7 +14,7 @@
 #include "src/library/passage.h"
 
 enum {
-    FORMAT = 1,                         /* PRAGMA user_version                               */
+    FORMAT = 2,                         /* PRAGMA user_version                               */
     MAGIC = 0x676b764c,                 /* PRAGMA application_id: "gkvL"                     */
     WAIT = 10000,                       /* ms for another process to finish its transaction  */
     LONGEST = 64 << 20,                 /* bytes of a row that are believed                  */
@@ -23,12 +23,14 @@ enum {
 
 static const uint64_t max_id = UINT64_C(1) << 38;
 
-static const char make_entry[] =
-    "CREATE TABLE entry(id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, path TEXT, "
-    "grade TEXT NOT NULL, model_name TEXT NOT NULL, source_bytes INTEGER NOT NULL, source_modified INTEGER "
-    "NOT NULL, bytes INTEGER NOT NULL, hash INTEGER NOT NULL, tokens INTEGER NOT NULL, pages INTEGER NOT NULL, "
-    "model INTEGER NOT NULL, template INTEGER NOT NULL, layer INTEGER NOT NULL, segment_bytes INTEGER NOT NULL, "
-    "segment_sum INTEGER NOT NULL, stored INTEGER NOT NULL, added INTEGER NOT NULL) STRICT";
+/* Of format 1, which had no `part`, and of today. */
+#define ENTRY \
+    "CREATE TABLE entry(id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, path TEXT, " \
+    "grade TEXT NOT NULL, model_name TEXT NOT NULL, source_bytes INTEGER NOT NULL, source_modified INTEGER " \
+    "NOT NULL, bytes INTEGER NOT NULL, hash INTEGER NOT NULL, tokens INTEGER NOT NULL, pages INTEGER NOT NULL, " \
+    "model INTEGER NOT NULL, template INTEGER NOT NULL, layer INTEGER NOT NULL, segment_bytes INTEGER NOT NULL, " \
+    "segment_sum INTEGER NOT NULL, stored INTEGER NOT NULL, added INTEGER NOT NULL"
+static const char make_entry_1[] = ENTRY ") STRICT", make_entry[] = ENTRY ", part TEXT) STRICT";
 static const char make_passage[] =
     "CREATE VIRTUAL TABLE passage USING fts5(text, first UNINDEXED, last UNINDEXED, "
     "tokenize = 'porter unicode61 remove_diacritics 2')";
@@ -145,13 +147,30 @@ static gkv_status check_table(const struct gkv__catalogue *c, const char *name, 
     return status != GKV_OK || row ? status : damaged(c, "it has other tables than it should", err);
 }
 
-static gkv_status check_format(const struct gkv__catalogue *c, bool create, gkv_error *err)
+/* Of format 1 to today's. */
+static gkv_status upgrade(const struct gkv__catalogue *c, gkv_error *err)
+{
+    char sql[96];
+    gkv_status status;
+
+    snprintf(sql, sizeof sql, "ALTER TABLE entry ADD COLUMN part TEXT; PRAGMA user_version = %d", FORMAT);
+    if (sqlite3_exec(c->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) || sqlite3_exec(c->db, sql, NULL, NULL, NULL) ||
+        sqlite3_exec(c->db, "COMMIT", NULL, NULL, NULL)) {
+        status = failed(c, err);
+        sqlite3_exec(c->db, "ROLLBACK", NULL, NULL, NULL);
+        return status;
+    }
+    return GKV_OK;
+}
+
+static gkv_status check_format(struct gkv__catalogue *c, bool write, bool create, gkv_error *err)
 {
     int64_t magic, version, tables;
 
     GKV__TRY(number(c, "PRAGMA application_id", &magic, err));
     GKV__TRY(number(c, "PRAGMA user_version", &version, err));
     GKV__TRY(number(c, "SELECT count(*) FROM sqlite_schema", &tables, err));
+    c->parts = version != 1;
     if (!magic && !version && !tables)
         return create ? make_tables(c, err)
                       : gkv__fail(err, GKV_IO, "%s: no library yet: nothing was put into it", c->path);
@@ -160,7 +179,13 @@ static gkv_status check_format(const struct gkv__catalogue *c, bool create, gkv_
     if (version > FORMAT)
         return gkv__fail(err, GKV_FORMAT, "%s: a library of format %" PRId64 "; this gemkv knows format %d: use a "
                          "newer one, or index the documents again into a new library", c->path, version, FORMAT);
-    GKV__TRY(check_table(c, "entry", make_entry, err));
+    if (!c->parts) {
+        GKV__TRY(check_table(c, "entry", make_entry_1, err));
+        if (write)
+            GKV__TRY(upgrade(c, err));
+        c->parts = write;
+    }
+    GKV__TRY(check_table(c, "entry", c->parts ? make_entry : make_entry_1, err));
     return check_table(c, "passage", make_passage, err);
 }
 
@@ -196,7 +221,7 @@ gkv_status gkv__catalogue_open(struct gkv__catalogue *c, const char *path, bool 
     else
         status = set_up(c, write, err);
     if (status == GKV_OK)
-        status = check_format(c, create, err);
+        status = check_format(c, write, create, err);
     if (status != GKV_OK)
         gkv__catalogue_close(c);
     return status;
@@ -250,37 +275,44 @@ gkv_status gkv__catalogue_check(const struct gkv__catalogue *c, gkv_error *err)
 /* ---- reading ---------------------------------------------------------------------------- */
 
 #define COLUMNS "id, name, path, grade, model_name, source_bytes, source_modified, bytes, hash, tokens, pages, " \
-                "model, template, layer, segment_bytes, segment_sum, stored, added"
+                "model, template, layer, segment_bytes, segment_sum, stored, added, part"
+/* As a reader finds them, who cannot upgrade. */
+#define COLUMNS_1 "id, name, path, grade, model_name, source_bytes, source_modified, bytes, hash, tokens, pages, " \
+                  "model, template, layer, segment_bytes, segment_sum, stored, added, NULL"
 
 enum {
     ID, NAME, PATH, GRADE, MODEL_NAME, N_TEXTS = MODEL_NAME, SOURCE_BYTES, SOURCE_MODIFIED, BYTES, HASH, TOKENS,
-    PAGES, MODEL, TEMPLATE, LAYER, SEGMENT_BYTES, SEGMENT_SUM, STORED, ADDED, N_COLUMNS
+    PAGES, MODEL, TEMPLATE, LAYER, SEGMENT_BYTES, SEGMENT_SUM, STORED, ADDED, N_NUMBERS, PART = N_NUMBERS
 };
 
-/* Columns NAME .. MODEL_NAME as one block of strings; false when one is not a string. */
+/* The texts as one block of strings; false when one is not a string. */
 static bool take_texts(sqlite3_stmt *s, struct gkv__record *r)
 {
-    const char **to[] = { &r->e.source.name, &r->e.source.path, &r->e.source.grade, &r->e.model_name };
-    size_t room = 0, len[N_TEXTS];
+    const struct { int column; bool null; const char **to; } row[] = {
+        { NAME, false, &r->e.source.name }, { PATH, true, &r->e.source.path }, { GRADE, false, &r->e.source.grade },
+        { MODEL_NAME, false, &r->e.model_name }, { PART, true, &r->e.source.part },
+    };
+    enum { N = sizeof row / sizeof *row };
+    size_t room = 0, len[N];
     char *at;
 
-    for (int i = 0; i < N_TEXTS; i++) {
-        const char *text = (const char *)sqlite3_column_text(s, NAME + i);
+    for (int i = 0; i < N; i++) {
+        const char *text = (const char *)sqlite3_column_text(s, row[i].column);
 
-        if (!text && (NAME + i != PATH || sqlite3_column_type(s, PATH) != SQLITE_NULL))
+        if (!text && !(row[i].null && sqlite3_column_type(s, row[i].column) == SQLITE_NULL))
             return false;
         len[i] = text ? strlen(text) : 0;
-        if (len[i] != (size_t)sqlite3_column_bytes(s, NAME + i) || (!len[i] && NAME + i == NAME))
+        if (len[i] != (size_t)sqlite3_column_bytes(s, row[i].column) || (!len[i] && row[i].column == NAME))
             return false;
         room += len[i] + 1;
     }
     at = r->text = malloc(room);
     if (!at)
         return false;
-    for (int i = 0; i < N_TEXTS; i++) {
-        const char *text = (const char *)sqlite3_column_text(s, NAME + i);
+    for (int i = 0; i < N; i++) {
+        const char *text = (const char *)sqlite3_column_text(s, row[i].column);
 
-        *to[i] = text ? at : NULL;
+        *row[i].to = text ? at : NULL;
         memcpy(at, text ? text : "", len[i] + 1);
         at += len[i] + 1;
     }
@@ -290,9 +322,9 @@ static bool take_texts(sqlite3_stmt *s, struct gkv__record *r)
 static const char *take(sqlite3_stmt *s, struct gkv__record *r)
 {
     static const int sizes[] = { SOURCE_BYTES, BYTES, TOKENS, PAGES, SEGMENT_BYTES, STORED, ADDED };
-    int64_t v[N_COLUMNS];
+    int64_t v[N_NUMBERS];
 
-    for (int i = 0; i < N_COLUMNS; i++) {
+    for (int i = 0; i < N_NUMBERS; i++) {
         v[i] = sqlite3_column_int64(s, i);
         if ((i < NAME || i > MODEL_NAME) && sqlite3_column_type(s, i) != SQLITE_INTEGER)
             return "a number is none";
@@ -344,8 +376,11 @@ gkv_status gkv__catalogue_rows(const struct gkv__catalogue *c, const char *name,
                                gkv_error *err)
 {
     sqlite3_stmt *s = NULL;
-    gkv_status status = prepare(c, name ? "SELECT " COLUMNS " FROM entry WHERE name = ?1"
-                                        : "SELECT " COLUMNS " FROM entry ORDER BY id", &s, err);
+    static const char *const sql[2][2] = {
+        { "SELECT " COLUMNS_1 " FROM entry ORDER BY id", "SELECT " COLUMNS_1 " FROM entry WHERE name = ?1" },
+        { "SELECT " COLUMNS " FROM entry ORDER BY id", "SELECT " COLUMNS " FROM entry WHERE name = ?1" },
+    };
+    gkv_status status = prepare(c, sql[c->parts][name != NULL], &s, err);
     bool row = true;
 
     *rows = (struct gkv__records){ NULL, 0 };
@@ -438,15 +473,16 @@ static gkv_status insert_entry(const struct gkv__catalogue *c, const struct gkv_
     };
     sqlite3_stmt *s = NULL;
     gkv_status status = prepare(c, "INSERT INTO entry(" COLUMNS ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
-                                "?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)", &s, err);
+                                "?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)", &s, err);
     bool row;
 
     if (status == GKV_OK) {
         sqlite3_bind_int64(s, ID + 1, (int64_t)r->e.id);
         for (int i = 0; i < N_TEXTS; i++)
             sqlite3_bind_text(s, NAME + 1 + i, text[i], -1, SQLITE_STATIC);
-        for (int i = SOURCE_BYTES; i < N_COLUMNS; i++)
+        for (int i = SOURCE_BYTES; i < N_NUMBERS; i++)
             sqlite3_bind_int64(s, i + 1, v[i - SOURCE_BYTES]);
+        sqlite3_bind_text(s, PART + 1, r->e.source.part, -1, SQLITE_STATIC);
         status = step(c, s, &row, err);
     }
     sqlite3_finalize(s);

@@ -16,6 +16,7 @@ struct sqlite3;
 struct gkv__catalogue {
     struct sqlite3 *db;
     const char     *path;               /* for messages; the caller's                        */
+    bool            parts;              /* it has the column: it is of format 2              */
 };
 
 struct gkv__record {

@@ -31,7 +31,7 @@ gemkv index --list -q lib | awk '{ print $NF }'
 
 # A later format: the number is in the file's head.
 cp -R lib later
-printf '\0\0\0\002' | dd of=later/catalogue.sqlite bs=1 seek=60 conv=notrunc 2>/dev/null
+printf '\0\0\0\003' | dd of=later/catalogue.sqlite bs=1 seek=60 conv=notrunc 2>/dev/null
 m ask -L later q
 m index --grade exact later more
 head -c 3000 lib/catalogue.sqlite >later/catalogue.sqlite
