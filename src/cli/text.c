@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * text.c - see text.h */
 #include "config.h"
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "src/cli/text.h"
 #include "src/cli/utf8.h"
 
@@ -23,6 +25,16 @@ void text_add(struct text *t, const char *s, size_t n)
 void text_puts(struct text *t, const char *s)
 {
     text_add(t, s, strlen(s));
+}
+
+void text_read(struct text *t, int fd)
+{
+    char    buf[1 << 16];
+    ssize_t n;
+
+    text_add(t, "", 0);
+    while ((n = read(fd, buf, sizeof buf)) > 0 || (n < 0 && errno == EINTR))
+        text_add(t, buf, n > 0 ? (size_t)n : 0);
 }
 
 void text_printf(struct text *t, const char *fmt, ...)

@@ -12,6 +12,17 @@ case $(printf '<!DOCTYPE html><p>x</p>' | gemkv select --method full -q q 2>&1) 
 *'<p>'*) echo "Кошка сидит на ковре, а собака спит у двери большого дома." ;;    # built without libxml2: it is text
 *) gemkv select --method full -q -f cyrillic.html q 2>err; cat err ;;
 esac
+# What a page says of itself is believed, whether there is a way to detect it or not; without a word, Western.
+page() { printf '<html><head>%s</head><body><p>%s</p></body></html>\n' "$1" "$2" | gemkv select --method full -q q 2>&1; }
+case $(page '' x) in
+*'<p>'*) printf 'Żółć i café.\nGrüße.\n' ;;
+*)
+    page '<META HTTP-EQUIV="Content-Type" CONTENT="text/html; CHARSET=ISO-8859-2">' "$(printf '\257\363\263\346 i caf\351.')"
+    page '' "$(printf 'Gr\374\337e.')"
+    ;;
+esac
 # Text is no sound because it begins with this word.
 echo "ID3 is an algorithm that makes a decision tree." >id3
 gemkv select --method full -q -f id3 q
+echo "GGUF is a file format for models." >gguf
+gemkv select --method full -q -f gguf q

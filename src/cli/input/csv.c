@@ -104,16 +104,11 @@ int read_csv(int fd, FILE *out, FILE *err)
 {
     struct text t = { NULL, 0, 0 }, line = { NULL, 0, 0 };
     struct grid g = { .out = &line };
-    FILE       *f = fdopen(fd, "r");
-    char        buf[1 << 16];
-    size_t      k;
     const char *p;
     char        between;
 
     (void)err;
-    text_add(&t, "", 0);
-    while (f && (k = fread(buf, 1, sizeof buf, f)) > 0)
-        text_add(&t, buf, k);
+    text_read(&t, fd);
     p = t.p;
     if (t.n >= 3 && !memcmp(p, "\xef\xbb\xbf", 3))
         p += 3;

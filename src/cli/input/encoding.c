@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * encoding.c - see encoding.h */
 #include "config.h"
+#include <iconv.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -95,4 +96,28 @@ void encoding_of(struct encoding *e, const char *p, size_t n, bool all)
 #if HAVE_UCHARDET
     detect(e, p, n);
 #endif
+    e->unknown = !e->name;
+}
+
+bool encoding_convert(const char *name, const struct text *in, struct text *out)
+{
+    char   *p = in->p, buf[4096];
+    size_t  left = in->n;
+    iconv_t cd = iconv_open("UTF-8", name);
+
+    if (cd == (iconv_t)-1)
+        return false;
+    while (left) {
+        char  *to = buf;
+        size_t room = sizeof buf, before = left;
+
+        if (iconv(cd, &p, &left, &to, &room) == (size_t)-1 && left == before && to == buf) {
+            text_puts(out, "\xef\xbf\xbd");
+            p++;
+            left--;
+        }
+        text_add(out, buf, (size_t)(to - buf));
+    }
+    iconv_close(cd);
+    return true;
 }

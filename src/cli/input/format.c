@@ -62,6 +62,12 @@ static bool is_ole_with(const struct sniff *s, const char *word)
     return memmem(s->head, s->n_head, wide, 2 * n) || (s->n_tail && memmem(s->tail, s->n_tail, wide, 2 * n));
 }
 
+/* The word and a version, of either byte order: a text may begin with the word. */
+static bool is_gguf(const struct sniff *s, const char *magic)
+{
+    return begins(s, magic) && s->n_head >= 8 && (!memcmp(s->head + 5, "\0\0", 3) || !memcmp(s->head + 4, "\0\0", 3));
+}
+
 static bool is_webp(const struct sniff *s, const char *arg)
 {
     return begins(s, "RIFF") && s->n_head >= 12 && !memcmp(s->head + 8, arg, 4);
@@ -209,7 +215,7 @@ static const struct format formats[] = {
     { "a WebP picture", is_webp, "WEBP", FORMAT_IMAGE, .way = { PROGRAM("tesseract-ocr", "tesseract", FORMAT_FILE, "-") } },
     { "a GIF picture", begins, "GIF8", FORMAT_NEVER, .advice = "convert it to PNG, which --ocr reads" },
 
-    { "a GGUF model", begins, "GGUF", FORMAT_NEVER, .advice = "give models with -m" },
+    { "a GGUF model", is_gguf, "GGUF", FORMAT_NEVER, .advice = "give models with -m" },
     { "a tar archive", is_tar, "ustar", FORMAT_NEVER, .advice = "unpack it, and give its folder with -r" },
     { "a 7z archive", begins, "7z\xbc\xaf", FORMAT_NEVER, .advice = "unpack it, and give its folder with -r" },
     { "a RAR archive", begins, "Rar!", FORMAT_NEVER, .advice = "unpack it, and give its folder with -r" },

@@ -5,7 +5,6 @@
  * are text, and the names of the others. */
 #include "config.h"
 #include <ctype.h>
-#include <iconv.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -63,32 +62,14 @@ static void base64(struct span s, struct text *out)
 static void convert(const char *charset, const struct text *in, struct text *out)
 {
     struct encoding e;
-    char            buf[4096], *p = in->p;
-    size_t          left = in->n;
-    iconv_t         cd;
 
     if (!in->n)
         return;
     encoding_of(&e, in->p, in->n, true);
     if (!charset || !*charset || !strcasecmp(charset, "us-ascii") || !strcasecmp(charset, "utf-8"))
         charset = e.name ? e.name : "UTF-8";
-    cd = iconv_open("UTF-8", charset);
-    if (cd == (iconv_t)-1)
-        cd = iconv_open("UTF-8", e.name ? e.name : "UTF-8");
-    if (cd == (iconv_t)-1)
-        return;
-    while (left) {
-        char  *to = buf;
-        size_t room = sizeof buf, before = left;
-
-        if (iconv(cd, &p, &left, &to, &room) == (size_t)-1 && left == before && to == buf) {
-            text_puts(out, "\xef\xbf\xbd");     /* a byte that is no character */
-            p++;
-            left--;
-        }
-        text_add(out, buf, (size_t)(to - buf));
-    }
-    iconv_close(cd);
+    if (!encoding_convert(charset, in, out))
+        encoding_convert(e.name ? e.name : "UTF-8", in, out);
 }
 
 /* "=?utf-8?Q?caf=C3=A9?=" in headers. */
@@ -398,16 +379,12 @@ static bool next_message(struct span *box, struct text *one)
 int read_mail(int fd, FILE *out, FILE *err)
 {
     struct text all = { NULL, 0, 0 }, one = { NULL, 0, 0 }, t = { NULL, 0, 0 };
-    FILE       *f = fdopen(fd, "r");
-    char        buf[1 << 16];
-    size_t      k, n = 0;
+    size_t      n = 0;
     struct span box;
 
     (void)err;
-    text_add(&all, "", 0);
     text_add(&one, "", 0);
-    while (f && (k = fread(buf, 1, sizeof buf, f)) > 0)
-        text_add(&all, buf, k);
+    text_read(&all, fd);
     box = (struct span){ all.p, all.p + all.n };
     if (all.n < 5 || memcmp(all.p, "From ", 5)) {
         message(box, 0, &t);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <libxml/HTMLparser.h>
 #include <libxml/parserInternals.h>
 #include <libxml/parser.h>
@@ -311,43 +312,47 @@ static const struct element html_elements[] = {
     { NULL, 0 }
 };
 
-/* The encoding: the mark's, or UTF-8 if the text is that, or what the text says of itself, or what it looks like. */
+/* Whether the text names its own encoding, as <meta charset=...> does. */
+static bool is_declared(const char *html, size_t n)
+{
+    static const char word[] = "charset";
+    const size_t      k = sizeof word - 1;
+
+    n = n < 4096 ? n : 4096;
+    for (size_t i = 0; i + k <= n; i++)
+        if (!strncasecmp(html + i, word, k))
+            return true;
+    return false;
+}
+
+/* The encoding, NULL if libxml2 shall take what the text says of itself: the mark's, or UTF-8 if the text is that, or
+ * what it says, or what it looks like, or what pages of old browsers are without a word about it. */
+static const char *encoding_of_html(const struct encoding *e, const char *html, size_t n)
+{
+    if ((e->guessed || e->unknown) && is_declared(html, n))
+        return NULL;
+    return e->name ? e->name : e->unknown ? "WINDOWS-1252" : "UTF-8";
+}
+
 void text_of_html(const char *html, size_t n, bool title, struct text *out)
 {
     struct markup   m = { .table = html_elements + title, .collapse = true, .out = out };
     struct encoding e;
 
     encoding_of(&e, html, n, true);
-    markup_html(&m, html + e.mark, n - e.mark, e.name ? e.guessed && memmem(html, n < 4096 ? n : 4096, "charset", 7)
-                                                        ? NULL : e.name : "UTF-8");
+    markup_html(&m, html + e.mark, n - e.mark, encoding_of_html(&e, html, n));
     markup_line(&m);
-}
-
-/* The rest of the file. */
-static char *rest(int fd, size_t *n)
-{
-    struct text t = { NULL, 0, 0 };
-    FILE       *f = fdopen(fd, "r");
-    char        buf[1 << 16];
-    size_t      k;
-
-    text_add(&t, "", 0);
-    while (f && (k = fread(buf, 1, sizeof buf, f)) > 0)
-        text_add(&t, buf, k);
-    *n = t.n;
-    return t.p;
 }
 
 int read_html(int fd, FILE *out, FILE *err)
 {
-    struct text t = { NULL, 0, 0 };
-    size_t      n;
-    char       *html = rest(fd, &n);
+    struct text html = { NULL, 0, 0 }, t = { NULL, 0, 0 };
 
     (void)err;
-    text_of_html(html, n, true, &t);
+    text_read(&html, fd);
+    text_of_html(html.p, html.n, true, &t);
     fwrite(t.p ? t.p : "", 1, t.n, out);
-    free(html);
+    text_free(&html);
     text_free(&t);
     return 0;
 }

@@ -23,26 +23,21 @@ static int lacks(FILE *err, const char *member)
 /* ---- relations between members ----------------------------------------------------------- */
 struct relations {
     const char *from;           /* the member they are of                                 */
-    struct relation { char *id, *member; const char *type; } *v;
+    struct relation { char *id, *member, *type; } *v;      /* type: the last word of its address */
     size_t      n;
 };
 
 static void relation(void *arg, const char *name, const char **att)
 {
-    /* The last words of addresses. */
-    static const char *const types[] = { "slide", "chart", "header", "footer", "footnotes", "endnotes", "comments",
-                                         "notesSlide", "diagramData", "worksheet", "sharedStrings", "styles", "numbering" };
     struct relations *r = arg;
     const char *id = markup_att(att, "Id"), *target = markup_att(att, "Target"), *type = markup_att(att, "Type");
-    const char *mode = markup_att(att, "TargetMode"), *known = "";
+    const char *mode = markup_att(att, "TargetMode");
 
     if (strcmp(name, "Relationship") || !id || !target || !type || (mode && !strcmp(mode, "External")))
         return;
     type = strrchr(type, '/') ? strrchr(type, '/') + 1 : type;
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        known = strcmp(type, types[i]) ? known : types[i];
     r->v = grow(r->v, r->n + 1, sizeof *r->v);
-    r->v[r->n++] = (struct relation){ format("%s", id), zip_resolve(r->from, target), known };
+    r->v[r->n++] = (struct relation){ format("%s", id), zip_resolve(r->from, target), format("%s", type) };
 }
 
 static struct relations relations_of(int fd, const char *member)
@@ -74,6 +69,7 @@ static void relations_free(struct relations *r)
     for (size_t i = 0; i < r->n; i++) {
         free(r->v[i].id);
         free(r->v[i].member);
+        free(r->v[i].type);
     }
     free(r->v);
 }

@@ -4,9 +4,9 @@
  * Converters of Debian 12 lose the character after one that is not ASCII, and footnotes. */
 #include "config.h"
 #include <ctype.h>
-#include <iconv.h>
 #include <stdlib.h>
 #include <string.h>
+#include "src/cli/input/encoding.h"
 #include "src/cli/input/readers.h"
 #include "src/cli/utf8.h"
 
@@ -38,29 +38,13 @@ static const struct { const char *word, *text; } words[] = {
 
 static void convert(struct rtf *r)
 {
-    char    name[16], buf[256], *p = r->bytes.p;
-    size_t  left = r->bytes.n;
-    iconv_t cd;
+    char name[16];
 
-    if (!left)
+    if (!r->bytes.n)
         return;
     snprintf(name, sizeof name, "CP%d", r->code_page);
-    cd = iconv_open("UTF-8", name);
-    if (cd == (iconv_t)-1)
-        cd = iconv_open("UTF-8", "CP1252");
-    while (cd != (iconv_t)-1 && left) {
-        char  *to = buf;
-        size_t room = sizeof buf, before = left;
-
-        if (iconv(cd, &p, &left, &to, &room) == (size_t)-1 && left == before && to == buf) {
-            text_puts(&r->out, "\xef\xbf\xbd");
-            p++;
-            left--;
-        }
-        text_add(&r->out, buf, (size_t)(to - buf));
-    }
-    if (cd != (iconv_t)-1)
-        iconv_close(cd);
+    if (!encoding_convert(name, &r->bytes, &r->out))
+        encoding_convert("CP1252", &r->bytes, &r->out);
     r->bytes.n = 0;
 }
 
@@ -255,17 +239,13 @@ int read_rtf(int fd, FILE *out, FILE *err)
 {
     struct text t = { NULL, 0, 0 };
     struct rtf *r = grow(NULL, 1, sizeof *r);
-    FILE       *f = fdopen(fd, "r");
-    char        buf[1 << 16];
-    size_t      k, deeper = 0;
+    size_t      deeper = 0;
     const char *p, *end;
 
     memset(r, 0, sizeof *r);
     r->code_page = 1252;
     r->s[0].fallback = 1;
-    text_add(&t, "", 0);
-    while (f && (k = fread(buf, 1, sizeof buf, f)) > 0)
-        text_add(&t, buf, k);
+    text_read(&t, fd);
     for (p = t.p, end = t.p + t.n; p < end;) {
         const char c = *p++;
 
