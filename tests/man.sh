@@ -69,6 +69,47 @@ cat "$scratch/wrong"
 test -s "$scratch/commands" && test ! -s "$scratch/wrong"
 result $? "each command has a page with its options, and no others"
 
+# What --help says an option is without it, the page says too, if it is a number or one of the argument's words.
+defaults() {    # defaults COMMAND: "--keep N|P% 1024"
+    gemkv "$1" --help | sed -n '/^Options/,/^$/p' | awk '
+        function put() {
+            if (match(all, /\(default: [^ ,:)]*/)) {
+                value = substr(all, RSTART + 10, RLENGTH - 10)
+                if (value ~ /^[0-9.]+$/ || index("|" arg "|", "|" value "|"))
+                    print name, (arg == "" ? "-" : arg), value
+            }
+            all = ""
+        }
+        /^  (-[a-zA-Z],|   ) --/ {
+            put()
+            name = arg = substr($0, index($0, "--"))
+            sub(/[ [].*/, "", name)
+            arg = substr(arg, length(name) + 2)
+            sub(/ .*/, "", arg)
+        }
+        { sub(/^ */, ""); all = all " " $0 }
+        END { put() }'
+}
+item() {        # item PAGE OPTION: its text
+    awk -v option="$2" '
+        /^\.It Fl / { inside = index($0 " ", "Fl Fl " substr(option, 3) " "); depth = 0; next }
+        inside && /^\.Bl / { depth++ }
+        inside && /^\.El/ && --depth < 0 { inside = 0 }
+        inside' "$man/$1"
+}
+while read -r command; do
+    defaults "$command" | while read -r name arg value; do
+        text=$(item "gemkv-$command.1" "$name")
+        # What another page describes is looked for there.
+        test -z "$text" || echo "$text" | tr -s ' ,;:()|' '\n' | sed 's/\.$//' | grep -qxFe "$value" ||
+            echo "# gemkv-$command.1: $name does not say that its default is $value"
+        echo "$name" >>"$scratch/checked"
+    done
+done <"$scratch/commands" >"$scratch/wrong"
+cat "$scratch/wrong"
+test "$(sort -u "$scratch/checked" | wc -l)" -gt 20 && test ! -s "$scratch/wrong"
+result $? "the defaults of options are those of --help"
+
 # What a page says is as on another page is described there.
 for page in "$man"/*.1; do
     for other in $(sed -n '/^These options are as in/{n;s/^\.Xr \([^ ]*\) 1.*/\1/p;}' "$page"); do
