@@ -156,6 +156,8 @@ static int unread(const struct in *in, int r, const char *why)
     if (r == 128 + SIGXCPU || r == 128 + SIGKILL)
         return fail(in->io, EXIT_DOCUMENT, "%s: %s%s was stopped: it took too long; $GEMKV_CONVERTER_SECONDS is the limit",
                     in->name, in->ours, in->program);
+    if (r > 128)
+        return fail(in->io, EXIT_DOCUMENT, "%s: %s%s broke down (signal %d)", in->name, in->ours, in->program, r - 128);
     return fail(in->io, EXIT_DOCUMENT, "%s: %s%s could not read it%s%s", in->name, in->ours, in->program,
                 *why ? ": " : "", why);
 }
