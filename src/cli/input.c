@@ -243,8 +243,8 @@ static int missing(const struct in *in, const struct format *f)
     if (!w->argv[0])
         return fail(in->io, EXIT_DOCUMENT, "%s: %s needs a gemkv that is built with libarchive and libxml2; or save it "
                     "as PDF", in->name, f->what);
-    return fail(in->io, EXIT_DOCUMENT, "%s: %s needs %s, which is not installed; on Debian: apt install %s", in->name,
-                f->what, w->argv[0], w->package);
+    return fail(in->io, EXIT_DOCUMENT, "%s: %s needs %s, which is not installed; on Debian: apt install %s%s%s", in->name,
+                f->what, w->argv[0], w->package, f->advice ? "; or " : "", f->advice ? f->advice : "");
 }
 
 static int refuse(const struct in *in, const char *what, const char *advice)

@@ -37,7 +37,7 @@ struct format {
     bool      (*is)(const struct sniff *s, const char *arg);
     const char *arg;
     enum format_kind kind;
-    const char *advice;         /* of FORMAT_NEVER                                        */
+    const char *advice;         /* of FORMAT_NEVER, or if no program of a way is there    */
     const char *part;           /* what a form feed ends: "page"                          */
     struct way  way[FORMAT_WAYS];
 };
