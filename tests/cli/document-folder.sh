@@ -18,3 +18,6 @@ echo 'Odd.' >'d/odd[1]*'; show -f 'd/odd[1]*'
 mkdir bad; echo Good. >bad/good; printf '{\\rtf1' >bad/bad.rtf
 show -r -f bad
 rm bad/good; show -r -f bad
+# What breaks off in the middle is not left out: part of it has been read.
+echo Good. >bad/good; printf '{\\rtf1 Some text, and then' >bad/bad.rtf
+show -r -f bad

@@ -12,3 +12,5 @@ while read -r start end; do
     echo
 done <spans >got
 cmp want got && test -s want && echo "passages are the text"
+# Standard input has the name that messages give it.
+gemkv select --json --method full q <text | grep -o '"document": "[^"]*"' | sort -u
