@@ -178,7 +178,7 @@ def main():
     wiki, qa = wiki[HELD_OUT_DOCUMENTS:], [d for d in qa if not d["held_out"]]
 
     learner = Questioner(tagger, SEED)  # base forms of verbs, from how articles use them
-    for d in wiki[:1500]:
+    for d in wiki[: 1500 // every]:
         for a, b in sentences(d["text"].replace("\n", " ")[:6000]):
             words = learner.tag(d["text"][a:b])
             if words:

@@ -43,6 +43,10 @@ LEADS = [
 ]
 
 
+# What stands for one thing in a question: a name of up to three words, a number.
+NAMED = re.compile(r"(?:[A-Z][a-z]+ ){0,2}[A-Z][a-z]+|\d[\d,.]*\d|\d")
+
+
 def as_text(ids):
     """Tokens as letters of a string, which Python finds and replaces quickly."""
     return ids.astype(np.uint16).tobytes().decode("utf-16-le")
@@ -511,12 +515,14 @@ class Rows:
                 lo = r.randrange(lo, max(lo + 1, hi - 300))
                 hi = min(hi, lo + r.randrange(100, 500))
             mine = [j for j in self.asked(i) if self.ask[j, 1] >= lo and self.ask[j, 2] <= hi or self.ask[j, 1] < 0]
-            mine = self.few(mine, r.choice([1, 2, 3, 5]), 0.9, i if human else None)
+            mine = self.few(mine, r.choice([1, 2, 3, 5]), 0.35, i if human else None)
             if not mine:
                 continue
             # One of two documents that differ only in whether the answering sentence is there.
-            cut = tuple(map(int, self.ask[mine[0], 1:3])) if r.random() < 0.08 and self.ask[mine[0], 1] >= lo else None
+            cut = tuple(map(int, self.ask[mine[0], 1:3])) if r.random() < 0.06 and self.ask[mine[0], 1] >= lo else None
             document, asks = self.varied(lo, hi, mine, cut)
+            if human and r.random() < 0.25:
+                asks += self.swapped(document, asks, i)
             r.shuffle(asks)
             parts.append(self.chat(document, asks))
             total += len(parts[-1][0]) + 1
@@ -554,6 +560,36 @@ class Rows:
             elif not cut or t <= cut[0] or s >= cut[1]:
                 asks.append((q, a, (begins[s], ends[t]), self.NOWHERE))
         return p.all(), asks
+
+    def swapped(self, document, asks, i):
+        """One of the answered questions once more, with a name or number that stands in its evidence exchanged for one
+        that the document of paragraph i has nowhere: what sounds answered and is not. None where none can be."""
+        r, decode = self.rng, lambda ids: self.tok.decode(ids.tolist())
+        answered = [x for x in asks if x[2] != self.NOWHERE]
+        if not answered:
+            return []
+        q, _, (first, last), _ = r.choice(answered)
+        q, evidence, text = decode(q), decode(document[first:last]), decode(document)
+        found = [m for m in NAMED.finditer(q) if m.start() and m[0] in evidence]
+        if not found:
+            return []
+        m = r.choice(found)
+        for _ in range(12):
+            new = self.other_name(m[0], i)
+            if new and new not in text and new not in q:
+                return [(self.tok.encode(q[: m.start()] + new + q[m.end() :]), self.REFUSE, self.NOWHERE, self.NOWHERE)]
+        return []
+
+    def other_name(self, old, i):
+        """A year or number of old's kind, or a name of as many words that a question near paragraph i, or any, has."""
+        r, shape = self.rng, shape_of(old)
+        if shape in ("year", "number"):
+            return self.other_of(shape, old)
+        n = i + r.randrange(-9, 10)
+        near = self.asked(n) if r.random() < 0.7 and 0 <= n < len(self.kind) and self.origin[n] == self.origin[i] else ()
+        q = self.tok.decode(self.words_of(r.choice(near) if len(near) else r.randrange(len(self.ask)))[0].tolist())
+        names = [m[0] for m in NAMED.finditer(q) if m.start() and shape_of(m[0]) == shape]
+        return r.choice(names) if names else None
 
     def thinned(self, x, share):
         """x without some of its sentences."""
@@ -671,16 +707,16 @@ class Rows:
     # The share of each kind in rows of up to 1,024 tokens, among short samples of longer rows, and among those of
     # more than 6,000 tokens.
     KINDS = {
-        "alone": (0.60, 0.10, 0.00),
-        "needles": (0.16, 0.30, 0.38),
-        "planted": (0.07, 0.14, 0.18),
-        "fragments": (0.06, 0.05, 0.02),
-        "pairs": (0.03, 0.05, 0.08),
-        "several": (0.02, 0.04, 0.04),
-        "cloze": (0.02, 0.04, 0.05),
+        "alone": (0.57, 0.10, 0.00),
+        "needles": (0.16, 0.32, 0.40),
+        "planted": (0.10, 0.17, 0.24),
+        "fragments": (0.06, 0.04, 0.02),
+        "pairs": (0.03, 0.04, 0.06),
+        "several": (0.02, 0.03, 0.03),
+        "cloze": (0.02, 0.03, 0.04),
         "human": (0.02, 0.18, 0.12),
-        "articles": (0.01, 0.06, 0.06),
-        "book": (0.00, 0.03, 0.06),
+        "articles": (0.01, 0.05, 0.04),
+        "book": (0.00, 0.03, 0.04),
         "plain": (0.01, 0.01, 0.01),
     }
 

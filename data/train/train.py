@@ -6,7 +6,9 @@
 OUT holds data.npz and vocabulary.json. --init takes a GGUF file, an earlier CKPT/weights.pt, or
 CKPT/state.pt, which has the optimizer's state, too; without it the model starts from random weights. --phases says what to train on when: "until:length*weight,..." with
 until a fraction of the time; each step takes one length, drawn by weight. CKPT receives state.pt (weights
-and optimizer) and weights.pt (bfloat16) at every --save seconds and at the end, and log.txt.
+and optimizer) and weights.pt (bfloat16) at every --save seconds and at the end, and log.txt. From the fraction
+--mean of the time on it also receives mean.pt, the mean of the weights since then (float32), and at --checkpoints
+moments, evenly until the end, weights-1.pt, weights-2.pt ..., of which other means can be made.
 
 One step is --tokens tokens on every GPU, whatever the length. Matrices are trained by Muon, the rest by
 AdamW. The loss is that of the answers, of a sample of the text, and of the filter layer.
@@ -27,6 +29,8 @@ from torch.utils.data import DataLoader, IterableDataset
 import gguf
 from model import MATRICES, Model, Shape, from_gguf
 from rows import ANSWER, TEXT, Rows
+
+MEAN_STEPS = 10  # steps between two moments of the mean
 
 
 def arguments():
@@ -52,6 +56,8 @@ def arguments():
     p.add_argument("--filter-weight", type=float, default=0.15)
     p.add_argument("--rope-base", type=float, default=Shape.rope_base)
     p.add_argument("--save", type=float, default=100)
+    p.add_argument("--mean", type=float, default=0.5, help="fraction of the time from which on the mean is taken")
+    p.add_argument("--checkpoints", type=int, default=0)
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--plain", action="store_true", help="no torch.compile, float32: for a test without a GPU")
     return p.parse_args()
@@ -98,6 +104,24 @@ class Muon:
             m.lerp_(g, 0.05)
             for p, u in zip(ps, self.orthogonal(g.lerp(m, 0.95))):
                 p.mul_(1 - 0.01 * rate).add_(u, alpha=-rate * max(1, shape[0] / shape[1]) ** 0.5)
+
+
+class Mean:
+    """The mean of the weights at all moments that were added, on their device."""
+
+    def __init__(self, model):
+        self.named = dict(model.named_parameters())
+        self.values = {n: torch.zeros_like(p, dtype=torch.float32) for n, p in self.named.items()}
+        self.count = 0
+
+    @torch.no_grad()
+    def add(self):
+        self.count += 1
+        for n, p in self.named.items():
+            self.values[n].lerp_(p.float(), 1 / self.count)
+
+    def state(self):
+        return {n: v.cpu() for n, v in self.values.items()}
 
 
 def parse_phases(text):
@@ -152,6 +176,7 @@ def main():
         for s, m in muon.momentum.items():
             m.copy_(state["muon"][s])
         adam.load_state_dict(state["adam"])
+    mean, checkpoints = Mean(model), 0
     log(
         f"{sum(p.numel() for p in model.parameters()) / 1e6:.2f} M parameters, {world} processes, rope base {shape.rope_base:g}"
     )
@@ -173,13 +198,23 @@ def main():
             total = [x + p for x, p in zip(total, part)]
         return total[0] / total[2].clamp(min=1), total[1] / total[3].clamp(min=1), filtered, hits
 
+    def write(name, what):
+        torch.save(what, a.out + "/" + name + ".tmp")
+        os.replace(a.out + "/" + name + ".tmp", a.out + "/" + name)
+
+    def weights():
+        return {k: v.detach().cpu() for k, v in model.state_dict().items()}
+
+    def half(state):
+        return {k: v.bfloat16() for k, v in state.items()}
+
     def save():
         if rank == 0:
-            model_state = {k: v.detach().cpu() for k, v in model.state_dict().items()}
-            torch.save({k: v.bfloat16() for k, v in model_state.items()}, a.out + "/weights.tmp")
-            os.replace(a.out + "/weights.tmp", a.out + "/weights.pt")
-            torch.save({"model": model_state, "muon": muon.momentum, "adam": adam.state_dict()}, a.out + "/state.tmp")
-            os.replace(a.out + "/state.tmp", a.out + "/state.pt")
+            model_state = weights()
+            write("weights.pt", half(model_state))
+            write("state.pt", {"model": model_state, "muon": muon.momentum, "adam": adam.state_dict()})
+            if mean.count:
+                write("mean.pt", mean.state())
 
     if cuda:
         from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -237,6 +272,11 @@ def main():
             log("a step that is not finite is left out")
         model.zero_grad(set_to_none=True)
         step += 1
+        if fraction >= a.mean and step % MEAN_STEPS == 0:
+            mean.add()
+        if rank == 0 and fraction >= a.mean + (1 - a.mean) * (checkpoints + 1) / (a.checkpoints + 1):
+            checkpoints += 1
+            write(f"weights-{checkpoints}.pt", half(weights()))
         tokens += a.tokens * world
         by_length[length] = by_length.get(length, 0) + a.tokens * world
         seconds[length] = seconds.get(length, 0) + time.time() - last
@@ -256,7 +296,9 @@ def main():
         if float(due):
             save()
             saved = time.time()
+    mean.add()
     save()
+    log(f"mean of {mean.count} moments, {checkpoints} checkpoints")
     log("by length:", {n: f"{t / 1e6:.1f} M tokens, {seconds[n]:.0f} s" for n, t in sorted(by_length.items())})
     log(f"done: {step} steps, {tokens} tokens, {time.time() - began:.0f} s")
     if world > 1:
