@@ -21,4 +21,4 @@ cat a.pdf | gemkv select -q $small q >got;      cmp want got && echo "pdf in a p
 t ask -q -f a.doc q
 # Pages are what every text with form feeds has: JSON names other parts only.
 printf '#!/bin/sh\nprintf "One.\\n\\fTwo.\\n\\f"\n' >bin/pdftotext
-gemkv select --json --method full -f a.pdf q >json;     grep -c '"page_end": 2' json; grep -c '"part"' json
+gemkv select --json --method full -f a.pdf q >json;     grep -c '"part"' json; grep -c '"page_end": 2' json
