@@ -44,8 +44,12 @@ static const struct { const char *schema, *json[18]; } table[] = {
     { "{\"type\": \"integer\", \"minimum\": 18, \"maximum\": 120}", { "+18", "+99", "+100", "+120", "-17", "-121", "-1", "-200", "-0", "--18", "-018" } },
     { "{\"type\": \"integer\", \"minimum\": 0}", { "+0", "+7", "+123456789", "--1", "--0" } },
     { "{\"type\": \"integer\", \"exclusiveMinimum\": 0, \"exclusiveMaximum\": 10}", { "+1", "+9", "-0", "-10" } },
-    { "{\"type\": \"integer\", \"minimum\": -15, \"maximum\": 3}", { "+-15", "+-1", "+0", "+3", "--16", "-4", "+-9", "+-10", "--20" } },
+    { "{\"type\": \"integer\", \"minimum\": -15, \"maximum\": 3}", { "+-15", "+-1", "+0", "+3", "--0", "--16", "-4", "+-9", "+-10", "--20" } },
     { "{\"type\": \"integer\", \"minimum\": -20, \"maximum\": -5}", { "+-5", "+-20", "+-13", "--4", "--21", "-5", "-0" } },
+    { "{\"type\": \"integer\", \"minimum\": 15, \"maximum\": 38}", { "+15", "+22", "+29", "+30", "+38", "-14", "-39", "-2", "-200" } },
+    { "{\"enum\": [0.1, 3.14159265358979, 1e-7, 999999999999999, 123456789012345680, 0.30000000000000004, -0.5]}",
+      { "+0.1", "+3.14159265358979", "+1e-07", "+999999999999999", "+1.2345678901234568e+17", "+0.30000000000000004", "+-0.5", "-0.3", "-3.14" } },
+    { "{\"prefixItems\": [{\"type\": \"integer\"}, {\"type\": \"string\"}], \"maxItems\": 1}", { "+[]", "+[1]", "-[1,\"a\"]", "-[\"a\"]" } },
     { "{\"type\": \"integer\", \"minimum\": 1.5, \"maximum\": 2.5}", { "+2", "-1", "-3" } },
     { "{\"minimum\": 195, \"maximum\": 2004, \"type\": \"integer\"}", { "+195", "+199", "+1000", "+1999", "+2004", "-194", "-2005", "-3000", "-19" } },
     { "{\"type\": \"number\", \"minimum\": 0, \"maximum\": 10}", { "+0", "+0.5", "+9.99", "+10", "-10.5", "--0.5", "-11", "-1e1" } },
@@ -100,6 +104,7 @@ static const struct { const char *schema, *why; } refused[] = {
     { "{\"$ref\": \"#\"}", "never ends" }, { "{\"allOf\": [{\"$ref\": \"#\"}]}", "in a circle" }, { "{\"allOf\": [{\"type\": \"string\"}]}", "objects only" },
     { "{\"allOf\": {\"a\": {}}}", "allOf not an array" },
     { "{\"minLength\": 3, \"maxLength\": 2}", "above maxLength" }, { "{\"minLength\": -1}", "minLength is not" }, { "{\"maxLength\": 1e9}", "maxLength is not" },
+    { "{\"minItems\": 1.5}", "minItems is not" }, { "{\"type\": \"string\", \"format\": \"date\", \"maxLength\": 3}", "does not go together" },
     { "{\"minItems\": 3, \"maxItems\": 2}", "minItems is above" }, { "{\"type\": \"integer\", \"minimum\": 3, \"maximum\": 2}", "no integer" },
     { "{\"type\": \"integer\", \"minimum\": 1e20}", "15 digits" }, { "{\"type\": \"number\", \"minimum\": 0.5}", "have to be whole" },
     { "{\"type\": \"number\", \"exclusiveMinimum\": 0}", "for integers only" }, { "{\"properties\": {\"a\": false}}", "neither an object nor true" },
@@ -173,6 +178,12 @@ static void test_large(void)
         at += sprintf(at, ",true");
     sprintf(at, "]}");
     refuses(text, "10000 elements", "10001 prefixItems");
+
+    at = text + sprintf(text, "{\"anyOf\": [{}");
+    for (int i = 0; i < 10000; i++)
+        at += sprintf(at, ",{}");
+    sprintf(at, "]}");
+    refuses(text, "more than 10000 parts", "10001 schemas");
 
     at = text + sprintf(text, "{\"$defs\": {\"long\": {\"type\": \"object\", \"properties\": {");
     for (int i = 0; i < 2000; i++)

@@ -95,6 +95,19 @@ static void json_text(struct text *t, const char *s, size_t n)
     text_puts(t, "\"");
 }
 
+/* With as few digits as give the same number again. */
+static void json_number(struct text *t, double v)
+{
+    char digits[40];
+
+    for (int n = 15; n <= 17; n++) {
+        snprintf(digits, sizeof digits, "%.*g", n, v);
+        if (n == 17 || !(strtod(digits, NULL) < v || strtod(digits, NULL) > v))
+            break;
+    }
+    text_puts(t, digits);
+}
+
 /* A value as JSON, without spaces. */
 static void json_value(struct text *t, const struct value *v)
 {
@@ -103,9 +116,7 @@ static void json_value(struct text *t, const struct value *v)
     case PARSE_FALSE: text_puts(t, "false"); break;
     case PARSE_TRUE: text_puts(t, "true"); break;
     case PARSE_STRING: json_text(t, v->text, v->len); break;
-    case PARSE_NUMBER:
-        text_printf(t, fabs(v->number) <= MAX_INTEGER && v->number == floor(v->number) ? "%.0f" : "%.17g", v->number);
-        break;
+    case PARSE_NUMBER: json_number(t, v->number); break;
     case PARSE_ARRAY:
     case PARSE_OBJECT:
         text_puts(t, v->type == PARSE_ARRAY ? "[" : "{");
