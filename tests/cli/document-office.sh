@@ -10,6 +10,7 @@ done
 echo "== places"
 gemkv select --method full -f a.pptx q 2>/dev/null | grep '^==>'
 gemkv select --json --method full -f a.pptx q 2>/dev/null | grep -o '"page_end": 2, "part": "slide"' | head -1
+echo "== pages"; show pages.docx
 echo "== laughs"; show laughs.docx
 echo "== deep"; show deep.docx | tr -d '\n'; echo
 echo "== refused"

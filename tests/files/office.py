@@ -12,7 +12,7 @@ def p(text, inside=""):
     return "<w:p>%s<w:r><w:t>%s</w:t></w:r></w:p>" % (inside, text)
 def item(text, level):
     return p(text, '<w:pPr><w:tabs><w:tab/></w:tabs><w:numPr><w:ilvl w:val="%d"/><w:numId w:val="7"/></w:numPr></w:pPr>' % level)
-body = (p("Report &amp; plan") + item("one", 0) + item("two", 0) + item("below", 1) + item("three", 0)
+body = (p("Report &amp; plan") + item("one", 0) + item("two", 0) + item("below", 1) + item("three", 0) + item("again", 1)
     + p("by style", '<w:pPr><w:pStyle w:val="Dots"/></w:pPr>')
     + '<w:p><w:r><w:t>10</w:t></w:r><w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>6</w:t></w:r><w:r><w:tab/><w:t>m</w:t><w:noBreakHyphen/><w:t>x</w:t></w:r><w:r><w:footnoteReference w:id="2"/></w:r></w:p>'
     + "<w:tbl><w:tr><w:tc>" + p("Year") + "</w:tc><w:tc>" + p("Staff") + "</w:tc></w:tr><w:tr><w:tc>" + p("2018") + "</w:tc><w:tc>" + p("412") + p("people") + "</w:tc></w:tr></w:tbl>"
@@ -25,9 +25,11 @@ numbering = ('<w:numbering %s><w:abstractNum w:abstractNumId="3"><w:lvl w:ilvl="
 chart = ('<c:chartSpace %s><c:title><a:t>Sales by region</a:t></c:title><c:ser><c:tx><c:v>2019</c:v></c:tx><c:cat><c:v>East</c:v><c:v>West</c:v></c:cat>'
     '<c:val><c:v>19.2</c:v><c:v>21.4</c:v></c:val></c:ser></c:chartSpace>') % W
 make("a.docx", [("[Content_Types].xml", "<x/>"), ("word/document.xml", "<w:document %s><w:body>%s</w:body></w:document>" % (W, body)),
-    ("word/_rels/document.xml.rels", rels(("rId1", "header", "header1.xml"), ("rId2", "footer", "footer1.xml"), ("rId3", "footnotes", "footnotes.xml"), ("rId9", "chart", "charts/chart1.xml"))),
+    ("word/_rels/document.xml.rels", rels(("rId1", "header", "header1.xml"), ("rId2", "footer", "footer1.xml"), ("rId3", "footnotes", "footnotes.xml"), ("rId4", "endnotes", "endnotes.xml"), ("rId5", "comments", "comments.xml"), ("rId9", "chart", "charts/chart1.xml")).replace("</R", '<Relationship Id="x" Type="http://x/header" Target="header1.xml" TargetMode="External"/></R')),
     ("word/header1.xml", "<w:hdr %s>%s</w:hdr>" % (W, p("The head"))), ("word/footer1.xml", "<w:ftr %s>%s</w:ftr>" % (W, p("The foot"))),
     ("word/footnotes.xml", '<w:footnotes %s><w:footnote w:id="0">%s</w:footnote><w:footnote w:id="2">%s</w:footnote></w:footnotes>' % (W, "<w:p/>", p("The note."))),
+    ("word/endnotes.xml", '<w:endnotes %s><w:endnote w:id="2">%s</w:endnote></w:endnotes>' % (W, p("The end note."))),
+    ("word/comments.xml", "<w:comments %s><w:comment>%s</w:comment></w:comments>" % (W, p("A comment."))),
     ("word/charts/chart1.xml", chart), ("word/numbering.xml", numbering),
     ("word/styles.xml", '<w:styles %s><w:style w:styleId="Dots"><w:pPr><w:numPr><w:numId w:val="8"/></w:numPr></w:pPr></w:style></w:styles>' % W)])
 slide = '<p:sld %s><a:p><a:r><a:t>%%s</a:t></a:r></a:p></p:sld>' % W
@@ -58,5 +60,6 @@ make("a.epub", [("mimetype", "application/epub+zip"), ("META-INF/container.xml",
     ("OPS/two .xhtml", "<html><title>t</title><body><p>Second&nbsp;chapter</p></body></html>"), ("one.xhtml", "<html><head><title>t</title></head><body><h1>First</h1><ol start='3'><li>c</li></ol></body></html>")])
 make("laughs.docx", [("word/document.xml", '<!DOCTYPE x [<!ENTITY a "ha ha"><!ENTITY b "&a;&a;&a;"><!ENTITY c SYSTEM "file:///etc/passwd">]><w:document %s><w:p><w:t>x&b;&c;y</w:t></w:p></w:document>' % W)])
 make("empty.docx", [("word/document.xml", "<w:document %s><w:body/></w:document>" % W)])
+make("pages.docx", [("word/document.xml", "<w:document %s>%s<w:p><w:r><w:br w:type='page'/></w:r></w:p><w:p><w:r><w:lastRenderedPageBreak/><w:t>Two</w:t></w:r></w:p></w:document>" % (W, p("One")))])
 make("none.docx", [("word/document.xml", "")])
 make("deep.docx", [("word/document.xml", ("<w:tbl %s>" % W) + "<w:tr><w:tc>" * 100 + "<w:p><w:t>deep</w:t></w:p>" + "</w:tc></w:tr>" * 100 + "</w:tbl>")])
