@@ -3,7 +3,7 @@
 command -v python3 >/dev/null || skip "no python3"
 python3 "$cases/../files/office.py"
 show() { gemkv select --method full -q -f "$1" q 2>err | tr '\f' '@'; if grep 'built with libarchive' err >/dev/null; then skip "built without libarchive or libxml2"; fi; cat err; }
-for f in docx pptx xlsx odt ods epub; do
+for f in docx pptx xlsx odt odp ods epub; do
     echo "== $f"
     show a.$f
 done
