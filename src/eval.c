@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include "src/model/arch.h"
 #include "src/engine/exec.h"
 #include "src/engine/gemm.h"
 #include "src/engine/kv.h"
@@ -69,8 +70,7 @@ gkv_status gkv_eval_open(gkv_eval **out, gkv_model *model, const gkv_options *op
         status = gkv__exec_open(&e->exec, e->plan.simd, e->plan.gemm, s, e->plan.n_threads,
                                  e->plan.chunk, err);
     if (status == GKV_OK)
-        status = gkv__cache_open(&e->cache, e->plan.task.kv, s->n_layer, s->n_head_kv, s->head_dim,
-                                 n_ctx, err);
+        status = gkv__cache_open_for(&e->cache, model, e->plan.task.kv, s->n_layer, n_ctx, err);
     if (status == GKV_OK) {
         e->x = gkv__pages(e->plan.chunk, s->n_embd * sizeof *e->x);
         e->logits = gkv__pages(e->n_logits, s->n_vocab * sizeof *e->logits);
@@ -199,6 +199,8 @@ gkv_status gkv_eval_tokens(gkv_eval *e, const uint32_t *ids, size_t n, float *lo
     status = append(e, ids, n, logprob, err);
     if (status != GKV_OK) {
         e->last = NULL;
+        if (gkv__has_states(e->model))          /* they have seen some of these tokens */
+            e->n = 0;
         return status;
     }
     if (!logprob)
@@ -222,6 +224,9 @@ gkv_status gkv_eval_truncate(gkv_eval *e, uint64_t n, gkv_error *err)
 {
     if (n > e->n)
         return gkv__fail(err, GKV_INVALID, "the first %" PRIu64 " of %" PRIu64 " tokens", n, e->n);
+    if (n && n < e->n && gkv__has_states(e->model))
+        return gkv__fail(err, GKV_UNSUPPORTED, "layers of architecture %s have a state, which cannot be cut off after "
+                         "%" PRIu64 " tokens; only at 0", e->model->arch->name, n);
     if (n < e->n)
         e->last = NULL;
     e->n = n;
@@ -243,7 +248,8 @@ static void describe(const gkv_eval *e, gkv_eval_info *out)
         .memory_peak = gkv__mem_peak(),
         .memory_limit = e->plan.limit,
         .bytes_weights = gkv__model_weight_bytes(e->model),
-        .bytes_position = gkv__cache_bytes(e->cache.type, s->n_layer, s->n_head_kv, s->head_dim, 1),
+        .bytes_position = gkv__cache_bytes(e->cache.type, gkv__n_attending(e->model, s->n_layer), s->n_head_kv,
+                                           s->head_dim, 1),
         .threads = e->plan.n_threads,
         .chunk = e->plan.chunk,
         .cpu = e->plan.simd->level,

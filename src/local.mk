@@ -22,14 +22,14 @@ src_libcore_la_SOURCES = \
 	src/template/run.c src/template/run.h src/template/template.c src/template/template.h \
 	src/template/value.c src/template/value.h \
 	src/model/arch-gemma2.c src/model/arch-gemma3.c src/model/arch-llama.c src/model/arch-phi3.c \
-	src/model/arch-qwen2.c src/model/arch-qwen3.c src/model/arch-qwen3moe.c src/model/arch.c \
+	src/model/arch-qwen2.c src/model/arch-qwen3.c src/model/arch-qwen3moe.c src/model/arch-qwen35.c src/model/arch.c \
 	src/model/arch.h src/model/describe.c src/model/describe.h src/model/layers.c \
 	src/model/layers.h src/model/model.c src/model/model.h src/model/rope.c src/model/rope.h \
 	src/engine/attend.c src/engine/attend.h src/engine/attention-sums.c src/engine/attention-sums.h \
 	src/engine/exec.c src/engine/exec.h src/engine/forward.c src/engine/forward.h \
 	src/engine/gemm-onednn.c src/engine/gemm-openblas.c src/engine/gemm-row.h src/engine/gemm.c \
 	src/engine/gemm.h src/engine/gram.c src/engine/gram.h src/engine/kv.c src/engine/kv.h \
-	src/engine/layer.c src/engine/layer.h src/engine/moe.c src/engine/moe.h src/engine/pass.c src/engine/pass.h \
+	src/engine/layer.c src/engine/layer.h src/engine/moe.c src/engine/moe.h src/engine/pass.c src/engine/pass.h src/engine/state.c src/engine/state.h \
 	src/engine/hadamard.c src/engine/hadamard.h \
 	src/first/bounded.c src/first/bounded.h src/first/index.c src/first/index.h src/first/keys.c src/first/keys.h src/first/refine.c src/first/refine.h \
 	src/first/schedule-chunk.c src/first/schedule-index.c src/first/schedule-layer.c src/first/schedule-stream.c \

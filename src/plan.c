@@ -10,6 +10,7 @@
 #include "src/engine/exec.h"
 #include "src/engine/gemm.h"
 #include "src/first/index.h"
+#include "src/model/arch.h"
 #include "src/base/cores.h"
 #include "src/base/mem.h"
 #include "src/plan.h"
@@ -134,7 +135,11 @@ gkv_status gkv__plan_task(struct gkv__plan *p, const gkv_model *m, const gkv_opt
     t->layer = o->layer;
     t->filter = o->layer >= 0 ? (uint32_t)o->layer : m->filter_layer;
     t->n_new = o->max_tokens;
-    return GKV_OK;
+    if (gkv__has_states(m) && t->method->kind > GKV__SCORES)
+        return gkv__fail(err, GKV_UNSUPPORTED, "method %s chooses among the keys of every layer, and layers of "
+                         "architecture %s have a state instead; take gemfilter, or another of two passes",
+                         t->method->name, m->arch->name);
+    return t->method->kind == GKV__SCORES ? gkv__may_filter(m, t->filter, err) : GKV_OK;
 }
 
 static uint64_t budget(const gkv_options *o, uint64_t n)
@@ -161,7 +166,7 @@ void gkv__plan_prompt(struct gkv__plan *p, const gkv_options *o, uint64_t n, siz
 static uint64_t whole_model(const struct gkv__task *t, uint64_t n, uint64_t rows)
 {
     const struct gkv__shape *s = &t->m->shape;
-    uint64_t sum = gkv__cache_bytes(t->kv, s->n_layer, s->n_head_kv, s->head_dim, n);
+    uint64_t sum = gkv__cache_bytes_for(t->m, t->kv, s->n_layer, n);
 
     sum = gkv__plus(sum, gkv__model_weight_bytes(t->m));
     return gkv__plus(sum, rows * s->n_embd * sizeof(float));
@@ -185,6 +190,8 @@ static uint64_t second_pass(const struct gkv__plan *p, uint64_t spare)
 
     if (t->m->output.data != t->m->embed.data)
         sum -= spare;
+    if (keeps)
+        sum = gkv__plus(sum, gkv__states_floats(t->m, t->m->shape.n_layer) * sizeof(float));
     /* ids, and those of the prompt before while they are compared */
     return gkv__plus(sum, gkv__times(gkv__plus(t->k, keeps ? t->k : 0), sizeof(uint32_t)));
 }

@@ -27,7 +27,8 @@ gkv_status gkv__probe(gkv_session *s, uint64_t start, uint64_t end, uint32_t tsp
     struct gkv__plan *p = &s->plan;
     struct gkv__calibrate c = {
         .m = s->model, .id = s->prompt.id, .n = s->prompt.n, .kernel = GEMFILTER_KERNEL, .window = WINDOW,
-        .tsp_kernel = FASTKV_KERNEL, .tsp_pool = GKV__POOL_MAX, .n_tsp = tsp,
+        .tsp_kernel = FASTKV_KERNEL, .tsp_pool = GKV__POOL_MAX,
+        .n_tsp = gkv__has_states(s->model) ? 0 : tsp,       /* FastKV needs keys in every layer */
     };
 
     gkv__plan_prompt(p, &s->opt, c.n, gkv__prompt_tail(&s->prompt));

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "src/answer/decode.h"
+#include "src/base/mem.h"
 #include "src/engine/forward.h"
 #include "src/engine/layer.h"
 #include "src/token/token.h"
@@ -28,12 +29,14 @@ uint64_t gkv__prefix_size(const struct gkv__prefix *p)
 {
     const struct gkv__cache *c = &p->cache;
 
-    return c->layer ? gkv__cache_bytes(c->type, c->n_layer, c->n_head_kv, c->head_dim, p->touched) : 0;
+    return c->layer ? gkv__cache_used(c, p->touched) + p->n_states * sizeof *p->states : 0;
 }
 
 void gkv__prefix_close(struct gkv__prefix *p)
 {
     gkv__cache_close(&p->cache);
+    if (p->states)
+        gkv__pages_free(p->states, p->n_states, sizeof *p->states);
     free(p->id);
     *p = (struct gkv__prefix){ 0 };
 }
@@ -47,7 +50,8 @@ static void leave_prefix(struct gkv__decode *d)
         return;
     p->cache = d->cache;
     p->id = d->id;
-    p->n = (size_t)gkv__min(d->n_done, d->n_kept) / p->chunk * p->chunk;
+    if (!p->states)                     /* else they say it */
+        p->n = (size_t)gkv__min(d->n_done, d->n_kept) / p->chunk * p->chunk;
     d->cache = (struct gkv__cache){ 0 };
     d->id = NULL;
 }
@@ -91,7 +95,7 @@ uint64_t gkv__decode_kv(const struct gkv__decode *d)
     const struct gkv__cache *c = &d->cache;
     const uint64_t spare = d->prefix && c->layer ? c->layer->n_max - d->n_kept - d->n_new : 0;
 
-    return gkv__cache_size(c) - (spare ? gkv__cache_bytes(c->type, c->n_layer, c->n_head_kv, c->head_dim, spare) : 0);
+    return spare ? gkv__cache_used(c, c->layer->n_max - spare) : gkv__cache_size(c);
 }
 
 static gkv_status reserve(struct gkv__decode *d, const struct gkv__context *c, gkv_error *err)
@@ -99,14 +103,17 @@ static gkv_status reserve(struct gkv__decode *d, const struct gkv__context *c, g
     const struct gkv__shape *s = &d->m->shape;
 
     d->n_kept = c->n_kept;
+    d->n_fixed = 0;
     d->id = malloc((size_t)(d->n_kept + d->n_new) * sizeof *d->id);
     d->x = malloc(s->n_embd * sizeof *d->x);
     d->logits = malloc(s->n_vocab * sizeof *d->logits);
     d->candidates = malloc(s->n_vocab * sizeof *d->candidates);
     if (!d->id || !d->x || !d->logits || !d->candidates)
         return gkv__fail(err, GKV_NOMEM, "out of memory");
-    for (size_t i = 0; i < d->n_kept; i++)
+    for (size_t i = 0; i < d->n_kept; i++) {
         d->id[i] = c->id[c->kept[i]];
+        d->n_fixed += c->kept[i] < c->n_fixed;
+    }
     return GKV_OK;
 }
 
@@ -144,7 +151,13 @@ static bool take_prefix(struct gkv__decode *d)
     /* The last token's row is needed, so it is computed again in any case. */
     while (n < p->n && n + 1 < d->n_kept && p->id[n] == d->id[n])
         n++;
-    d->n_done = d->n_reused = n / p->chunk * p->chunk;
+    n = n / p->chunk * p->chunk;
+    if (p->states) {                    /* all that they have seen, or nothing */
+        n = n == p->n ? n : 0;
+        p->n = n;
+        gkv__states_restore(&p->cache, p->states);
+    }
+    d->n_done = d->n_reused = n;
     d->cache = p->cache;
     p->cache = (struct gkv__cache){ 0 };
     free(p->id);
@@ -154,17 +167,45 @@ static bool take_prefix(struct gkv__decode *d)
 
 static gkv_status open_cache(struct gkv__decode *d, gkv_error *err)
 {
-    const struct gkv__shape *s = &d->m->shape;
+    struct gkv__prefix *p = d->prefix;
+    const uint32_t n_layer = d->m->shape.n_layer;
 
-    if (d->prefix && take_prefix(d))
+    if (p && take_prefix(d))
         return GKV_OK;
-    if (d->prefix) {
-        gkv__prefix_close(d->prefix);
-        d->prefix->chunk = d->e->chunk;
-        d->prefix->rope = gkv__model_rope(d->m, 0, d->p.span);
+    if (p) {
+        gkv__prefix_close(p);
+        p->chunk = d->e->chunk;
+        p->rope = gkv__model_rope(d->m, 0, d->p.span);
+        p->n_states = gkv__states_floats(d->m, n_layer);
+        if (p->n_states && !(p->states = gkv__pages(p->n_states, sizeof *p->states)))
+            return gkv__fail(err, GKV_NOMEM, "the system refused %s for the states of the prompt",
+                             gkv__needed(p->n_states * sizeof *p->states).text);
     }
-    return gkv__cache_open(&d->cache, d->kv, s->n_layer, s->n_head_kv, s->head_dim,
-                           d->n_kept + d->n_new + (d->prefix ? GKV__PREFIX_MORE : 0), err);
+    return gkv__cache_open_for(&d->cache, d->m, d->kv, n_layer, d->n_kept + d->n_new + (p ? GKV__PREFIX_MORE : 0), err);
+}
+
+/* Tokens n_done .. n - 1 of the prompt or the answer, on the CPU. */
+static gkv_status run_to(struct gkv__decode *d, uint64_t n, gkv_error *err)
+{
+    GKV__TRY(gkv__forward(&d->p, d->id + d->n_done, (size_t)(n - d->n_done), d->n_done + d->next - d->n_kept, d->x, err));
+    d->n_done = n;
+    return GKV_OK;
+}
+
+/* A state cannot be cut back to the tokens that the next prompt shares with this one, so it is saved on the way: after
+ * the last whole chunk of those that do not depend on the question. */
+static gkv_status pass_by(struct gkv__decode *d, gkv_error *err)
+{
+    struct gkv__prefix *p = d->prefix;
+    const size_t at = p && p->states ? d->n_fixed / p->chunk * p->chunk : 0;
+
+    if (!at || at >= d->n_kept || d->n_done >= at)
+        return GKV_OK;
+    p->n = 0;
+    GKV__TRY(run_to(d, at, err));
+    gkv__states_save(&d->cache, p->states);
+    p->n = at;
+    return GKV_OK;
 }
 
 static gkv_status on_cpu(struct gkv__decode *d, uint64_t n, gkv_error *err)
@@ -173,10 +214,9 @@ static gkv_status on_cpu(struct gkv__decode *d, uint64_t n, gkv_error *err)
         GKV__TRY(open_cache(d, err));
     if (d->prefix)
         d->prefix->touched = gkv__max(d->prefix->touched, n);
-    GKV__TRY(gkv__forward(&d->p, d->id + d->n_done, (size_t)(n - d->n_done),
-                          d->n_done + d->next - d->n_kept, d->x, err));
+    GKV__TRY(pass_by(d, err));
+    GKV__TRY(run_to(d, n, err));
     gkv__logits(d->e, d->m, d->x, 1, d->logits);
-    d->n_done = n;
     return GKV_OK;
 }
 

@@ -15,6 +15,8 @@ struct gkv__prefix {
     struct gkv__cache        cache;     /* while no answer uses it                           */
     uint32_t                *id;        /* [n] the tokens, of whole chunks                   */
     size_t                   n;
+    float                   *states;    /* of layers with a state, after these n tokens; or NULL */
+    uint64_t                 n_states;  /* floats of them                                    */
     uint64_t                 touched;   /* slots that have been written                      */
     uint32_t                 chunk;     /* rows that went through together: others round otherwise */
     const struct gkv__rope  *rope;      /* long prompts may use another table                */
@@ -29,6 +31,7 @@ struct gkv__decode {
     const gkv_model         *m;
     const struct gkv__quant *kv;        /* type of the cache                                 */
     uint64_t                 n_new;     /* tokens of the answer, at most                     */
+    size_t                   n_fixed;   /* kept tokens that the next prompt may begin with, too */
     struct gkv__sampler      sampler;
     const gkv_grammar       *grammar;   /* of answers, or NULL                               */
     struct gkv__device      *device;    /* or NULL; closed here                              */

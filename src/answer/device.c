@@ -206,11 +206,39 @@ static void add_vec(struct gkv__device *d, uint32_t role, uint32_t layer, const 
     add(d, role, layer, gkv__quant_of(GKV__TYPE_F32)->ggml, 1, n, v, n * sizeof *v);
 }
 
+/* What the model has that plugins cannot compute, or NULL. */
+static const char *beyond(const gkv_model *m)
+{
+    const struct gkv__shape *s = &m->shape;
+
+    if (gkv__has_states(m))
+        return "layers with a state";
+    if (s->n_expert)
+        return "experts";
+    if (s->glu != GKV__GLU_SILU || s->embed_scale != 0 || s->attn_dim || s->attn_cap != 0 || s->logit_cap != 0)
+        return "GELU, caps, or scales other than Llama's";
+    if (m->rope[GKV__ROPE_LONG].freq || m->rope[GKV__ROPE_LOCAL].freq || m->rope[GKV__ROPE_ALL].scale != 1)
+        return "this RoPE scaling";
+    for (uint32_t il = 0; il < s->n_layer; il++) {
+        const struct gkv__layer_weights *w = &m->layer[il];
+
+        if (w->q_bias || w->k_bias || w->v_bias)
+            return "biases";
+        if (w->q_norm || w->k_norm || w->attn_post || w->ffn_post)
+            return "norms of heads, or after attention and MLP";
+        if (w->window)
+            return "sliding windows";
+    }
+    return NULL;
+}
+
 /* In the order in which a pass uses them. */
 static gkv_status list_tensors(struct gkv__device *d, gkv_error *err)
 {
     const gkv_model *m = d->m;
 
+    if (beyond(m))
+        return GKV_OK;
     d->tensor = calloc(3 + 9 * (size_t)m->shape.n_layer, sizeof *d->tensor);
     if (!d->tensor)
         return gkv__fail(err, GKV_NOMEM, "out of memory");
@@ -232,30 +260,6 @@ static gkv_status list_tensors(struct gkv__device *d, gkv_error *err)
     if (m->output.data != m->embed.data)
         add_mat(d, GKV_PLUGIN_OUTPUT, 0, &m->output);
     return GKV_OK;
-}
-
-/* What the model has that plugins cannot compute, or NULL. */
-static const char *beyond(const gkv_model *m)
-{
-    const struct gkv__shape *s = &m->shape;
-
-    if (s->n_expert)
-        return "experts";
-    if (s->glu != GKV__GLU_SILU || s->embed_scale != 0 || s->attn_dim || s->attn_cap != 0 || s->logit_cap != 0)
-        return "GELU, caps, or scales other than Llama's";
-    if (m->rope[GKV__ROPE_LONG].freq || m->rope[GKV__ROPE_LOCAL].freq || m->rope[GKV__ROPE_ALL].scale != 1)
-        return "this RoPE scaling";
-    for (uint32_t il = 0; il < s->n_layer; il++) {
-        const struct gkv__layer_weights *w = &m->layer[il];
-
-        if (w->q_bias || w->k_bias || w->v_bias)
-            return "biases";
-        if (w->q_norm || w->k_norm || w->attn_post || w->ffn_post)
-            return "norms of heads, or after attention and MLP";
-        if (w->window)
-            return "sliding windows";
-    }
-    return NULL;
 }
 
 static struct gkv_plugin_shape shape_of(const gkv_model *m)

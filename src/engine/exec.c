@@ -8,8 +8,9 @@
 #include "src/engine/attention-sums.h"
 #include "src/base/mem.h"
 #include "src/engine/moe.h"
+#include "src/engine/state.h"
 
-enum { ALIGN = 64 };
+enum { ALIGN = 64, N_BUFFERS = 10 };
 
 static uint64_t round_up(uint64_t n, uint64_t to)
 {
@@ -19,27 +20,32 @@ static uint64_t round_up(uint64_t n, uint64_t to)
 static uint64_t scratch_bytes(const struct gkv__simd *simd, const struct gkv__gemm *gemm,
                               const struct gkv__shape *s)
 {
-    return round_up(gkv__max(gkv__attention_sums_scratch(simd, s), gkv__max(gkv__gemm_scratch(gemm, simd, s),
-                                                          gkv__attend_scratch(simd, s))), 4096);
+    const uint64_t attention = gkv__max(gkv__attention_sums_scratch(simd, s), gkv__attend_scratch(simd, s));
+
+    return round_up(gkv__max(gkv__max(attention, gkv__state_scratch(simd, s)), gkv__gemm_scratch(gemm, simd, s)), 4096);
 }
 
 /* Floats per row of each buffer, in the order of the struct. */
-static size_t widths(const struct gkv__shape *s, uint64_t w[9])
+static size_t widths(const struct gkv__shape *s, uint64_t w[N_BUFFERS])
 {
     const uint64_t q = (uint64_t)s->n_head * s->head_dim, kv = (uint64_t)s->n_head_kv * s->head_dim;
+    const uint64_t v = (uint64_t)s->state.v_heads * s->state.v_dim;
     const uint64_t fe = gkv__gemm_form(s->n_embd), fq = gkv__gemm_form(q), ff = gkv__gemm_form(s->n_ff);
-    const uint64_t all[9] = { s->n_embd, q, gkv__max(q, fe), kv, kv, gkv__max(s->n_ff, gkv__max(fe, fq)),
-                              gkv__max(s->n_ff, ff), gkv__experts_floats(s), s->n_rot };
+    const uint64_t all[N_BUFFERS] = {
+        s->n_embd, q, gkv__max(gkv__max(q, v), fe), kv, kv,
+        gkv__max(gkv__max(s->n_ff, v ? gkv__gemm_form(v) : 0), gkv__max(fe, fq)),
+        gkv__max(gkv__max(s->n_ff, s->gated ? 2 * q : 0), ff), gkv__experts_floats(s), gkv__state_row(s), s->n_rot,
+    };
 
-    for (size_t i = 0; i < 9; i++)
+    for (size_t i = 0; i < N_BUFFERS; i++)
         w[i] = all[i];
-    return 9;
+    return N_BUFFERS;
 }
 
 /* Bytes of all buffers except scratch. */
 static uint64_t buffer_bytes(const struct gkv__shape *s, uint32_t chunk)
 {
-    uint64_t w[9], sum = round_up(gkv__attend_partials(s), ALIGN);
+    uint64_t w[N_BUFFERS], sum = round_up(gkv__attend_partials(s), ALIGN);
 
     for (size_t i = 0, n = widths(s, w); i < n; i++)
         sum += round_up(w[i] * chunk * sizeof(float), ALIGN);
@@ -56,9 +62,9 @@ gkv_status gkv__exec_open(struct gkv__exec *e, const struct gkv__simd *simd,
                           const struct gkv__gemm *gemm, const struct gkv__shape *s,
                           unsigned n_threads, uint32_t chunk, gkv_error *err)
 {
-    uint64_t w[9];
-    float **const to[9] = { &e->h, &e->q, &e->att, &e->k, &e->v, &e->gate, &e->up,
-                             &e->expert, &e->turn };
+    uint64_t w[N_BUFFERS];
+    float **const to[N_BUFFERS] = { &e->h, &e->q, &e->att, &e->k, &e->v, &e->gate, &e->up,
+                                    &e->expert, &e->state, &e->turn };
     uint8_t *p;
 
     e->simd = simd;

@@ -27,6 +27,8 @@ struct gkv__exec {
     float *k, *v;                               /* n_head_kv * head_dim                      */
     float *gate, *up;                           /* n_ff                                      */
     float *expert;                              /* moe.c says what is in it                  */
+    float *state;                               /* state.c says what is in it                */
+    /* up also has room for queries with their gates (layer.c). */
     /* att, gate and up also have room for prepared activations (gemm.h): of products that run
      * while these buffers are idle, so that no buffer is needed for that. */
     float *turn;                                /* n_rot: RoPE's cos, sin of each pair       */

@@ -30,7 +30,16 @@ uint64_t gkv__cache_size(const struct gkv__cache *c)
     uint64_t sum = 0;
 
     for (uint32_t il = 0; c->layer && il < c->n_layer; il++)
-        sum += layer_bytes(c, c->layer[il].n_max);
+        sum += (c->layer[il].k ? layer_bytes(c, c->layer[il].n_max) : 0) + c->layer[il].n_state * sizeof(float);
+    return sum;
+}
+
+uint64_t gkv__cache_used(const struct gkv__cache *c, uint64_t n)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t il = 0; c->layer && il < c->n_layer; il++)
+        sum += (c->layer[il].k ? layer_bytes(c, n) : 0) + c->layer[il].n_state * sizeof(float);
     return sum;
 }
 
@@ -66,7 +75,10 @@ gkv_status gkv__cache_open(struct gkv__cache *c, const struct gkv__quant *type, 
 
 void gkv__cache_drop(struct gkv__cache *c, uint32_t il)
 {
-    gkv__pages_free(c->layer[il].k, layer_bytes(c, c->layer[il].n_max), 1);
+    if (c->layer[il].k)
+        gkv__pages_free(c->layer[il].k, layer_bytes(c, c->layer[il].n_max), 1);
+    if (c->layer[il].state)
+        gkv__pages_free(c->layer[il].state, c->layer[il].n_state, sizeof(float));
     c->layer[il] = (struct gkv__cache_layer){ 0 };
 }
 
@@ -77,6 +89,74 @@ void gkv__cache_close(struct gkv__cache *c)
     free(c->layer);
     c->layer = NULL;
 }
+
+/* ---- layers with a state ---------------------------------------------------------------- */
+
+gkv_status gkv__cache_state(struct gkv__cache *c, uint32_t il, uint64_t n, gkv_error *err)
+{
+    struct gkv__cache_layer *l = &c->layer[il];
+
+    l->state = gkv__pages(n, sizeof *l->state);
+    if (!l->state)
+        return gkv__fail(err, GKV_NOMEM, "the system refused %s for the state of a layer",
+                         gkv__needed(n * sizeof *l->state).text);
+    l->n_state = n;
+    return GKV_OK;
+}
+
+gkv_status gkv__cache_open_for(struct gkv__cache *c, const gkv_model *m, const struct gkv__quant *type,
+                               uint32_t n_layer, uint64_t n_max, gkv_error *err)
+{
+    const struct gkv__shape *s = &m->shape;
+    gkv_status status = gkv__cache_open(c, type, n_layer, s->n_head_kv, s->head_dim, 0, err);
+
+    for (uint32_t il = 0; il < n_layer && status == GKV_OK; il++) {
+        if (!gkv__attends(m, il))
+            status = gkv__cache_state(c, il, gkv__state_floats(s), err);
+        else if (n_max)
+            status = gkv__cache_room(c, il, n_max, err);
+        if (status == GKV_OK)
+            c->layer[il].n_max = n_max;
+    }
+    if (status != GKV_OK)
+        gkv__cache_close(c);
+    return status;
+}
+
+uint64_t gkv__states_floats(const gkv_model *m, uint32_t n_layer)
+{
+    return (n_layer - gkv__n_attending(m, n_layer)) * gkv__state_floats(&m->shape);
+}
+
+uint64_t gkv__cache_bytes_for(const gkv_model *m, const struct gkv__quant *type, uint32_t n_layer, uint64_t n_max)
+{
+    return gkv__plus(gkv__cache_bytes(type, gkv__n_attending(m, n_layer), m->shape.n_head_kv, m->shape.head_dim, n_max),
+                     gkv__states_floats(m, n_layer) * sizeof(float));
+}
+
+void gkv__states_save(const struct gkv__cache *c, float *to)
+{
+    for (uint32_t il = 0; il < c->n_layer; il++) {
+        const struct gkv__cache_layer *l = &c->layer[il];
+
+        if (l->state)
+            memcpy(to, l->state, l->n_state * sizeof *to);
+        to += l->n_state;
+    }
+}
+
+void gkv__states_restore(struct gkv__cache *c, const float *from)
+{
+    for (uint32_t il = 0; il < c->n_layer; il++) {
+        const struct gkv__cache_layer *l = &c->layer[il];
+
+        if (l->state)
+            memcpy(l->state, from, l->n_state * sizeof *from);
+        from += l->n_state;
+    }
+}
+
+/* ---- slots ------------------------------------------------------------------------------ */
 
 static uint64_t offset(const struct gkv__cache *c, uint32_t il, uint32_t ih, uint64_t slot)
 {

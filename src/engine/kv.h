@@ -4,10 +4,14 @@
  *
  * Slots are not positions: a layer may hold only some tokens of the prompt, and other ones for
  * each KV head.  Keys keep the rotation of their own positions, and new tokens are written
- * behind the slots in use. */
+ * behind the slots in use.
+ *
+ * A layer may have a state of fixed size instead (state.h), which is what it remembers of all tokens
+ * before.  It cannot be cut back to fewer tokens, so whoever wants that saves it in time. */
 #ifndef GKV__KV_H
 #define GKV__KV_H
 
+#include "src/model/model.h"
 #include "src/quant/quant.h"
 #include "src/base/status.h"
 
@@ -17,7 +21,9 @@ struct gkv__cache {
     struct gkv__cache_layer {
         uint64_t n_max;             /* slots of each head                                    */
         uint64_t shift;             /* the token at position p is in slot p - shift          */
-        uint8_t *k, *v;
+        uint8_t *k, *v;             /* NULL: the layer has a state                           */
+        float   *state;             /* NULL: it has none                                     */
+        uint64_t n_state;           /* floats of it                                          */
     } *layer;
     uint32_t repeat;                /* how often each KV head of the model is there, side by side; more
                                        than 1 where query heads of a group keep different tokens */
@@ -30,6 +36,19 @@ uint64_t   gkv__cache_size(const struct gkv__cache *c);         /* bytes of all 
 gkv_status gkv__cache_open(struct gkv__cache *c, const struct gkv__quant *type, uint32_t n_layer,
                            uint32_t n_head_kv, uint32_t head_dim, uint64_t n_max, gkv_error *err);
 gkv_status gkv__cache_room(struct gkv__cache *c, uint32_t il, uint64_t n_max, gkv_error *err);
+/* Gives layer il a state of n floats, all zero. */
+gkv_status gkv__cache_state(struct gkv__cache *c, uint32_t il, uint64_t n, gkv_error *err);
+/* A cache for the first n_layer layers of a model: each has n_max slots (0: none yet) or a state; and the bytes of
+ * both. */
+gkv_status gkv__cache_open_for(struct gkv__cache *c, const gkv_model *m, const struct gkv__quant *type,
+                               uint32_t n_layer, uint64_t n_max, gkv_error *err);
+uint64_t   gkv__cache_bytes_for(const gkv_model *m, const struct gkv__quant *type, uint32_t n_layer, uint64_t n_max);
+/* Bytes of n slots in each layer that has slots, and of all states. */
+uint64_t   gkv__cache_used(const struct gkv__cache *c, uint64_t n);
+/* Floats of the states of the first n_layer layers of a model; copies all of the cache's out, and back. */
+uint64_t   gkv__states_floats(const gkv_model *m, uint32_t n_layer);
+void       gkv__states_save(const struct gkv__cache *c, float *to);
+void       gkv__states_restore(struct gkv__cache *c, const float *from);
 void       gkv__cache_drop(struct gkv__cache *c, uint32_t il);
 void       gkv__cache_close(struct gkv__cache *c);
 

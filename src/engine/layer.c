@@ -5,14 +5,17 @@
  *     x += Wdown (silu(Wgate norm(x)) * Wup norm(x))
  *
  * and what some models add, as model.h says layer by layer: biases and norms of queries and
- * keys, norms of the outputs before they are added to x, a window, GELU, caps, experts. */
+ * keys, norms of the outputs before they are added to x, a window, GELU, caps, experts, a gate of the
+ * sums.  In some layers a state takes the place of attention (state.h). */
 #include "config.h"
 #include <math.h>
+#include <string.h>
 #include "src/engine/attend.h"
 #include "src/engine/gemm.h"
 #include "src/engine/layer.h"
 #include "src/engine/moe.h"
 #include "src/engine/hadamard.h"
+#include "src/engine/state.h"
 #include "src/base/thread.h"
 
 enum {
@@ -197,6 +200,28 @@ static void heads_item(void *arg, size_t i, unsigned thread)
     }
 }
 
+/* Queries and their gates in `in` [n_head][2][head_dim]: the queries to out; and out *= sigmoid(gates). */
+static void split_item(void *arg, size_t i, unsigned thread)
+{
+    const struct rows *r = arg;
+    const size_t d = r->m->shape.head_dim, heads = r->m->shape.n_head;
+
+    (void)thread;
+    for (size_t t = i * ROWS * heads; t < end_of(r, i) * heads; t++)
+        memcpy(r->out + t * d, r->in + t * 2 * d, d * sizeof *r->out);
+}
+
+static void gate_item(void *arg, size_t i, unsigned thread)
+{
+    const struct rows *r = arg;
+    const size_t d = r->m->shape.head_dim, heads = r->m->shape.n_head;
+
+    (void)thread;
+    for (size_t t = i * ROWS * heads; t < end_of(r, i) * heads; t++)
+        for (size_t j = 0; j < d; j++)
+            r->out[t * d + j] *= 1 / (1 + expf(-r->in[t * 2 * d + d + j]));
+}
+
 static void norm(struct gkv__exec *e, const gkv_model *m, float *out, const float *x,
                  const float *w, size_t n)
 {
@@ -271,8 +296,11 @@ static void qk(struct gkv__exec *e, const gkv_model *m, uint32_t il, const float
     heads(e, m, e->k, n, s->n_head_kv, w->k_bias, w->k_norm, e->turn);
     if (first_q < n) {
         struct gkv__rows last = { e->h + first_q * s->n_embd, n - first_q, e->gate, NULL };
-        float *q = e->q + first_q * w->q.n_out;
-        gkv__gemm(e, q, first_q ? &last : h, &w->q, false);
+        const size_t width = (size_t)s->n_head * s->head_dim;
+        float *q = e->q + first_q * width, *both = e->up + first_q * 2 * width;
+        gkv__gemm(e, s->gated ? both : q, first_q ? &last : h, &w->q, false);
+        if (s->gated)
+            gkv__for(e->n_threads, items(last.n), split_item, &(struct rows){ .m = m, .in = both, .out = q, .n = last.n });
         heads(e, m, q, n - first_q, s->n_head, w->q_bias, w->q_norm, e->turn + first_q * s->n_rot);
     }
 }
@@ -317,8 +345,8 @@ static void attend(const struct gkv__pass *p, uint32_t ic, size_t n, uint64_t sl
         hook->attended(hook, p, ic, n, slot, window);
 }
 
-/* The whole layer: slots slot .. of the cache, positions as in e->turn. */
-static void layer(const struct gkv__pass *p, uint32_t il, float *x, size_t n, uint64_t slot, uint32_t ic)
+/* Attention: slots slot .. of the cache, positions as in e->turn. */
+static void by_attention(const struct gkv__pass *p, uint32_t il, float *x, size_t n, uint64_t slot, uint32_t ic)
 {
     struct gkv__exec *e = p->e;
     const gkv_model *m = p->m;
@@ -326,7 +354,6 @@ static void layer(const struct gkv__pass *p, uint32_t il, float *x, size_t n, ui
     const bool turned = gkv__uses_hadamard(p->c->type);
 
     struct gkv__rows h = { e->h, n, e->gate, NULL }, att = { e->att, n, e->gate, NULL };
-    struct gkv__rows h2 = { e->h, n, e->att, NULL }, gate = { e->gate, n, e->up, NULL };
 
     qk(e, m, il, x, &h, 0);
     gkv__gemm(e, e->v, &h, &w->v, false);
@@ -341,7 +368,29 @@ static void layer(const struct gkv__pass *p, uint32_t il, float *x, size_t n, ui
     attend(p, ic, n, slot, w->window);
     if (turned)                                /* sums of turned values are turned, too     */
         gkv__hadamard(e, e->att, n, m->shape.n_head);
+    if (m->shape.gated)
+        gkv__for(e->n_threads, items(n), gate_item, &(struct rows){ .m = m, .in = e->up, .out = e->att, .n = n });
     add(e, m, x, &att, &w->o, w->attn_post);
+}
+
+/* What mixes the rows with those before them by a state. */
+static void by_state(const struct gkv__pass *p, uint32_t il, float *x, size_t n, uint64_t slot, uint32_t ic)
+{
+    struct gkv__exec *e = p->e;
+    const struct gkv__layer_weights *w = &p->m->layer[il];
+    struct gkv__rows h = { e->h, n, e->gate, NULL }, y = { NULL, n, e->gate, NULL };
+
+    norm(e, p->m, e->h, x, w->attn_norm, n);
+    y.x = gkv__state(e, p->m, il, &h, p->c->layer[ic].state, slot == 0);
+    add(e, p->m, x, &y, &w->out, NULL);
+}
+
+static void mlp(const struct gkv__pass *p, uint32_t il, float *x, size_t n)
+{
+    struct gkv__exec *e = p->e;
+    const gkv_model *m = p->m;
+    const struct gkv__layer_weights *w = &m->layer[il];
+    struct gkv__rows h2 = { e->h, n, e->att, NULL }, gate = { e->gate, n, e->up, NULL };
 
     norm(e, m, e->h, x, w->ffn_norm, n);
     if (m->shape.n_expert) {
@@ -356,15 +405,27 @@ static void layer(const struct gkv__pass *p, uint32_t il, float *x, size_t n, ui
 
 void gkv__layer(const struct gkv__pass *p, uint32_t il, float *x, size_t n, uint64_t pos, uint32_t ic)
 {
-    gkv__turn(p, il, n, pos);
-    layer(p, il, x, n, pos - p->c->layer[ic].shift, ic);
+    const uint64_t slot = pos - p->c->layer[ic].shift;
+
+    if (gkv__attends(p->m, il)) {
+        gkv__turn(p, il, n, pos);
+        by_attention(p, il, x, n, slot, ic);
+    } else {
+        by_state(p, il, x, n, slot, ic);
+    }
+    mlp(p, il, x, n);
 }
 
 void gkv__layer_at(const struct gkv__pass *p, uint32_t il, float *x, size_t n, uint64_t slot,
                    const uint32_t *at, uint32_t ic)
 {
-    turn_at(p, il, n, at);
-    layer(p, il, x, n, slot, ic);
+    if (gkv__attends(p->m, il)) {
+        turn_at(p, il, n, at);
+        by_attention(p, il, x, n, slot, ic);
+    } else {
+        by_state(p, il, x, n, slot, ic);
+    }
+    mlp(p, il, x, n);
 }
 
 /* All keys of a layer turn by the same angle, that of one position.  They already contain the scale of

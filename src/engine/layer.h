@@ -8,7 +8,9 @@
 /* x[n][n_embd] = embeddings of the tokens id[n]. */
 void gkv__embed(struct gkv__exec *e, const gkv_model *m, const uint32_t *id, float *x, size_t n);
 
-/* x[n][n_embd], the residual stream at positions pos .. pos + n - 1, goes through layer il in
+/* A layer with a state begins anew at slot 0, and goes on behind that from where it was.
+ *
+ * x[n][n_embd], the residual stream at positions pos .. pos + n - 1, goes through layer il in
  * place; keys and values of these rows are stored in layer ic of the cache, behind those of
  * earlier positions.  n <= e->chunk.  Leaves the rows' rotated queries in e->q. */
 void gkv__layer(const struct gkv__pass *p, uint32_t il, float *x, size_t n, uint64_t pos, uint32_t ic);

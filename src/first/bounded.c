@@ -34,9 +34,11 @@ static size_t n_origins(const struct gkv__bounded *b)
 uint64_t gkv__bounded_bytes(const struct gkv__bounded *b, uint64_t n)
 {
     const struct gkv__shape *s = &b->m->shape;
-    uint64_t sum = gkv__cache_bytes(b->kv, b->n_layer, s->n_head_kv, s->head_dim,
+    const uint64_t states = 2 * gkv__states_floats(b->m, b->n_layer) + gkv__state_floats(s);
+    uint64_t sum = gkv__cache_bytes(b->kv, gkv__n_attending(b->m, b->n_layer), s->n_head_kv, s->head_dim,
                                     gkv__min(b->budget, n));
 
+    sum = gkv__plus(sum, states * sizeof(float));
     sum = gkv__plus(sum, gkv__cache_bytes(gkv__quant_of(GKV__TYPE_F32), 1, s->n_head_kv, s->head_dim,
                                           gkv__min(width(b), n + b->max_rows)));
     sum = gkv__plus(sum, gkv__times(b->max_rows, s->n_embd * sizeof(float)));
@@ -75,9 +77,13 @@ gkv_status gkv__bounded_open(struct gkv__bounded *b, struct gkv__exec *e, gkv_er
                          gkv__needed(gkv__bounded_bytes(b, UINT64_MAX >> 1)).text);
     if (!b->n_layer)
         return GKV_OK;
-    GKV__TRY(gkv__cache_open(&b->store, b->kv, b->n_layer, s->n_head_kv, s->head_dim, b->budget, err));
-    return gkv__cache_open(&b->work, gkv__quant_of(GKV__TYPE_F32), 1, s->n_head_kv, s->head_dim,
-                           width(b), err);
+    GKV__TRY(gkv__cache_open(&b->store, b->kv, b->n_layer, s->n_head_kv, s->head_dim, 0, err));
+    for (uint32_t il = 0; il < b->n_layer; il++)
+        GKV__TRY(gkv__attends(b->m, il) ? gkv__cache_room(&b->store, il, b->budget, err)
+                                        : gkv__cache_state(&b->store, il, 2 * gkv__state_floats(s), err));
+    GKV__TRY(gkv__cache_open(&b->work, gkv__quant_of(GKV__TYPE_F32), 1, s->n_head_kv, s->head_dim,
+                             width(b), err));
+    return gkv__has_states(b->m) ? gkv__cache_state(&b->work, 0, gkv__state_floats(s), err) : GKV_OK;
 }
 
 /* ---- caches ----------------------------------------------------------------------------- */
@@ -234,6 +240,26 @@ static void layer(struct gkv__bounded *b)
     }
 }
 
+/* The same for a layer with a state, for tokens at .. of the text.  The store has two states: that before the next
+ * warm-up, and that at the end of the text so far, for a question alone. */
+static void state_layer(struct gkv__bounded *b, size_t at)
+{
+    const size_t n = gkv__state_floats(b->s), text = b->n_warm + b->n_new, end = at + b->n_new;
+    const size_t stop[] = { b->n_new ? text - gkv__min(b->warm, end) : 0, text, b->n_rows };
+    float *saved = b->store.layer[b->il].state, *now = b->work.layer[0].state;
+    size_t row = 0;
+
+    memcpy(now, saved + (b->n_new ? 0 : n), n * sizeof *now);
+    for (size_t i = 0; i < 3; i++) {
+        for (; row < stop[i]; row += b->count) {
+            b->count = gkv__min(b->e->chunk, stop[i] - row);
+            gkv__layer(&b->p, b->il, b->x + row * b->s->n_embd, b->count, at - b->n_warm + row, 0);
+        }
+        if (b->n_new && i < 2 && stop[i])
+            memcpy(saved + i * n, now, n * sizeof *now);
+    }
+}
+
 gkv_status gkv__bounded_step(struct gkv__bounded *b, size_t at, size_t n, size_t keep, gkv_error *err)
 {
     const size_t d = b->s->n_embd;
@@ -246,8 +272,11 @@ gkv_status gkv__bounded_step(struct gkv__bounded *b, size_t at, size_t n, size_t
                    gkv__min(b->e->chunk, b->n_warm + n - i));
     gkv__embed(b->e, b->m, b->question, b->x + (b->n_warm + n) * d, b->n_q);
     for (b->il = 0; b->il < b->n_layer; b->il++) {
-        layer(b);
-        if (n)
+        if (gkv__attends(b->m, b->il))
+            layer(b);
+        else
+            state_layer(b, at);
+        if (n && gkv__attends(b->m, b->il))
             cut(b, at, keep);
         gkv__progress(b->e, gkv__layer_work(b->s, b->held, b->n_rows));
         if (gkv__cancelled(b->e))

@@ -10,6 +10,9 @@
  * Models" (2024), section 3.  The warm-up is the end of the previous chunk, run again, so that
  * tokens after a chunk boundary still see the text just before it.
  *
+ * A layer with a state needs no bound: it runs on exactly, from a copy of the state that it had before the
+ * warm-up; the question's rows change another copy.
+ *
  * Keys are stored before RoPE and rotated when a chunk needs them, so a key that stays for a
  * thousand chunks is rounded only once. */
 #ifndef GKV__BOUNDED_H

@@ -43,10 +43,25 @@ static gkv_status reserve(struct gkv__early *c, const struct gkv__task *t, uint3
     c->filter = t->filter;
     c->chunk = chunk;
     /* With filter layer 0 the cache has no layers, but its sizes are still used. */
-    GKV__TRY(gkv__cache_open(&c->cache, t->kv_first, t->filter, s->n_head_kv, s->head_dim, c->slots, err));
+    GKV__TRY(gkv__cache_open_for(&c->cache, t->m, t->kv_first, t->filter, c->slots, err));
+    c->n_states = gkv__states_floats(t->m, t->filter);
+    if (c->n_states && !(c->states = gkv__pages(c->n_states, sizeof *c->states)))
+        return gkv__fail(err, GKV_NOMEM, "the system refused %s for the states of the early layers",
+                         gkv__needed(c->n_states * sizeof *c->states).text);
     c->keys = gkv__pages(c->slots * s->n_head_kv, s->head_dim * sizeof *c->keys);
     return c->keys ? GKV_OK : gkv__fail(err, GKV_NOMEM, "the system refused %s for the keys of the filter layer",
                                         gkv__needed(c->slots * width(t) * sizeof *c->keys).text);
+}
+
+/* The first n tokens are done for the next question, too.  States are saved once, at the last such chunk: a state
+ * cannot be cut back to fewer tokens. */
+static void keep(struct gkv__early *c, size_t n, bool last)
+{
+    if (c->states && !last)
+        return;
+    c->n = n;
+    if (c->states)
+        gkv__states_save(&c->cache, c->states);
 }
 
 static gkv_status chunks(struct gkv__exec *e, const struct gkv__first *f, struct gkv__early *c, float *x,
@@ -57,6 +72,8 @@ static gkv_status chunks(struct gkv__exec *e, const struct gkv__first *f, struct
     const struct gkv__pass p = { .e = e, .m = t->m, .span = gkv__plus(t->n, t->n_new), .c = &c->cache };
     const size_t n = (size_t)t->n, w = width(t);
 
+    if (c->n && c->states)
+        gkv__states_restore(&c->cache, c->states);
     for (size_t at = (size_t)c->n; at < n; at += e->chunk) {
         const size_t nc = gkv__min(e->chunk, n - at);
 
@@ -72,7 +89,7 @@ static gkv_status chunks(struct gkv__exec *e, const struct gkv__first *f, struct
         gkv__layer_qk(&p, t->filter, x, nc, at, at + nc == n ? nc - 1 : nc);
         memcpy(c->keys + at * w, e->k, nc * w * sizeof *c->keys);
         if (at + nc <= f->n_fixed && nc == e->chunk)
-            c->n = at + nc;
+            keep(c, at + nc, at + nc + e->chunk > f->n_fixed);
         if (at + nc == n)       /* x is idle from here on */
             gkv__fold_query(e, nc - 1, x);
     }

@@ -33,7 +33,8 @@ static uint64_t bytes(const struct gkv__task *t, uint32_t chunk, unsigned n_thre
 
     (void)n_threads;
     return gkv__plus(gkv__times(rows, s->n_embd * sizeof(float)) + (t->row == GKV__ROW_LARGEST ? gram : 0),
-                     gkv__cache_bytes(t->kv_first, 1, s->n_head_kv, s->head_dim, t->n));
+                     gkv__plus(gkv__cache_bytes(t->kv_first, 1, s->n_head_kv, s->head_dim, t->n),
+                               gkv__state_floats(s) * sizeof(float)));
 }
 
 /* Positions of the prompt and its answer; of chosen passages (f->again) just their number, since they get
@@ -160,6 +161,8 @@ static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error
     status = gkv__spill_open(&x, f->t->n, s->n_embd, f->t->spill ? e->chunk : 0, err);
     if (status == GKV_OK)
         status = gkv__cache_open(&cache, f->t->kv_first, 1, s->n_head_kv, s->head_dim, f->t->n, err);
+    if (status == GKV_OK && gkv__has_states(f->t->m))
+        status = gkv__cache_state(&cache, 0, gkv__state_floats(s), err);
     if (status == GKV_OK)
         status = layers(e, f, &x, &cache, err);
     if (status == GKV_OK)

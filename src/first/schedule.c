@@ -133,8 +133,10 @@ uint64_t gkv__weights_largest(const gkv_model *m, uint32_t il)
 uint64_t gkv__weights_early(const gkv_model *m, uint32_t il)
 {
     const struct gkv__layer_weights *w = &m->layer[il];
-    uint64_t sum = gkv__mat_bytes(&m->embed) + gkv__mat_bytes(&w->q) + gkv__mat_bytes(&w->k);
+    uint64_t sum = gkv__mat_bytes(&m->embed);
 
+    if (gkv__attends(m, il))
+        sum += gkv__mat_bytes(&w->q) + gkv__mat_bytes(&w->k);
     for (uint32_t i = 0; i < il; i++)
         sum += gkv__model_layer_bytes(m, i);
     return sum;
@@ -147,7 +149,8 @@ uint64_t gkv__early_bytes(const struct gkv__task *t, uint64_t slots)
     const struct gkv__shape *s = &t->m->shape;
     const uint64_t keys = gkv__times(slots, (uint64_t)s->n_head_kv * s->head_dim * sizeof(float));
 
-    return gkv__plus(keys, gkv__cache_bytes(t->kv_first, t->filter, s->n_head_kv, s->head_dim, slots));
+    return gkv__plus(gkv__plus(keys, gkv__states_floats(t->m, t->filter) * sizeof(float)),
+                     gkv__cache_bytes_for(t->m, t->kv_first, t->filter, slots));
 }
 
 uint64_t gkv__early_size(const struct gkv__early *e)
@@ -156,13 +159,15 @@ uint64_t gkv__early_size(const struct gkv__early *e)
 
     if (!e->touched)
         return 0;
-    return e->touched * c->n_head_kv * c->head_dim * sizeof *e->keys +
-           gkv__cache_bytes(c->type, c->n_layer, c->n_head_kv, c->head_dim, e->touched);
+    return e->touched * c->n_head_kv * c->head_dim * sizeof *e->keys + gkv__cache_used(c, e->touched) +
+           e->n_states * sizeof *e->states;
 }
 
 void gkv__early_close(struct gkv__early *e)
 {
     gkv__pages_free(e->keys, e->slots * e->cache.n_head_kv, e->cache.head_dim * sizeof *e->keys);
+    if (e->states)
+        gkv__pages_free(e->states, e->n_states, sizeof *e->states);
     gkv__cache_close(&e->cache);
     *e = (struct gkv__early){ 0 };
 }

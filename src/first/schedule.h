@@ -15,10 +15,12 @@
 enum { GKV__SINKS = 4 };        /* first tokens, the attention sinks (StreamingLLM) */
 
 /* What a schedule keeps for the next question about the same document: for the first n tokens, keys and
- * values of the early layers, and keys of the filter layer.  All zero: nothing yet. */
+ * values (or states) of the early layers, and keys of the filter layer.  All zero: nothing yet. */
 struct gkv__early {
     struct gkv__cache cache;
     float            *keys;             /* [slots][n_head_kv * head_dim]                     */
+    float            *states;           /* of layers with a state, after n tokens; or NULL   */
+    uint64_t          n_states;         /* floats of them                                    */
     uint64_t          slots, n;
     uint64_t          touched;          /* slots that have been written                      */
     uint32_t          filter, chunk;

@@ -9,7 +9,8 @@
 #include "src/model/rope.h"
 
 extern const struct gkv__arch gkv__arch_llama, gkv__arch_qwen2, gkv__arch_qwen3, gkv__arch_phi3,
-    gkv__arch_gemma2, gkv__arch_gemma3, gkv__arch_qwen3moe;
+    gkv__arch_gemma2, gkv__arch_gemma3, gkv__arch_qwen3moe,
+    gkv__arch_qwen35;
 
 static const struct gkv__arch *const archs[] = {
     &gkv__arch_llama,
@@ -19,6 +20,7 @@ static const struct gkv__arch *const archs[] = {
     &gkv__arch_gemma2,
     &gkv__arch_gemma3,
     &gkv__arch_qwen3moe,
+    &gkv__arch_qwen35,
 };
 
 const struct gkv__arch *gkv__arch_named(const char *name, size_t len)
@@ -206,6 +208,44 @@ gkv_status gkv__arch_layer_vec(struct gkv_model *m, uint32_t il, const char *nam
     return gkv__arch_vec(m, full, n, out, err);
 }
 
+gkv_status gkv__arch_layer_mat(struct gkv_model *m, uint32_t il, const char *name, uint32_t n_out,
+                               uint32_t n_in, struct gkv__mat *out, gkv_error *err)
+{
+    char full[64];
+
+    snprintf(full, sizeof full, "blk.%u.%s.weight", il, name);
+    return gkv__arch_mat(m, full, n_out, n_in, out, err);
+}
+
+gkv_status gkv__arch_layer_floats(struct gkv_model *m, uint32_t il, const char *name, uint32_t n_out,
+                                  uint32_t n_in, const float **out, gkv_error *err)
+{
+    struct gkv__mat w;
+
+    GKV__TRY(gkv__arch_layer_mat(m, il, name, n_out, n_in, &w, err));
+    if (w.format->type != GKV__TYPE_F32)
+        return gkv__fail(err, GKV_UNSUPPORTED, "%s: tensor blk.%u.%s.weight has type %s, expected f32",
+                         gkv__gguf_path(m->file), il, name, w.format->name);
+    *out = (const float *)(const void *)w.data;
+    return GKV_OK;
+}
+
+void gkv__arch_leave_out(struct gkv_model *m, uint32_t from)
+{
+    for (size_t i = 0; i < gkv__gguf_n_tensors(m->file); i++) {
+        const struct gkv__str *name = &gkv__gguf_tensor_at(m->file, i)->name;
+        uint32_t il = 0;
+        size_t at = 4;
+
+        if (name->n < 6 || memcmp(name->p, "blk.", 4))
+            continue;
+        for (; at < name->n && at < 12 && name->p[at] >= '0' && name->p[at] <= '9'; at++)
+            il = il * 10 + (uint32_t)(name->p[at] - '0');
+        if (at > 4 && at < name->n && name->p[at] == '.' && il >= from)
+            m->bound[i] = true;
+    }
+}
+
 /* ---- a model ---------------------------------------------------------------------------- */
 
 gkv_status gkv__arch_norms(struct gkv_model *m, uint32_t il, gkv_error *err)
@@ -255,14 +295,15 @@ gkv_status gkv__arch_attention(struct gkv_model *m, uint32_t il, gkv_error *err)
     const uint32_t d = s->n_embd, q = s->n_head * s->head_dim, kv = s->n_head_kv * s->head_dim;
     struct gkv__layer_weights *w = &m->layer[il];
     const struct row rows[] = {
-        { "attn_q", q, d, &w->q },      { "attn_k", kv, d, &w->k },
-        { "attn_v", kv, d, &w->v },     { "attn_output", d, q, &w->o },
+        { "attn_q", s->gated ? 2 * q : q, d, &w->q },
+        { "attn_k", kv, d, &w->k },     { "attn_v", kv, d, &w->v },
+        { "attn_output", d, q, &w->o },
     };
 
     return bind_rows(m, il, 1, rows, sizeof rows / sizeof *rows, err);
 }
 
-gkv_status gkv__arch_matrices(struct gkv_model *m, uint32_t il, gkv_error *err)
+gkv_status gkv__arch_mlp(struct gkv_model *m, uint32_t il, gkv_error *err)
 {
     const uint32_t d = m->shape.n_embd, f = m->shape.n_ff;
     struct gkv__layer_weights *w = &m->layer[il];
@@ -270,8 +311,13 @@ gkv_status gkv__arch_matrices(struct gkv_model *m, uint32_t il, gkv_error *err)
         { "ffn_gate", f, d, &w->gate }, { "ffn_up", f, d, &w->up }, { "ffn_down", d, f, &w->down },
     };
 
-    GKV__TRY(gkv__arch_attention(m, il, err));
     return bind_rows(m, il, 1, rows, sizeof rows / sizeof *rows, err);
+}
+
+gkv_status gkv__arch_matrices(struct gkv_model *m, uint32_t il, gkv_error *err)
+{
+    GKV__TRY(gkv__arch_attention(m, il, err));
+    return gkv__arch_mlp(m, il, err);
 }
 
 gkv_status gkv__arch_expert_keys(struct gkv_model *m, gkv_error *err)

@@ -39,12 +39,15 @@ gkv_status gkv__arch_str(const struct gkv_model *m, const char *key, struct gkv_
 gkv_status gkv__arch_norms(struct gkv_model *m, uint32_t il, gkv_error *err);
 gkv_status gkv__arch_post_norms(struct gkv_model *m, uint32_t il, gkv_error *err);
 gkv_status gkv__arch_qk_norms(struct gkv_model *m, uint32_t il, gkv_error *err);
-/* Bind the matrices as most files have them: the four of attention; these and the three of the MLP. */
+/* Bind the matrices as most files have them: the four of attention; the three of the MLP; all. */
 gkv_status gkv__arch_attention(struct gkv_model *m, uint32_t il, gkv_error *err);
+gkv_status gkv__arch_mlp(struct gkv_model *m, uint32_t il, gkv_error *err);
 gkv_status gkv__arch_matrices(struct gkv_model *m, uint32_t il, gkv_error *err);
 /* A mixture of experts in place of the MLP: its keys, and its tensors. */
 gkv_status gkv__arch_expert_keys(struct gkv_model *m, gkv_error *err);
 gkv_status gkv__arch_experts(struct gkv_model *m, uint32_t il, gkv_error *err);
+/* Leaves out the tensors of layers from .. that predict further tokens, which no answer needs. */
+void gkv__arch_leave_out(struct gkv_model *m, uint32_t from);
 /* Of every `period` layers all but the last have a window; 0: all layers have one. */
 static inline bool gkv__arch_is_local(uint32_t il, uint32_t period)
 {
@@ -60,6 +63,11 @@ gkv_status gkv__arch_mat(struct gkv_model *m, const char *name, uint32_t n_out,
                          uint32_t n_in, struct gkv__mat *out, gkv_error *err);
 gkv_status gkv__arch_vec(struct gkv_model *m, const char *name, uint32_t n,
                          const float **out, gkv_error *err);
+/* As arch_mat for blk.IL.NAME.weight, and one float for each of the matrix's elements in order. */
+gkv_status gkv__arch_layer_mat(struct gkv_model *m, uint32_t il, const char *name, uint32_t n_out,
+                               uint32_t n_in, struct gkv__mat *out, gkv_error *err);
+gkv_status gkv__arch_layer_floats(struct gkv_model *m, uint32_t il, const char *name, uint32_t n_out,
+                                  uint32_t n_in, const float **out, gkv_error *err);
 bool       gkv__arch_has(const struct gkv_model *m, const char *name);
 
 #endif

@@ -30,12 +30,15 @@ static const struct known {
     { "qwen2", 28, 3584, 18944, 150000, 14, 14, "paper: ASL C.2", "paper: ASL C.2" },
 };
 
-/* il, or the next layer without a window: keys of layers with a window are not trained to be compared
- * with distant queries. */
+/* il, or the next layer with keys and without a window: keys of layers with a window are not trained to be
+ * compared with distant queries. */
 static uint32_t far_sighted(const struct gkv_model *m, uint32_t il)
 {
     for (uint32_t i = il; i < m->shape.n_layer; i++)
-        if (!m->layer[i].window || m->layer[i].window >= m->shape.context)
+        if (gkv__attends(m, i) && (!m->layer[i].window || m->layer[i].window >= m->shape.context))
+            return i;
+    for (uint32_t i = m->shape.n_layer; i-- > 0;)       /* none behind it: one before it */
+        if (gkv__attends(m, i))
             return i;
     return il;
 }
@@ -104,6 +107,9 @@ gkv_status gkv__layer_table(struct gkv_model *m, gkv_error *err)
     by_rule(m);
     by_papers(m);
     GKV__TRY(by_key(m, "gemkv.filter_layer", &m->filter_layer, &m->filter_layer_source, err));
+    if (!gkv__attends(m, m->filter_layer))
+        return gkv__fail(err, GKV_FORMAT, "%s: gemkv.filter_layer is %u, a layer without keys",
+                         gkv__gguf_path(m->file), m->filter_layer);
     by_filter(m);
     return by_key(m, "gemkv.tsp_layer", &m->tsp_layer, &m->tsp_layer_source, err);
 }

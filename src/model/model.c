@@ -104,7 +104,7 @@ static void describe(struct gkv_model *m)
 
 static gkv_status unknown(const char *path, const struct gkv__str *arch, gkv_error *err)
 {
-    char known[128] = "";
+    char known[256] = "";
     size_t at = 0;
 
     if (!arch->n)
@@ -232,6 +232,7 @@ gkv_status gkv_model_layers(gkv_model *m, uint32_t filter, uint32_t tsp, const c
     if (filter >= n || tsp >= n)
         return gkv__fail(err, GKV_INVALID, "layer %u: the model has %u layers",
                          filter >= n ? filter : tsp, n);
+    GKV__TRY(gkv__may_filter(m, filter, err));
     m->filter_layer = filter;
     m->tsp_layer = tsp;
     snprintf(m->source, sizeof m->source, "%s", source);
@@ -305,16 +306,56 @@ gkv_status gkv_detokenize(const gkv_model *m, const uint32_t *ids, size_t n, cha
     return GKV_OK;
 }
 
+/* ---- layers with a state ---------------------------------------------------------------- */
+
+uint32_t gkv__n_attending(const struct gkv_model *m, uint32_t n)
+{
+    uint32_t sum = 0;
+
+    for (uint32_t il = 0; il < n; il++)
+        sum += gkv__attends(m, il);
+    return sum;
+}
+
+gkv_status gkv__may_filter(const struct gkv_model *m, uint32_t il, gkv_error *err)
+{
+    char list[160] = "";
+    size_t at = 0;
+
+    if (gkv__attends(m, il))
+        return GKV_OK;
+    for (uint32_t i = 0; i < m->shape.n_layer && at + 8 < sizeof list; i++)
+        if (gkv__attends(m, i))
+            at += (size_t)snprintf(list + at, sizeof list - at, " %u", i);
+    return gkv__fail(err, GKV_INVALID, "layer %u has a state and no keys, so it cannot score tokens; layers that "
+                     "attend:%s", il, list);
+}
+
 /* ---- residency -------------------------------------------------------------------------- */
+
+enum { N_MATS = 13 };
+
+/* The layer's matrices; those that it does not have have no data. */
+static void matrices(const struct gkv__layer_weights *w, const struct gkv__mat *out[N_MATS])
+{
+    const struct gkv__mat *all[N_MATS] = {
+        &w->q, &w->k, &w->v, &w->o,
+        &w->qkv, &w->z, &w->beta, &w->alpha, &w->out,
+        &w->gate, &w->up, &w->down, &w->router,
+    };
+
+    memcpy(out, all, sizeof all);
+}
 
 void gkv__model_layer_need(const struct gkv_model *m, uint32_t il, bool need)
 {
     const struct gkv__layer_weights *w = &m->layer[il];
-    const struct gkv__mat *mats[] = { &w->q, &w->k, &w->v, &w->o, &w->gate, &w->up, &w->down,
-                                      &w->router };
+    const struct gkv__mat *mats[N_MATS];
 
-    for (size_t i = 0; i < sizeof mats / sizeof *mats && mats[i]->data; i++)
-        (need ? gkv__gguf_willneed : gkv__gguf_dontneed)(mats[i]->data, gkv__mat_bytes(mats[i]));
+    matrices(w, mats);
+    for (size_t i = 0; i < N_MATS; i++)
+        if (mats[i]->data)
+            (need ? gkv__gguf_willneed : gkv__gguf_dontneed)(mats[i]->data, gkv__mat_bytes(mats[i]));
 }
 
 void gkv__model_drop(const struct gkv_model *m)
@@ -332,6 +373,8 @@ static uint64_t vector_bytes(const struct gkv__shape *s, const struct gkv__layer
         { w->attn_norm, s->n_embd }, { w->ffn_norm, s->n_embd }, { w->attn_post, s->n_embd },
         { w->ffn_post, s->n_embd }, { w->q_bias, q }, { w->k_bias, kv }, { w->v_bias, kv },
         { w->q_norm, s->head_dim }, { w->k_norm, s->head_dim },
+        { w->conv, gkv__state_channels(s) * s->state.width }, { w->dt, s->state.v_heads },
+        { w->a, s->state.v_heads }, { w->state_norm, s->state.v_dim },
     };
     uint64_t sum = 0;
 
@@ -343,10 +386,13 @@ static uint64_t vector_bytes(const struct gkv__shape *s, const struct gkv__layer
 uint64_t gkv__model_layer_bytes(const struct gkv_model *m, uint32_t il)
 {
     const struct gkv__layer_weights *w = &m->layer[il];
+    const struct gkv__mat *mats[N_MATS];
+    uint64_t sum = vector_bytes(&m->shape, w);
 
-    return gkv__mat_bytes(&w->q) + gkv__mat_bytes(&w->k) + gkv__mat_bytes(&w->v) +
-           gkv__mat_bytes(&w->o) + gkv__mat_bytes(&w->gate) + gkv__mat_bytes(&w->up) +
-           gkv__mat_bytes(&w->down) + (w->router.data ? gkv__mat_bytes(&w->router) : 0) + vector_bytes(&m->shape, w);
+    matrices(w, mats);
+    for (size_t i = 0; i < N_MATS; i++)
+        sum += mats[i]->data ? gkv__mat_bytes(mats[i]) : 0;
+    return sum;
 }
 
 uint64_t gkv__model_weight_bytes(const struct gkv_model *m)

@@ -31,6 +31,12 @@ static inline struct gkv__mat gkv__mat_rows(const struct gkv__mat *w, uint32_t f
     return (struct gkv__mat){ w->format, w->data + first * gkv__mat_row_bytes(w), n, w->n_in };
 }
 
+/* What mixes the tokens of a layer. */
+enum gkv__mixer {
+    GKV__ATTENTION,             /* keys and values of all tokens, in the KV cache            */
+    GKV__DELTA,                 /* gated DeltaNet (Yang et al. 2024): a state of fixed size  */
+};
+
 /* Everything beyond the common layer is data: layer.c and attend.c apply it if it is there.
  * NULL or 0: not in this model. */
 struct gkv__layer_weights {
@@ -43,6 +49,11 @@ struct gkv__layer_weights {
     struct gkv__mat router;                         /* [n_expert, n_embd]; gate, up and down are
                                                        then n_expert matrices, one after the other */
     uint32_t        window;                         /* tokens that a query sees, the last ones */
+    enum gkv__mixer mixer;                          /* others than attention have, in place of q .. o: */
+    struct gkv__mat qkv, z, beta, alpha, out;       /* [channels, n_embd], [v_heads * v_dim, n_embd],
+                                                       [v_heads, n_embd] twice, [n_embd, v_heads * v_dim] */
+    const float    *conv;                           /* [channels][width]                     */
+    const float    *dt, *a, *state_norm;            /* [v_heads] twice, [v_dim]              */
     bool            local_rope;                     /* uses the table GKV__ROPE_LOCAL        */
 };
 
@@ -58,6 +69,14 @@ enum gkv__glu {
     GKV__GLU_GELU,              /* by tanh (Hendrycks and Gimpel 2016)                       */
 };
 
+/* Layers with a state (engine/state.h). */
+struct gkv__state_shape {
+    uint32_t width;             /* of the convolution; 0: no layer has a state               */
+    uint32_t k_heads, v_heads;  /* a key's head serves v_heads / k_heads heads of values ... */
+    uint32_t k_dim, v_dim;
+    bool     side_by_side;      /* ... that are neighbours; else every k_heads-th            */
+};
+
 struct gkv__shape {
     uint32_t n_layer, n_embd, n_head, n_head_kv, head_dim, n_ff, n_vocab, n_rot;
     uint32_t context;           /* trained context, in tokens                                */
@@ -70,6 +89,9 @@ struct gkv__shape {
     uint32_t attn_dim;          /* scores are divided by its root; 0: head_dim               */
     float    attn_cap;          /* scores become cap * tanh(score / cap) ...                 */
     float    logit_cap;         /* ... and so do logits                                      */
+    bool     gated;             /* sums of attention are multiplied by sigmoid(gate); each head's gate
+                                   is below its query in q                                   */
+    struct gkv__state_shape state;
 };
 
 /* RoPE scaling: see rope.c. */
@@ -129,6 +151,30 @@ gkv_status gkv__model_template(const struct gkv_model *m, const char *system,
 void gkv__model_layer_need(const struct gkv_model *m, uint32_t il, bool need);
 /* Releases the memory of all weights; they are read again when they are used. */
 void gkv__model_drop(const struct gkv_model *m);
+
+/* Whether layer il has keys and values, and how many of the first n layers have. */
+static inline bool gkv__attends(const struct gkv_model *m, uint32_t il)
+{
+    return m->layer[il].mixer == GKV__ATTENTION;
+}
+uint32_t gkv__n_attending(const struct gkv_model *m, uint32_t n);
+static inline bool gkv__has_states(const struct gkv_model *m)
+{
+    return m->shape.state.width;
+}
+/* Channels of the convolution, and floats of one layer's state: the last width - 1 rows of the channels, and a
+ * matrix [k_dim][v_dim] for each of v_heads. */
+static inline uint64_t gkv__state_channels(const struct gkv__shape *s)
+{
+    return 2 * (uint64_t)s->state.k_heads * s->state.k_dim + (uint64_t)s->state.v_heads * s->state.v_dim;
+}
+static inline uint64_t gkv__state_floats(const struct gkv__shape *s)
+{
+    return s->state.width ? (s->state.width - 1) * gkv__state_channels(s) +
+                            (uint64_t)s->state.v_heads * s->state.k_dim * s->state.v_dim : 0;
+}
+/* GKV_INVALID, with those that there are, if layer il has no keys that could score tokens. */
+gkv_status gkv__may_filter(const struct gkv_model *m, uint32_t il, gkv_error *err);
 
 uint64_t gkv__model_layer_bytes(const struct gkv_model *m, uint32_t il);
 uint64_t gkv__model_weight_bytes(const struct gkv_model *m);    /* of a pass through all layers */

@@ -65,6 +65,7 @@ uint64_t gkv__calibrate_bytes(const struct gkv__calibrate *c)
     struct work w;
     uint64_t sum = gkv__cache_bytes(f32, 1, s->n_head_kv, s->head_dim, c->n);
 
+    sum = gkv__plus(sum, gkv__state_floats(s) * sizeof(float));
     if (c->n_tsp)
         sum = gkv__plus(sum, gkv__cache_bytes(f32, 1, s->n_head_kv, s->head_dim, c->tsp));
     buffers(&w, c, b);
@@ -88,6 +89,8 @@ static gkv_status reserve(struct work *w, gkv_error *err)
         memcpy(b[i].at, &p, sizeof p);
     }
     GKV__TRY(gkv__cache_open(&w->cache, f32, 1, s->n_head_kv, s->head_dim, w->c->n, err));
+    if (gkv__has_states(w->c->m))
+        GKV__TRY(gkv__cache_state(&w->cache, 0, gkv__state_floats(s), err));
     if (w->c->n_tsp)
         GKV__TRY(gkv__cache_open(&w->tsp_cache, f32, 1, s->n_head_kv, s->head_dim, w->c->tsp, err));
     return GKV_OK;
@@ -252,8 +255,12 @@ static gkv_status layers(struct work *w, gkv_layer_probe *out, gkv_error *err)
                    gkv__min(w->e->chunk, c->n - at));
     for (uint32_t il = 0; il < s->n_layer; il++) {
         gkv__model_layer_need(c->m, il, true);
-        score(w, il);
-        cover(w, &out[il]);
+        out[il].covered = 0;            /* a layer without keys finds nothing */
+        out[il].distance = c->n;
+        if (gkv__attends(c->m, il)) {
+            score(w, il);
+            cover(w, &out[il]);
+        }
         out[il].error = NAN;
         if (il < c->n_tsp)
             window_queries(w, il);

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * arch-qwen35.c - Qwen 3.5: three of four layers are gated DeltaNet, which has a state of fixed size; the
+ * fourth is Qwen 3's attention with a gate.  RoPE rotates a part of each head; its sections are for
+ * images, and for text all of them have the same position. */
+#include "config.h"
+#include "src/model/arch.h"
+
+enum { PERIOD = 4 };            /* where the file does not say it */
+
+static gkv_status at_least_one(const struct gkv_model *m, const char *key, uint32_t most, uint32_t *out, gkv_error *err)
+{
+    GKV__TRY(gkv__arch_u32(m, key, out, true, err));
+    if (*out && *out <= most)
+        return GKV_OK;
+    return gkv__fail(err, GKV_FORMAT, "%s: %s is %u, not in 1 .. %u", gkv__gguf_path(m->file), key, *out, most);
+}
+
+static gkv_status state_keys(struct gkv_model *m, gkv_error *err)
+{
+    struct gkv__state_shape *s = &m->shape.state;
+    uint32_t inner;
+
+    GKV__TRY(at_least_one(m, "ssm.conv_kernel", 16, &s->width, err));
+    GKV__TRY(at_least_one(m, "ssm.state_size", 1024, &s->k_dim, err));
+    GKV__TRY(at_least_one(m, "ssm.group_count", 1024, &s->k_heads, err));
+    GKV__TRY(at_least_one(m, "ssm.time_step_rank", 1024, &s->v_heads, err));
+    GKV__TRY(at_least_one(m, "ssm.inner_size", 1 << 20, &inner, err));
+    if (s->v_heads % s->k_heads || inner % s->v_heads || inner / s->v_heads > 1024)
+        return gkv__fail(err, GKV_FORMAT, "%s: ssm.inner_size %u, ssm.time_step_rank %u and ssm.group_count %u do not "
+                         "divide evenly", gkv__gguf_path(m->file), inner, s->v_heads, s->k_heads);
+    s->v_dim = inner / s->v_heads;
+    return GKV_OK;
+}
+
+/* The file may end with layers that predict further tokens. */
+static gkv_status further(struct gkv_model *m, gkv_error *err)
+{
+    uint32_t n = 0;
+
+    GKV__TRY(gkv__arch_u32(m, "nextn_predict_layers", &n, false, err));
+    if (n >= m->shape.n_layer)
+        return gkv__fail(err, GKV_FORMAT, "%s: %u of %u layers predict further tokens", gkv__gguf_path(m->file), n,
+                         m->shape.n_layer);
+    m->shape.n_layer -= n;
+    gkv__arch_leave_out(m, m->shape.n_layer);
+    return GKV_OK;
+}
+
+static gkv_status keys(struct gkv_model *m, gkv_error *err)
+{
+    m->shape.gated = true;
+    GKV__TRY(further(m, err));
+    return state_keys(m, err);
+}
+
+/* Which layers have a state: a list in the file, or all but every PERIOD-th. */
+static gkv_status has_state(const struct gkv_model *m, uint32_t il, bool *out, gkv_error *err)
+{
+    const struct gkv__kv *list = gkv__gguf_find(m->file, "qwen35.attention.recurrent_layers");
+    uint32_t period = PERIOD;
+
+    GKV__TRY(gkv__arch_u32(m, "full_attention_interval", &period, false, err));
+    if (list && (!list->is_array || list->type != GKV__BOOL || list->n < m->shape.n_layer))
+        return gkv__fail(err, GKV_FORMAT, "%s: attention.recurrent_layers is no list of %u layers",
+                         gkv__gguf_path(m->file), m->shape.n_layer);
+    if (!period)
+        return gkv__fail(err, GKV_FORMAT, "%s: full_attention_interval is 0", gkv__gguf_path(m->file));
+    *out = list ? gkv__gguf_int_at(list, il) : gkv__arch_is_local(il, period);
+    return GKV_OK;
+}
+
+static gkv_status state_layer(struct gkv_model *m, uint32_t il, gkv_error *err)
+{
+    const struct gkv__state_shape *s = &m->shape.state;
+    const uint32_t d = m->shape.n_embd, v = s->v_heads * s->v_dim, n = (uint32_t)gkv__state_channels(&m->shape);
+    struct gkv__layer_weights *w = &m->layer[il];
+
+    w->mixer = GKV__DELTA;
+    GKV__TRY(gkv__arch_layer_mat(m, il, "attn_qkv", n, d, &w->qkv, err));
+    GKV__TRY(gkv__arch_layer_mat(m, il, "attn_gate", v, d, &w->z, err));
+    GKV__TRY(gkv__arch_layer_mat(m, il, "ssm_beta", s->v_heads, d, &w->beta, err));
+    GKV__TRY(gkv__arch_layer_mat(m, il, "ssm_alpha", s->v_heads, d, &w->alpha, err));
+    GKV__TRY(gkv__arch_layer_mat(m, il, "ssm_out", d, v, &w->out, err));
+    GKV__TRY(gkv__arch_layer_floats(m, il, "ssm_conv1d", n, s->width, &w->conv, err));
+    GKV__TRY(gkv__arch_layer_vec(m, il, "ssm_dt.bias", s->v_heads, &w->dt, err));
+    GKV__TRY(gkv__arch_layer_vec(m, il, "ssm_a", s->v_heads, &w->a, err));
+    return gkv__arch_layer_vec(m, il, "ssm_norm.weight", s->v_dim, &w->state_norm, err);
+}
+
+static gkv_status attention_layer(struct gkv_model *m, uint32_t il, gkv_error *err)
+{
+    GKV__TRY(gkv__arch_attention(m, il, err));
+    return gkv__arch_qk_norms(m, il, err);
+}
+
+static gkv_status layer(struct gkv_model *m, uint32_t il, gkv_error *err)
+{
+    struct gkv__layer_weights *w = &m->layer[il];
+    bool state = false;
+
+    GKV__TRY(gkv__arch_layer_vec(m, il, "attn_norm.weight", m->shape.n_embd, &w->attn_norm, err));
+    GKV__TRY(gkv__arch_layer_vec(m, il, "post_attention_norm.weight", m->shape.n_embd, &w->ffn_norm, err));
+    GKV__TRY(has_state(m, il, &state, err));
+    GKV__TRY((state ? state_layer : attention_layer)(m, il, err));
+    return gkv__arch_mlp(m, il, err);
+}
+
+const struct gkv__arch gkv__arch_qwen35 = {
+    .name = "qwen35",
+    .pairs = GKV__ROPE_HALVES,
+    .keys = keys,
+    .layer = layer,
+};
