@@ -23,6 +23,13 @@ EXTRA_DIST += build-aux/input-facts.py build-aux/golden.py build-aux/golden-arch
 	tests/files/golden/heads.txt tests/files/golden/heads.bin tests/files/golden/rounding.txt \
 	tests/files/golden/head64.gguf tests/files/golden/head128.gguf
 
+TESTS += tests/hybrid.test
+check_PROGRAMS += tests/hybrid.test
+tests_hybrid_test_SOURCES = tests/hybrid.c tests/file.h tests/tap.h
+tests_hybrid_test_LDADD   = src/libcore.la
+EXTRA_DIST += build-aux/golden-hybrid.py tests/files/golden/hybrid.txt tests/files/golden/hybrid.bin \
+	tests/files/golden/qwen35.gguf tests/files/golden/qwen35odd.gguf
+
 TESTS += tests/kernels.test
 check_PROGRAMS += tests/kernels.test
 tests_kernels_test_SOURCES = tests/kernels.c tests/kernels.h tests/tap.h
