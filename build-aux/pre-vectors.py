@@ -24,6 +24,8 @@ STAGES = {
     "gpt-2": [GPT2],
     "llama-bpe": [MODERN % r"\p{N}{1,3}"],
     "qwen2": [MODERN % r"\p{N}"],
+    "qwen35": [r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*"
+               r"|\s*[\r\n]+|\s+(?!\S)|\s+"],
     "gpt-4o": ["|".join([P + U + "*" + W + "+" + C, P + U + "+" + W + "*" + C,
                          r"\p{N}{1,3}", REST])],
     "tekken": ["|".join([P + U + "*" + W + "+", P + U + "+" + W + "*", r"\p{N}", REST])],

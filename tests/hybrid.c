@@ -17,8 +17,8 @@
 
 enum { N_VOCAB = 256, MAX_TOKENS = 400, MAX_NEW = 16, QUESTION = 24 };
 
-/* How far logits may be off, relative to the largest: float arithmetic against double (1.3e-4 was seen, and the module
- * in float32 is off by as much), and levels that round to bfloat16 (attention, products with f16 weights).  Scores,
+/* How far logits may be off, relative to the largest: float arithmetic against double (1.3e-4 was seen; the module in
+ * float32 is off by 3e-5), and levels that round to bfloat16 (attention, products with f16 weights).  Scores,
  * half as deep in the model, may be off by a fifth of that. */
 static const double F32 = 5e-4, BF16 = 1e-1;
 

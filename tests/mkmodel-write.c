@@ -156,6 +156,7 @@ static void make_weights(const struct tensor *t, uint64_t seed, float *x, size_t
         case RANDOM:     x[i] = t->deviation * normal(&seed); break;
         case AROUND_ONE: x[i] = (float)(1 + (double)0.1f * (double)normal(&seed)); break;
         case RAMP:       x[i] = 1 + 7 * (float)i / (float)n; break;
+        case MINUS:      x[i] = -(float)(i + 1) / (float)n; break;
         }
 }
 

@@ -16,18 +16,22 @@
 
 #define NONE UINT32_MAX
 
+/* Of layers with a state: the width of their convolution; and every so manieth layer has none. */
+enum { CONVOLUTION = 4, PERIOD = 4 };
+
 struct options {
     uint32_t n_layer, n_embd, n_head, n_head_kv, head_dim, n_ff, context, n_vocab;
     uint32_t tied, rope_freqs, filter_layer, alignment, version, seed, n_parts;
     uint32_t rope_base, window, linear, yarn, longrope;     /* 0: none, or the default */
     uint32_t experts, used;
+    uint32_t k_heads, v_heads, state_dim;       /* of layers with a state */
     const char *type, *arch, *without;
 };
 
 /* What an architecture has beyond llama. */
 static const struct arch {
     const char *name;
-    bool     biases, qk_norms, fused, post_norms, caps, experts;
+    bool     biases, qk_norms, fused, post_norms, caps, experts, states;
     uint32_t rope_base;
 } archs[] = {
     { .name = "llama", .rope_base = 500000 },
@@ -36,6 +40,7 @@ static const struct arch {
     { .name = "phi3", .fused = true, .rope_base = 10000 },
     { .name = "gemma2", .post_norms = true, .caps = true, .rope_base = 10000 },
     { .name = "qwen3moe", .qk_norms = true, .experts = true, .rope_base = 1000000 },
+    { .name = "qwen35", .qk_norms = true, .states = true, .rope_base = 10000000 },
     { .name = "gemma3", .post_norms = true, .qk_norms = true, .rope_base = 1000000 },
 };
 
@@ -79,6 +84,15 @@ static const struct { const char *name; struct options o; } shapes[] = {
     { "qwen3-30b-a3b", { .n_layer = 48, .n_embd = 2048, .n_head = 32, .n_head_kv = 4,
                 .head_dim = 128, .n_ff = 768, .context = 40960, .n_vocab = 151936,
                 .experts = 128, .used = 8, .arch = "qwen3moe" } },
+    { "qwen3.5-0.8b", { .n_layer = 24, .n_embd = 1024, .n_head = 8, .n_head_kv = 2, .head_dim = 256,
+                .n_ff = 3584, .context = 262144, .n_vocab = 248320, .tied = 1, .k_heads = 16, .v_heads = 16,
+                .state_dim = 128, .arch = "qwen35" } },
+    { "qwen3.5-2b", { .n_layer = 24, .n_embd = 2048, .n_head = 8, .n_head_kv = 2, .head_dim = 256,
+                .n_ff = 6144, .context = 262144, .n_vocab = 248320, .tied = 1, .k_heads = 16, .v_heads = 16,
+                .state_dim = 128, .arch = "qwen35" } },
+    { "qwen3.5-4b", { .n_layer = 32, .n_embd = 2560, .n_head = 16, .n_head_kv = 4, .head_dim = 256,
+                .n_ff = 9216, .context = 262144, .n_vocab = 248320, .tied = 1, .k_heads = 16, .v_heads = 32,
+                .state_dim = 128, .arch = "qwen35" } },
 };
 
 #define N_SHAPES (sizeof shapes / sizeof *shapes)
@@ -107,6 +121,9 @@ static const struct { const char *name; size_t at; } numbers[] = {
     { "longrope",     offsetof(struct options, longrope) },
     { "experts",      offsetof(struct options, experts) },
     { "used",         offsetof(struct options, used) },
+    { "k-heads",      offsetof(struct options, k_heads) },
+    { "v-heads",      offsetof(struct options, v_heads) },
+    { "state-dim",    offsetof(struct options, state_dim) },
 };
 
 #define N_NUMBERS (sizeof numbers / sizeof *numbers)
@@ -117,12 +134,13 @@ static const char usage[] =
     "               [--ff=N] [--context=N] [--vocab=N] [--tied=0|1] [--rope-freqs=0|1]\n"
     "               [--rope-base=N] [--linear=FACTOR] [--yarn=FACTOR] [--longrope=CONTEXT]\n"
     "               [--window=N] [--experts=N] [--used=N]\n"
+    "               [--k-heads=N] [--v-heads=N] [--state-dim=N]\n"
     "               [--filter-layer=N] [--alignment=N] [--gguf-version=2|3]\n"
     "               [--seed=N] [--split=PARTS] [--without=TENSOR] [--break=NAME] FILE\n"
     "       mkmodel --list-breaks | --list-types\n"
     "shapes: tiny 1b 3b 7b 8b mistral-nemo-12b ministral-8b qwen2.5-7b qwen3-4b phi-3.5-mini\n"
-    "        gemma-2-2b gemma-3-4b qwen3-30b-a3b\n"
-    "architectures: llama qwen2 qwen3 qwen3moe phi3 gemma2 gemma3\n";
+    "        gemma-2-2b gemma-3-4b qwen3-30b-a3b qwen3.5-0.8b qwen3.5-2b qwen3.5-4b\n"
+    "architectures: llama qwen2 qwen3 qwen3moe phi3 gemma2 gemma3 qwen35\n";
 
 void die(const char *fmt, ...)
 {
@@ -265,7 +283,7 @@ static void add_metadata(struct file *f, const struct options *o)
     add_u32(f, key(o, "attention.key_length"), o->head_dim);
     add_u32(f, key(o, "attention.value_length"), o->head_dim);
     add_f32(f, key(o, "attention.layer_norm_rms_epsilon"), 1e-5f);
-    add_u32(f, key(o, "rope.dimension_count"), o->head_dim);
+    add_u32(f, key(o, "rope.dimension_count"), a->states ? o->head_dim / 4 : o->head_dim);
     add_f32(f, key(o, "rope.freq_base"), (float)(o->rope_base ? o->rope_base : a->rope_base));
     add_rope(f, o);
     add_u32(f, key(o, "vocab_size"), o->n_vocab);
@@ -275,6 +293,14 @@ static void add_metadata(struct file *f, const struct options *o)
         add_u32(f, key(o, "expert_count"), o->experts);
         add_u32(f, key(o, "expert_used_count"), o->used);
         add_u32(f, key(o, "expert_feed_forward_length"), o->n_ff);
+    }
+    if (a->states) {
+        add_u32(f, key(o, "ssm.conv_kernel"), CONVOLUTION);
+        add_u32(f, key(o, "ssm.state_size"), o->state_dim);
+        add_u32(f, key(o, "ssm.group_count"), o->k_heads);
+        add_u32(f, key(o, "ssm.time_step_rank"), o->v_heads);
+        add_u32(f, key(o, "ssm.inner_size"), o->v_heads * o->state_dim);
+        add_u32(f, key(o, "full_attention_interval"), PERIOD);
     }
     if (a->caps) {
         add_f32(f, key(o, "attn_logit_softcapping"), 50);
@@ -369,8 +395,8 @@ static void add_matrices(struct file *f, const struct options *o, const struct a
     const uint32_t d = o->n_embd, q = o->n_head * o->head_dim, kv = o->n_head_kv * o->head_dim;
     const float    in = 1 / root((float)d), gain = o->tied ? 9 : 1;
     const struct { const char *name; uint32_t n_out, n_in; float deviation; } mats[] = {
-        { "attn_q", q, d, 1.48f * in },         { "attn_k", kv, d, 1.48f * in },
-        { "attn_v", kv, d, in },
+        { "attn_q", a->states ? 2 * q : q, d, 1.48f * in },
+        { "attn_k", kv, d, 1.48f * in },        { "attn_v", kv, d, in },
         { "attn_output", d, q, gain * 0.5f / root((float)q) },
         { "ffn_gate", o->n_ff, d, in },         { "ffn_up", o->n_ff, d, in },
         { "ffn_down", d, o->n_ff, gain * 0.4f / root((float)o->n_ff) },
@@ -414,12 +440,44 @@ static void add_experts(struct file *f, const struct options *o, uint32_t il)
     }
 }
 
+/* A layer with a state in place of attention, and its MLP. */
+static void add_state(struct file *f, const struct options *o, uint32_t il)
+{
+    const struct gkv__quant *f32 = gkv__quant_named("f32");
+    const uint32_t d = o->n_embd, v = o->v_heads * o->state_dim, n = 2 * o->k_heads * o->state_dim + v;
+    const float    in = 1 / root((float)d), gain = o->tied ? 9 : 1;
+    const struct { const char *name; uint32_t n_out, n_in; float deviation; } mats[] = {
+        { "attn_qkv", n, d, in },               { "attn_gate", v, d, in },
+        { "ssm_beta", o->v_heads, d, in },      { "ssm_alpha", o->v_heads, d, in },
+        { "ssm_out", d, v, gain * 0.5f / root((float)v) },
+        { "ffn_gate", o->n_ff, d, in },         { "ffn_up", o->n_ff, d, in },
+        { "ffn_down", d, o->n_ff, gain * 0.4f / root((float)o->n_ff) },
+    };
+
+    for (size_t i = 0; i < sizeof mats / sizeof *mats; i++) {
+        char name[64];
+
+        snprintf(name, sizeof name, "blk.%u.%s.weight", il, mats[i].name);
+        add_matrix(f, o, mats[i].deviation, mats[i].n_out, mats[i].n_in, name);
+    }
+    add_tensor(f, f32, RANDOM, 0.5f, n, CONVOLUTION, "blk.%u.ssm_conv1d.weight", il);
+    add_vector(f, RANDOM, o->v_heads, il, "ssm_dt.bias");
+    add_tensor(f, f32, MINUS, 0, 1, o->v_heads, "blk.%u.ssm_a", il);
+    add_vector(f, AROUND_ONE, o->state_dim, il, "ssm_norm.weight");
+}
+
 static void add_layer(struct file *f, const struct options *o, uint32_t il)
 {
     const struct arch *a = arch_of(o);
     const uint32_t     d = o->n_embd, q = o->n_head * o->head_dim, kv = o->n_head_kv * o->head_dim;
 
     add_vector(f, AROUND_ONE, d, il, "attn_norm.weight");
+    if (a->states)
+        add_vector(f, AROUND_ONE, d, il, "post_attention_norm.weight");
+    if (a->states && (il + 1) % PERIOD) {
+        add_state(f, o, il);
+        return;
+    }
     add_matrices(f, o, a, il);
     if (a->experts)
         add_experts(f, o, il);
@@ -436,7 +494,8 @@ static void add_layer(struct file *f, const struct options *o, uint32_t il)
         add_vector(f, AROUND_ONE, d, il, "post_attention_norm.weight");
         add_vector(f, AROUND_ONE, d, il, "post_ffw_norm.weight");
     }
-    add_vector(f, AROUND_ONE, d, il, "ffn_norm.weight");
+    if (!a->states)
+        add_vector(f, AROUND_ONE, d, il, "ffn_norm.weight");
 }
 
 static void add_tensors(struct file *f, const struct options *o)
@@ -553,6 +612,11 @@ int main(int argc, char **argv)
     if (!o.experts) {
         o.experts = 4;
         o.used = 2;
+    }
+    if (!o.v_heads) {
+        o.k_heads = 2;
+        o.v_heads = 4;
+        o.state_dim = 16;
     }
     if (!o.n_vocab)
         o.n_vocab = MIN_VOCAB;

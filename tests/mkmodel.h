@@ -19,7 +19,7 @@ struct kv {
     size_t   bytes, cap;
 };
 
-enum fill { RANDOM, AROUND_ONE, RAMP };         /* matrices, norms, rope_freqs           */
+enum fill { RANDOM, AROUND_ONE, RAMP, MINUS };  /* matrices, norms, rope_freqs, decays   */
 
 struct tensor {
     char                     name[64];

@@ -26,6 +26,8 @@ static const struct {
     { "phi3", "--longrope=64 --window=99", "longrope", { "attn_qkv.weight", "ffn_up.weight", "" },
       { 99, 99, 99, 99 } },
     { "qwen3moe", "", "none", { "ffn_gate_inp.weight", "ffn_up_exps.weight", "attn_q_norm.weight", "" }, { 0 } },
+    { "qwen35", "", "none", { "attn_qkv.weight", "attn_gate.weight", "ssm_out.weight", "ssm_conv1d.weight", "ssm_a",
+      "ssm_dt.bias", "post_attention_norm.weight", "" }, { 0 } },
     { "gemma2", "--window=32 --tied=1", "none", { "post_attention_norm.weight", "post_ffw_norm.weight", "" },
       { 32, 0, 32, 0 } },
     { "gemma3", "--window=32 --linear=8", "linear",

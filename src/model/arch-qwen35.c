@@ -42,7 +42,7 @@ static gkv_status further(struct gkv_model *m, gkv_error *err)
         return gkv__fail(err, GKV_FORMAT, "%s: %u of %u layers predict further tokens", gkv__gguf_path(m->file), n,
                          m->shape.n_layer);
     m->shape.n_layer -= n;
-    gkv__arch_leave_out(m, m->shape.n_layer);
+    gkv__arch_leave_out(m, m->shape.n_layer, n);
     return GKV_OK;
 }
 

@@ -230,7 +230,7 @@ gkv_status gkv__arch_layer_floats(struct gkv_model *m, uint32_t il, const char *
     return GKV_OK;
 }
 
-void gkv__arch_leave_out(struct gkv_model *m, uint32_t from)
+void gkv__arch_leave_out(struct gkv_model *m, uint32_t from, uint32_t n)
 {
     for (size_t i = 0; i < gkv__gguf_n_tensors(m->file); i++) {
         const struct gkv__str *name = &gkv__gguf_tensor_at(m->file, i)->name;
@@ -241,7 +241,7 @@ void gkv__arch_leave_out(struct gkv_model *m, uint32_t from)
             continue;
         for (; at < name->n && at < 12 && name->p[at] >= '0' && name->p[at] <= '9'; at++)
             il = il * 10 + (uint32_t)(name->p[at] - '0');
-        if (at > 4 && at < name->n && name->p[at] == '.' && il >= from)
+        if (at > 4 && at < name->n && name->p[at] == '.' && il >= from && il < from + n)
             m->bound[i] = true;
     }
 }

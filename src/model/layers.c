@@ -108,7 +108,7 @@ gkv_status gkv__layer_table(struct gkv_model *m, gkv_error *err)
     by_papers(m);
     GKV__TRY(by_key(m, "gemkv.filter_layer", &m->filter_layer, &m->filter_layer_source, err));
     if (!gkv__attends(m, m->filter_layer))
-        return gkv__fail(err, GKV_FORMAT, "%s: gemkv.filter_layer is %u, a layer without keys",
+        return gkv__fail(err, GKV_FORMAT, "%s: layer %u cannot be the filter layer: it has no keys",
                          gkv__gguf_path(m->file), m->filter_layer);
     by_filter(m);
     return by_key(m, "gemkv.tsp_layer", &m->tsp_layer, &m->tsp_layer_source, err);

@@ -7,6 +7,8 @@
  *   llama-bpe  (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}
  *              | ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
  *   qwen2      the same with \p{N} for \p{N}{1,3}
+ *   qwen35     as qwen2, but marks belong to words: [\p{L}\p{M}]+ for \p{L}+, and
+ *              ' ?[^\s\p{L}\p{M}\p{N}]+' for other characters
  *   gpt-4o     [^\r\n\p{L}\p{N}]?U*W+C?|[^\r\n\p{L}\p{N}]?U+W*C?|\p{N}{1,3}
  *              | ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+
  *              where U is [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}], W is [\p{Ll}\p{Lm}\p{Lo}\p{M}] and
@@ -193,6 +195,56 @@ static size_t word_qwen2(const uint8_t *p, const uint8_t *end)
     return word_modern(p, end, 1);
 }
 
+static bool is_mark(const uint8_t *p)
+{
+    size_t n;
+
+    return *p >= 0x80 && gkv__uc_kind(decode(p, &n)) == GKV__UC_MARK;
+}
+
+/* End of the letters and marks, or of the characters that are neither, nor white space or numbers, that begin at p. */
+static inline const uint8_t *skip_marked(const uint8_t *p, const uint8_t *end, bool letters)
+{
+    size_t n;
+
+    for (; p < end; p += n) {
+        const unsigned class = look(p, &n);
+        const bool in_word = class == GKV__UC_LETTER || is_mark(p);
+
+        if (letters ? !in_word : in_word || class != GKV__UC_OTHER)
+            break;
+    }
+    return p;
+}
+
+static size_t word_qwen35(const uint8_t *p, const uint8_t *end)
+{
+    const uint8_t *q;
+    unsigned       class;
+    size_t         n = contraction(p, end, 0x20);
+
+    if (n)
+        return n;
+    class = look(p, &n);
+    if (class == GKV__UC_NUMBER)
+        return n;
+    /* One character before letters and marks may be any but a line's end; a mark, too, so it is tried first. */
+    if (class != GKV__UC_LETTER && *p != '\r' && *p != '\n' && skip_marked(p + n, end, true) > p + n)
+        return (size_t)(skip_marked(p + n, end, true) - p);
+    q = skip_marked(p, end, true);
+    if (q > p)
+        return (size_t)(q - p);
+    q = p;
+    if (*p == ' ' && end - p > 1)
+        class = look(++q, &n);
+    if (class != GKV__UC_OTHER || is_mark(q))
+        return spaces(p, end, true);
+    q = skip_marked(q, end, false);
+    while (q < end && (*q == '\r' || *q == '\n'))
+        q++;
+    return (size_t)(q - p);
+}
+
 static bool is_number(const uint8_t *p)
 {
     size_t n;
@@ -343,6 +395,7 @@ static const struct gkv__pre pres[] = {
     { "kormo",            false, false, word_qwen2   },
     { "megrez",           false, false, word_qwen2   },
     { "stablelm2",        false, false, word_qwen2   },
+    { "qwen35",           false, false, word_qwen35  },
     { "tekken",           true,  true,  word_tekken  },
     { "gpt-4o",           false, false, word_gpt4o   },
     { "llama4",           false, false, word_gpt4o   },
