@@ -17,7 +17,11 @@ import torch
 import gen
 import gguf_io as gg
 import transformers.models.qwen3_5.modeling_qwen3_5 as q35
+import transformers.models.qwen3_5_moe.modeling_qwen3_5_moe as moe
+import transformers.models.qwen3_next.modeling_qwen3_next as nxt
 from transformers.models.qwen3_5.configuration_qwen3_5 import Qwen3_5TextConfig
+from transformers.models.qwen3_5_moe.configuration_qwen3_5_moe import Qwen3_5MoeTextConfig
+from transformers.models.qwen3_next.configuration_qwen3_next import Qwen3NextConfig
 
 torch.set_default_dtype(torch.float64)
 torch.set_num_threads(1)                         # small matrices
@@ -26,8 +30,16 @@ N_VOCAB = 256
 MODELS = {
     "qwen35": dict(L=8, d=32, H=4, G=2, D=16, F=48, hk=2, hv=4, dk=16, dv=16, width=4, rot=0.25, tied=True),
     "qwen35odd": dict(L=4, d=48, H=2, G=1, D=32, F=32, hk=1, hv=3, dk=24, dv=40, width=3, rot=0.5, tied=False),
+    "qwen35moe": dict(arch="qwen35moe", L=4, d=32, H=4, G=2, D=16, F=24, hk=2, hv=4, dk=16, dv=16, width=4, rot=0.25,
+                      tied=False, experts=6, used=2),
+    "qwen3next": dict(arch="qwen3next", L=4, d=32, H=4, G=2, D=16, F=24, hk=2, hv=6, dk=16, dv=16, width=4, rot=0.5,
+                      tied=False, experts=5, used=3),
 }
-PROMPTS = {"qwen35": [("a", 200), ("b", 333)], "qwen35odd": [("a", 150)]}
+KINDS = {"qwen35": (q35, "Qwen3_5ForCausalLM", Qwen3_5TextConfig),
+         "qwen35moe": (moe, "Qwen3_5MoeForCausalLM", Qwen3_5MoeTextConfig),
+         "qwen3next": (nxt, "Qwen3NextForCausalLM", Qwen3NextConfig)}
+PROMPTS = {"qwen35": [("a", 200), ("b", 333)], "qwen35odd": [("a", 150)], "qwen35moe": [("a", 130)],
+           "qwen3next": [("a", 130)]}
 N_NEW, LAYER, KEEP = 8, 3, 64
 LIMIT = 2e-4                                     # between two forms of the delta rule, the one in float32
 
@@ -52,7 +64,10 @@ def rule(query, key, value, g, beta, initial_state=None, output_final_state=Fals
 def make(v, seed):
     torch.manual_seed(seed)
     n_period = 4
-    config = Qwen3_5TextConfig(
+    module, which, config = KINDS[v.get("arch", "qwen35")]
+    more = dict(num_experts=v["experts"], num_experts_per_tok=v["used"], moe_intermediate_size=v["F"],
+                shared_expert_intermediate_size=v["F"], norm_topk_prob=True, experts_implementation="eager") if "experts" in v else {}
+    config = config(
         vocab_size=N_VOCAB, hidden_size=v["d"], intermediate_size=v["F"], num_hidden_layers=v["L"],
         num_attention_heads=v["H"], num_key_value_heads=v["G"], head_dim=v["D"], rms_norm_eps=1e-6,
         tie_word_embeddings=v["tied"], linear_conv_kernel_dim=v["width"], linear_key_head_dim=v["dk"],
@@ -60,8 +75,8 @@ def make(v, seed):
         layer_types=["full_attention" if (i + 1) % n_period == 0 else "linear_attention" for i in range(v["L"])],
         rope_parameters=dict(rope_type="default", rope_theta=1e4, partial_rotary_factor=v["rot"],
                              mrope_section=[1, 1, 0], mrope_interleaved=True),
-        attn_implementation="eager")
-    m = q35.Qwen3_5ForCausalLM(config).double().eval()
+        attn_implementation="eager", **more)
+    m = getattr(module, which)(config).double().eval()
     for name, p in m.named_parameters():
         def put(x):
             p.data.copy_(x)
@@ -72,13 +87,15 @@ def make(v, seed):
             put((0.5 * r).float().double())
         elif name.endswith("conv1d.weight"):
             put((0.6 * r).float().double())
+        elif name.endswith(("mlp.gate.weight", "shared_expert_gate.weight")):
+            put((r * (3 if "mlp.gate" in name else 0.3)).float().double())
         elif "norm" in name and p.dim() == 1:
             base = 1 if "linear_attn" in name else 0
             put((base + 0.1 * r).float().double())
         elif "embed_tokens" in name:
             put(r.half().double())
         else:
-            gain = {"lm_head": 4, "q_proj": 1.5, "k_proj": 1.5, "o_proj": 3, "out_proj": 3, "down_proj": 3}
+            gain = {"experts.down_proj": 3, "lm_head": 4, "q_proj": 1.5, "k_proj": 1.5, "o_proj": 3, "out_proj": 3, "down_proj": 3}
             g = next((x for k, x in gain.items() if k in name), 1)
             put((g * r * p.shape[-1] ** -0.5).half().double())
     return m
@@ -92,7 +109,7 @@ def tiled(x, v, size, dim=0):
 
 
 def write(m, v, path):
-    a, keys = "qwen35", v["hk"] * v["dk"]
+    a, keys = v.get("arch", "qwen35"), v["hk"] * v["dk"]
     half = lambda x: x.astype(np.float16)
     f32 = lambda x: x.astype(np.float32)
     w = {k: p.detach().numpy() for k, p in m.named_parameters()}
@@ -105,13 +122,33 @@ def write(m, v, path):
         lin = s + "linear_attn."
         T += [(p + "attn_norm.weight", one(s + "input_layernorm.weight")),
               (p + "post_attention_norm.weight", one(s + "post_attention_layernorm.weight"))]
-        T += [(p + "ffn_%s.weight" % x, half(w[s + "mlp.%s_proj.weight" % x])) for x in ("gate", "up", "down")]
+        if "experts" in v:
+            both = w[s + "mlp.experts.gate_up_proj"]
+            T += [(p + "ffn_gate_inp.weight", f32(w[s + "mlp.gate.weight"])),
+                  (p + "ffn_gate_exps.weight", half(both[:, :v["F"]])), (p + "ffn_up_exps.weight", half(both[:, v["F"]:])),
+                  (p + "ffn_down_exps.weight", half(w[s + "mlp.experts.down_proj"])),
+                  (p + "ffn_gate_inp_shexp.weight", f32(w[s + "mlp.shared_expert_gate.weight"][0]))]
+            T += [(p + "ffn_%s_shexp.weight" % x, half(w[s + "mlp.shared_expert.%s_proj.weight" % x]))
+                  for x in ("gate", "up", "down")]
+        else:
+            T += [(p + "ffn_%s.weight" % x, half(w[s + "mlp.%s_proj.weight" % x])) for x in ("gate", "up", "down")]
         if (i + 1) % 4 == 0:
             T += [(p + "attn_%s.weight" % x, half(w[at + "%s_proj.weight" % x])) for x in "qkv"]
             T += [(p + "attn_output.weight", half(w[at + "o_proj.weight"])),
                   (p + "attn_q_norm.weight", one(at + "q_norm.weight")), (p + "attn_k_norm.weight", one(at + "k_norm.weight"))]
             continue
-        qkv, conv = w[lin + "in_proj_qkv.weight"], w[lin + "conv1d.weight"][:, 0]
+        conv = w[lin + "conv1d.weight"][:, 0]
+        if a == "qwen3next":        # per head of keys: q, k, its values, their gates
+            cut = np.cumsum([v["dk"], v["dk"], v["hv"] // v["hk"] * v["dv"]])
+            q, k, val, z = np.split(w[lin + "in_proj_qkvz.weight"].reshape(v["hk"], -1, v["d"]), cut, axis=1)
+            flat = lambda x: x.reshape(-1, v["d"])
+            T += [(p + "attn_qkv.weight", half(np.concatenate([flat(q), flat(k), flat(val)]))),
+                  (p + "attn_gate.weight", half(flat(z))), (p + "ssm_conv1d.weight", f32(conv)),
+                  (p + "ssm_ba.weight", half(w[lin + "in_proj_ba.weight"])), (p + "ssm_a", f32(-np.exp(w[lin + "A_log"]))),
+                  (p + "ssm_dt.bias", f32(w[lin + "dt_bias"])), (p + "ssm_norm.weight", f32(w[lin + "norm.weight"])),
+                  (p + "ssm_out.weight", half(w[lin + "out_proj.weight"]))]
+            continue
+        qkv = w[lin + "in_proj_qkv.weight"]
         parts = lambda x: np.concatenate([x[:2 * keys], tiled(x[2 * keys:], v, v["dv"])])
         T += [(p + "attn_qkv.weight", half(parts(qkv))), (p + "ssm_conv1d.weight", f32(parts(conv))),
               (p + "attn_gate.weight", half(tiled(w[lin + "in_proj_z.weight"], v, v["dv"]))),
@@ -133,6 +170,10 @@ def write(m, v, path):
          key("ssm.conv_kernel", gg.U32, v["width"]), key("ssm.state_size", gg.U32, v["dk"]),
          key("ssm.group_count", gg.U32, v["hk"]), key("ssm.time_step_rank", gg.U32, v["hv"]),
          key("ssm.inner_size", gg.U32, v["hv"] * v["dv"]), key("full_attention_interval", gg.U32, 4)]
+    if "experts" in v:
+        M = [x for x in M if not x[0].endswith(".feed_forward_length")]
+        M += [key("expert_count", gg.U32, v["experts"]), key("expert_used_count", gg.U32, v["used"]),
+              key("expert_feed_forward_length", gg.U32, v["F"]), key("expert_shared_feed_forward_length", gg.U32, v["F"])]
     M += [("tokenizer.ggml.model", gg.STR, "llama"),
           ("tokenizer.ggml.tokens", gg.ARR, (gg.STR, ["<0x%02X>" % i for i in range(256)])),
           ("tokenizer.ggml.scores", gg.ARR, (gg.F32, [0.0] * 256)),
@@ -183,14 +224,16 @@ def greedy(m, t, n_new):
 
 def main():
     out, data = [], Bin()
-    theirs = q35.torch_chunk_gated_delta_rule
+    mods = [k[0] for k in KINDS.values()]
+    theirs = [x.torch_chunk_gated_delta_rule for x in mods]
     for i, (name, v) in enumerate(MODELS.items()):
         m = make(v, 4000 + i)
         write(m, v, "%s/%s.gguf" % (DST, name))
         for pn, n in PROMPTS[name]:
             t = gen.prompt(name, n, 77 * n + i)
             before = forward(m, t, LAYER)[0]
-            q35.torch_chunk_gated_delta_rule = rule
+            for x in mods:
+                x.torch_chunk_gated_delta_rule = rule
             logits, score = forward(m, t, LAYER)
             apart = np.abs(logits - before).max() / np.abs(logits).max()
             print("%s %s: logits %.2f, the module's own form is off by %.2g" % (name, pn, np.abs(logits).max(), apart))
@@ -201,7 +244,8 @@ def main():
             margin = (s[best[KEEP - 1]] - s[best[KEEP]]) / np.abs(s).max()
             again = forward(m, [t[j] for j in kept], LAYER)[0]
             tokens, gap = greedy(m, t, N_NEW)
-            q35.torch_chunk_gated_delta_rule = theirs
+            for x, y in zip(mods, theirs):
+                x.torch_chunk_gated_delta_rule = y
             print("margin %.2g, gap %.2g" % (margin, gap))
             out.append("model %s %s %d layer=%d keep=%d new=%d\n" % (name, pn, n, LAYER, KEEP, N_NEW))
             out.append("tokens %s\n" % " ".join(map(str, t)))

@@ -100,7 +100,8 @@ static void test_rows(void)
         ok(!memcmp(one, other, n * sizeof *one), "... the same bytes from three threads");
         if (!i)
             memcpy(whole, one, n * sizeof *whole);
-        if (chunks[i] % 64 == 0 && !strcmp(level, "ref"))       /* others divide attention by blocks */
+        /* Other levels divide attention by blocks, and an expert with one row multiplies in another order. */
+        if (chunks[i] % 64 == 0 && !strcmp(level, "ref") && !model->shape.n_expert)
             ok(!memcmp(one, whole, n * sizeof *one), "... and as from one block");
     }
     all_rows(1, 64, g.n / 2, one);
@@ -243,39 +244,41 @@ static void test_bounded(void)
 /* Questions one after the other about the same first tokens give what each gives alone. */
 static void test_next(const char *method)
 {
+    /* The question; a token of the document that is another, or 0; tokens that are said to be the same for the next
+     * prompt, or 0: the document; whether the state of the prompt before is of use. */
+    static const struct { unsigned question; size_t change, fixed; bool reuses; } steps[] = {
+        { 0, 0, 0, false }, { 1, 0, 0, true }, { 2, 0, 0, true },
+        { 0, 40, 0, false }, { 0, 0, 0, false }, { 1, 0, 0, true },
+        { 0, 1, 10, false }, { 1, 1, 10, false }, { 2, 0, 0, false }, { 0, 0, 0, true },
+    };
     static struct result alone, again;
     static uint32_t id[MAX_TOKENS];
     struct gkv__early early = { 0 };
     struct gkv__prefix prefix = { 0 };
-    const size_t fixed = g.n - QUESTION;
+    const size_t document = g.n - QUESTION;
     const uint32_t chunk = 32;
-    bool equal = true;
-    size_t reused = 0;
+    const bool full = !strcmp(method, "full");
+    bool equal = true, reused = true;
 
-    /* The document with three questions, a document that is another from its first token on, and the first again. */
-    for (unsigned q = 0; q < 6; q++) {
-        const size_t n = g.n - (q == 1 ? 5 : 0);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        const size_t n = g.n - (i == 1 ? 5 : 0);
         const struct gkv__task t = task_of(method, "chunk", id, n);
 
         memcpy(id, g.id, sizeof id);
-        for (size_t i = fixed; i < n; i++)
-            id[i] = (uint32_t)(3 + (g.id[i] + 7 * (q % 3)) % 250);
-        if (q == 3)
-            id[1] = id[1] == 9 ? 8 : 9;
-        if (q == 3)
+        for (size_t x = document; x < n; x++)
+            id[x] = (uint32_t)(3 + (g.id[x] + 7 * steps[i].question) % 250);
+        if (steps[i].change)
+            id[steps[i].change] = id[steps[i].change] == 9 ? 8 : 9;
+        if (!steps[i].reuses)
             gkv__early_close(&early);           /* as the session does for another document */
         run(&t, id, 1, chunk, NULL, NULL, 0, &alone);
-        run(&t, id, 1, chunk, &early, &prefix, fixed, &again);
-        if (q == 3)
-            gkv__early_close(&early);
+        run(&t, id, 1, chunk, &early, &prefix, steps[i].fixed ? steps[i].fixed : document, &again);
         equal &= same(&alone, &again, n);
-        reused += again.reused;
-        if (q && q != 3 && q != 4 && !strcmp(method, "full"))
-            equal &= again.reused == fixed / chunk * chunk;
+        reused &= !full || again.reused == (steps[i].reuses ? document / chunk * chunk : 0);
     }
     ok(equal, "%s %s, %s: further questions by %s give what each gives alone", g.name, g.prompt, level, method);
-    if (!strcmp(method, "full"))
-        ok(reused == 3 * (fixed / chunk * chunk), "... with the document's state, %zu tokens in all", reused);
+    if (full)
+        ok(reused, "... from the document's state, where it is the same document");
     gkv__early_close(&early);
     gkv__prefix_close(&prefix);
 }

@@ -28,7 +28,8 @@ check_PROGRAMS += tests/hybrid.test
 tests_hybrid_test_SOURCES = tests/hybrid.c tests/file.h tests/tap.h
 tests_hybrid_test_LDADD   = src/libcore.la
 EXTRA_DIST += build-aux/golden-hybrid.py tests/files/golden/hybrid.txt tests/files/golden/hybrid.bin \
-	tests/files/golden/qwen35.gguf tests/files/golden/qwen35odd.gguf
+	tests/files/golden/qwen35.gguf tests/files/golden/qwen35odd.gguf \
+	tests/files/golden/qwen35moe.gguf tests/files/golden/qwen3next.gguf
 
 TESTS += tests/kernels.test
 check_PROGRAMS += tests/kernels.test

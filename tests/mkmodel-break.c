@@ -552,7 +552,7 @@ bool break_file(struct file *f, const char *arch, const char *name)
             const char *what = breaks[i].what;
             char        own[128];
 
-            if (what && !strcmp(what, DOWN) && !strcmp(arch, "qwen3moe"))
+            if (what && !strcmp(what, DOWN) && (strstr(arch, "moe") || !strcmp(arch, "qwen3next")))
                 what = "blk.1.ffn_down_exps.weight";
             if (what && !strncmp(what, "llama.", 6)) {
                 snprintf(own, sizeof own, "%s%s", arch, what + 5);

@@ -31,7 +31,7 @@ struct options {
 /* What an architecture has beyond llama. */
 static const struct arch {
     const char *name;
-    bool     biases, qk_norms, fused, post_norms, caps, experts, states;
+    bool     biases, qk_norms, fused, post_norms, caps, experts, states, shared, one_ba;
     uint32_t rope_base;
 } archs[] = {
     { .name = "llama", .rope_base = 500000 },
@@ -41,6 +41,9 @@ static const struct arch {
     { .name = "gemma2", .post_norms = true, .caps = true, .rope_base = 10000 },
     { .name = "qwen3moe", .qk_norms = true, .experts = true, .rope_base = 1000000 },
     { .name = "qwen35", .qk_norms = true, .states = true, .rope_base = 10000000 },
+    { .name = "qwen35moe", .qk_norms = true, .states = true, .experts = true, .shared = true, .rope_base = 10000000 },
+    { .name = "qwen3next", .qk_norms = true, .states = true, .experts = true, .shared = true, .one_ba = true,
+      .rope_base = 10000000 },
     { .name = "gemma3", .post_norms = true, .qk_norms = true, .rope_base = 1000000 },
 };
 
@@ -140,7 +143,8 @@ static const char usage[] =
     "       mkmodel --list-breaks | --list-types\n"
     "shapes: tiny 1b 3b 7b 8b mistral-nemo-12b ministral-8b qwen2.5-7b qwen3-4b phi-3.5-mini\n"
     "        gemma-2-2b gemma-3-4b qwen3-30b-a3b qwen3.5-0.8b qwen3.5-2b qwen3.5-4b\n"
-    "architectures: llama qwen2 qwen3 qwen3moe phi3 gemma2 gemma3 qwen35\n";
+    "architectures: llama qwen2 qwen3 qwen3moe phi3 gemma2 gemma3 qwen35\n"
+    "               qwen35moe qwen3next\n";
 
 void die(const char *fmt, ...)
 {
@@ -441,22 +445,26 @@ static void add_experts(struct file *f, const struct options *o, uint32_t il)
 }
 
 /* A layer with a state in place of attention, and its MLP. */
-static void add_state(struct file *f, const struct options *o, uint32_t il)
+static void add_state(struct file *f, const struct options *o, const struct arch *a, uint32_t il)
 {
     const struct gkv__quant *f32 = gkv__quant_named("f32");
     const uint32_t d = o->n_embd, v = o->v_heads * o->state_dim, n = 2 * o->k_heads * o->state_dim + v;
     const float    in = 1 / root((float)d), gain = o->tied ? 9 : 1;
     const struct { const char *name; uint32_t n_out, n_in; float deviation; } mats[] = {
         { "attn_qkv", n, d, in },               { "attn_gate", v, d, in },
-        { "ssm_beta", o->v_heads, d, in },      { "ssm_alpha", o->v_heads, d, in },
         { "ssm_out", d, v, gain * 0.5f / root((float)v) },
-        { "ffn_gate", o->n_ff, d, in },         { "ffn_up", o->n_ff, d, in },
-        { "ffn_down", d, o->n_ff, gain * 0.4f / root((float)o->n_ff) },
+        { a->one_ba ? "ssm_ba" : "ssm_beta", a->one_ba ? 2 * o->v_heads : o->v_heads, d, in },
+        { a->one_ba ? NULL : "ssm_alpha", o->v_heads, d, in },
+        { a->experts ? NULL : "ffn_gate", o->n_ff, d, in },
+        { a->experts ? NULL : "ffn_up", o->n_ff, d, in },
+        { a->experts ? NULL : "ffn_down", d, o->n_ff, gain * 0.4f / root((float)o->n_ff) },
     };
 
     for (size_t i = 0; i < sizeof mats / sizeof *mats; i++) {
         char name[64];
 
+        if (!mats[i].name)
+            continue;
         snprintf(name, sizeof name, "blk.%u.%s.weight", il, mats[i].name);
         add_matrix(f, o, mats[i].deviation, mats[i].n_out, mats[i].n_in, name);
     }
@@ -464,6 +472,21 @@ static void add_state(struct file *f, const struct options *o, uint32_t il)
     add_vector(f, RANDOM, o->v_heads, il, "ssm_dt.bias");
     add_tensor(f, f32, MINUS, 0, 1, o->v_heads, "blk.%u.ssm_a", il);
     add_vector(f, AROUND_ONE, o->state_dim, il, "ssm_norm.weight");
+}
+
+/* One more expert, for all rows. */
+static void add_shared(struct file *f, const struct options *o, uint32_t il)
+{
+    static const char *const names[] = { "gate", "up", "down" };
+
+    add_vector(f, RANDOM, o->n_embd, il, "ffn_gate_inp_shexp.weight");
+    for (size_t i = 0; i < 3; i++) {
+        const uint32_t n_in = i < 2 ? o->n_embd : o->n_ff, n_out = i < 2 ? o->n_ff : o->n_embd;
+        char           name[64];
+
+        snprintf(name, sizeof name, "blk.%u.ffn_%s_shexp.weight", il, names[i]);
+        add_matrix(f, o, 1 / root((float)n_in), n_out, n_in, name);
+    }
 }
 
 static void add_layer(struct file *f, const struct options *o, uint32_t il)
@@ -475,12 +498,16 @@ static void add_layer(struct file *f, const struct options *o, uint32_t il)
     if (a->states)
         add_vector(f, AROUND_ONE, d, il, "post_attention_norm.weight");
     if (a->states && (il + 1) % PERIOD) {
-        add_state(f, o, il);
-        return;
+        add_state(f, o, a, il);
+    } else {
+        add_matrices(f, o, a, il);
     }
-    add_matrices(f, o, a, il);
     if (a->experts)
         add_experts(f, o, il);
+    if (a->shared)
+        add_shared(f, o, il);
+    if (a->states && (il + 1) % PERIOD)
+        return;
     if (a->biases) {
         add_vector(f, RANDOM, q, il, "attn_q.bias");
         add_vector(f, RANDOM, kv, il, "attn_k.bias");

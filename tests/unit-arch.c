@@ -28,6 +28,9 @@ static const struct {
     { "qwen3moe", "", "none", { "ffn_gate_inp.weight", "ffn_up_exps.weight", "attn_q_norm.weight", "" }, { 0 } },
     { "qwen35", "", "none", { "attn_qkv.weight", "attn_gate.weight", "ssm_out.weight", "ssm_conv1d.weight", "ssm_a",
       "ssm_dt.bias", "post_attention_norm.weight", "" }, { 0 } },
+    { "qwen35moe", "", "none", { "ssm_alpha.weight", "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight",
+      "ffn_down_shexp.weight", "" }, { 0 } },
+    { "qwen3next", "", "none", { "ssm_ba.weight", "ffn_up_shexp.weight", "ffn_up_exps.weight", "" }, { 0 } },
     { "gemma2", "--window=32 --tied=1", "none", { "post_attention_norm.weight", "post_ffw_norm.weight", "" },
       { 32, 0, 32, 0 } },
     { "gemma3", "--window=32 --linear=8", "linear",
@@ -133,7 +136,7 @@ static void test_breaks(size_t i)
         /* One kind of scaling hides another. */
         if (!strncmp(name, "rope-", 5) && strcmp(archs[i].rope, "none"))
             continue;
-        if (!strcmp(name, "experts") && !strcmp(archs[i].name, "qwen3moe"))
+        if (!strcmp(name, "experts") && strstr("qwen3moe qwen35moe qwen3next", archs[i].name))
             continue;                   /* it must have experts */
         snprintf(option, sizeof option, "--break='%s'", name);
         make(i, option);

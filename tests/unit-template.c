@@ -290,6 +290,21 @@ static void check_text(struct golden *g, char **w, const struct talk *t, gkv_sta
         printf("# %s %s %s: %s%s\n", w[1], w[2], w[3], err.text, out->text ? out->text : "");
 }
 
+/* A template that can let the model think is told not to. */
+static void test_thinking(void)
+{
+    const char *jinja = "{{ messages[0].content }}{% if enable_thinking is defined and not enable_thinking %}"
+                        "{{ '<think></think>' }}{% else %}{{ '<think>' }}{% endif %}";
+    struct gkv__template own;
+
+    if (gkv__template_own(&own, jinja, strlen(jinja), NULL, "", "", false, NOW, &err) != GKV_OK) {
+        ok(0, "%s", err.text);
+        return;
+    }
+    ok(!strcmp(own.close, "<think></think>"), "a template that can think is told not to");
+    free(own.text);
+}
+
 /* What is between turns, and NULL where an earlier turn is left out or the last one changes. */
 static void test_turns(void)
 {
@@ -623,6 +638,7 @@ int main(void)
     snprintf(beside, sizeof beside, "%s/../shared", srcdir ? srcdir : ".");
     test_jinja();
     test_turns();
+    test_thinking();
     test_marks();
     test_wrong();
     test_date();

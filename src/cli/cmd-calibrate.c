@@ -201,6 +201,10 @@ static void choose(struct calibrate *c)
     }
     c->filter = first_good(c, false, &c->reached);
     c->touch = first_good(c, true, &ignored);
+    if (isnan(c->layer[0].error)) {             /* FastKV does not work with this model */
+        c->n_tsp = 0;
+        c->tsp = c->filter;
+    }
     while (relative(c, c->tsp) > TOLERANCE)
         c->tsp++;
 }
@@ -261,7 +265,8 @@ static void show(const struct calibrate *c)
 
     out_printf(c->e.o.io, "needle kept, %zu prompts:\n", c->n);
     plot_curve(c->e.o.io, curve, 2, c->m.n_layer, c->filter);
-    out_printf(c->e.o.io, "\nerror of FastKV, by the least one:\n");
+    if (c->n_tsp)
+        out_printf(c->e.o.io, "\nerror of FastKV, by the least one:\n");
     for (uint32_t il = 0; il < c->n_tsp; il++)
         out_printf(c->e.o.io, "%c layer %3u  %8.3f\n", il == c->tsp ? '*' : ' ', il, relative(c, il));
     out_printf(c->e.o.io, "\nfilter layer %u (touched from layer %u on), TSP layer %u\n", c->filter, c->touch,

@@ -4,6 +4,8 @@
  *     x += sum over the n_used experts i with the highest router scores
  *              softmax(their scores)_i  Wdown_i (silu(Wgate_i h) * Wup_i h)
  *
+ * and in some models, before that, one more expert for all rows, times sigmoid(w . h).
+ *
  * The rows of a block are gathered expert by expert, so that the weights of each are read once
  * per block; a row's sum runs in the order of the experts. */
 #include "config.h"
@@ -114,22 +116,39 @@ static size_t rows_of(const struct job *j, size_t n, uint32_t expert)
     return found;
 }
 
-static void run_expert(struct job *j, const struct gkv__layer_weights *w, uint32_t i)
+static void run_one(struct job *j, const struct gkv__mat *gate, const struct gkv__mat *up, const struct gkv__mat *down)
 {
     struct gkv__exec *e = j->e;
-    const uint32_t d = j->m->shape.n_embd, n_ff = j->m->shape.n_ff;
-    const struct gkv__mat gate = gkv__mat_rows(&w->gate, i * n_ff, n_ff);
-    const struct gkv__mat up = gkv__mat_rows(&w->up, i * n_ff, n_ff);
-    const struct gkv__mat down = gkv__mat_rows(&w->down, i * d, d);
     struct gkv__rows in = { j->in, j->n, e->att, NULL }, mid = { e->gate, j->n, e->up, NULL };
     const size_t items = (j->n + ROWS - 1) / ROWS;
 
     gkv__for(e->n_threads, items, gather_item, j);
-    gkv__gemm(e, e->gate, &in, &gate, false);
-    gkv__gemm(e, e->up, &in, &up, false);
+    gkv__gemm(e, e->gate, &in, gate, false);
+    gkv__gemm(e, e->up, &in, up, false);
     gkv__glu(e, j->m, e->gate, e->up, j->n);
-    gkv__gemm(e, j->out, &mid, &down, false);
+    gkv__gemm(e, j->out, &mid, down, false);
     gkv__for(e->n_threads, items, scatter_item, j);
+}
+
+static void run_expert(struct job *j, const struct gkv__layer_weights *w, uint32_t i)
+{
+    const uint32_t d = j->m->shape.n_embd, n_ff = j->m->shape.n_ff;
+    const struct gkv__mat gate = gkv__mat_rows(&w->gate, i * n_ff, n_ff);
+    const struct gkv__mat up = gkv__mat_rows(&w->up, i * n_ff, n_ff);
+    const struct gkv__mat down = gkv__mat_rows(&w->down, i * d, d);
+
+    run_one(j, &gate, &up, &down);
+}
+
+static void run_shared(struct job *j, const struct gkv__layer_weights *w)
+{
+    const size_t d = j->m->shape.n_embd;
+
+    for (size_t t = 0; t < j->n; t++) {
+        j->row[t] = (uint32_t)t;
+        j->weight[t] = 1 / (1 + expf(-j->e->simd->dot[GKV__TYPE_F32](w->shared_router, j->h + t * d, d)));
+    }
+    run_one(j, &w->shared_gate, &w->shared_up, &w->shared_down);
 }
 
 void gkv__experts(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *x,
@@ -140,6 +159,8 @@ void gkv__experts(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *x
 
     gkv__gemm(e, j.rating, h, &w->router, false);
     gkv__for(e->n_threads, (h->n + ROWS - 1) / ROWS, choose_item, &j);
+    if (w->shared_router)
+        run_shared(&j, w);
     for (uint32_t i = 0; i < m->shape.n_expert; i++) {
         j.n = rows_of(&j, h->n, i);
         if (j.n)

@@ -5,7 +5,7 @@
 
 #include "src/engine/gemm.h"
 
-/* x[n][n_embd] += outputs of the chosen experts of layer il for the normalised rows h, whose form has
+/* x[n][n_embd] += outputs of the chosen experts, and of the shared one if there is one, of layer il for the normalised rows h, whose form has
  * room in e->att. */
 void gkv__experts(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *x,
                   struct gkv__rows *h);

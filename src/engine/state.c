@@ -374,6 +374,21 @@ static void gate_item(void *arg, size_t i, unsigned thread)
     }
 }
 
+/* Beta has also alpha, for each head of keys those of its heads one after the other; j->y is idle. */
+static void split(struct job *j)
+{
+    const size_t kh = j->m->state.k_heads, vh = j->m->state.v_heads, r = vh / kh;
+    const float *both = memcpy(j->y, j->beta, 2 * j->n * vh * sizeof *j->y);
+
+    for (size_t t = 0; t < j->n; t++)
+        for (size_t h = 0; h < vh; h++) {
+            const float *of = both + t * 2 * vh + h / r * 2 * r + h % r;
+
+            j->beta[t * vh + h] = of[0];
+            j->alpha[t * vh + h] = of[r];
+        }
+}
+
 float *gkv__state(struct gkv__exec *e, const gkv_model *m, uint32_t il, struct gkv__rows *h, float *state, bool anew)
 {
     const struct gkv__shape *s = &m->shape;
@@ -389,7 +404,10 @@ float *gkv__state(struct gkv__exec *e, const gkv_model *m, uint32_t il, struct g
     gkv__gemm(e, j.qkv, h, &j.w->qkv, false);
     gkv__gemm(e, j.z, h, &j.w->z, false);
     gkv__gemm(e, j.beta, h, &j.w->beta, false);
-    gkv__gemm(e, j.alpha, h, &j.w->alpha, false);
+    if (j.w->alpha.data)
+        gkv__gemm(e, j.alpha, h, &j.w->alpha, false);
+    else
+        split(&j);
     gkv__for(e->n_threads, (channels + CHANNELS - 1) / CHANNELS, convolve_item, &j);
     gkv__for(e->n_threads, (j.n + ROWS - 1) / ROWS, rates_item, &j);
     gkv__for(e->n_threads, s->state.v_heads, head_item, &j);

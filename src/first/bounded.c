@@ -39,8 +39,9 @@ uint64_t gkv__bounded_bytes(const struct gkv__bounded *b, uint64_t n)
                                     gkv__min(b->budget, n));
 
     sum = gkv__plus(sum, states * sizeof(float));
-    sum = gkv__plus(sum, gkv__cache_bytes(gkv__quant_of(GKV__TYPE_F32), 1, s->n_head_kv, s->head_dim,
-                                          gkv__min(width(b), n + b->max_rows)));
+    if (gkv__n_attending(b->m, b->n_layer))
+        sum = gkv__plus(sum, gkv__cache_bytes(gkv__quant_of(GKV__TYPE_F32), 1, s->n_head_kv, s->head_dim,
+                                              gkv__min(width(b), n + b->max_rows)));
     sum = gkv__plus(sum, gkv__times(b->max_rows, s->n_embd * sizeof(float)));
     sum = gkv__plus(sum, gkv__times(gkv__min(width(b), n + b->max_rows), s->n_head * sizeof(float)));
     return gkv__plus(sum, (s->n_head_kv * b->budget + (b->origins ? n_origins(b) : 0)) * sizeof(uint32_t));

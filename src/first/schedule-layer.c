@@ -24,6 +24,12 @@ static size_t width(const struct gkv__task *t)
     return (size_t)t->m->shape.n_head_kv * t->m->shape.head_dim;
 }
 
+/* Slots of the one cache, for whichever layer is computed: none if all layers before the filter have a state. */
+static uint64_t slots(const struct gkv__task *t)
+{
+    return gkv__n_attending(t->m, t->filter) || !gkv__has_states(t->m) ? t->n : 0;
+}
+
 static uint64_t bytes(const struct gkv__task *t, uint32_t chunk, unsigned n_threads)
 {
     const struct gkv__shape *s = &t->m->shape;
@@ -33,7 +39,7 @@ static uint64_t bytes(const struct gkv__task *t, uint32_t chunk, unsigned n_thre
 
     (void)n_threads;
     return gkv__plus(gkv__times(rows, s->n_embd * sizeof(float)) + (t->row == GKV__ROW_LARGEST ? gram : 0),
-                     gkv__plus(gkv__cache_bytes(t->kv_first, 1, s->n_head_kv, s->head_dim, t->n),
+                     gkv__plus(gkv__cache_bytes(t->kv_first, 1, s->n_head_kv, s->head_dim, slots(t)),
                                gkv__state_floats(s) * sizeof(float)));
 }
 
@@ -160,7 +166,7 @@ static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error
                (double)f->t->n * s->n_embd * s->n_head_kv * s->head_dim);
     status = gkv__spill_open(&x, f->t->n, s->n_embd, f->t->spill ? e->chunk : 0, err);
     if (status == GKV_OK)
-        status = gkv__cache_open(&cache, f->t->kv_first, 1, s->n_head_kv, s->head_dim, f->t->n, err);
+        status = gkv__cache_open(&cache, f->t->kv_first, 1, s->n_head_kv, s->head_dim, slots(f->t), err);
     if (status == GKV_OK && gkv__has_states(f->t->m))
         status = gkv__cache_state(&cache, 0, gkv__state_floats(s), err);
     if (status == GKV_OK)

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * arch-qwen35.c - Qwen 3.5: three of four layers are gated DeltaNet, which has a state of fixed size; the
  * fourth is Qwen 3's attention with a gate.  RoPE rotates a part of each head; its sections are for
- * images, and for text all of them have the same position. */
+ * images, and for text all of them have the same position.
+ *
+ * qwen35moe has experts in place of the MLP, and one more for all rows.  qwen3next, which came before, is the same
+ * but for the order of heads, and beta and alpha in one matrix. */
 #include "config.h"
+#include <stdio.h>
 #include "src/model/arch.h"
 
 enum { PERIOD = 4 };            /* where the file does not say it */
@@ -25,7 +29,7 @@ static gkv_status state_keys(struct gkv_model *m, gkv_error *err)
     GKV__TRY(at_least_one(m, "ssm.group_count", 1024, &s->k_heads, err));
     GKV__TRY(at_least_one(m, "ssm.time_step_rank", 1024, &s->v_heads, err));
     GKV__TRY(at_least_one(m, "ssm.inner_size", 1 << 20, &inner, err));
-    if (s->v_heads % s->k_heads || inner % s->v_heads || inner / s->v_heads > 1024)
+    if (s->v_heads % s->k_heads || inner % s->v_heads || inner / s->v_heads > 1024 || inner / s->v_heads < 2)
         return gkv__fail(err, GKV_FORMAT, "%s: ssm.inner_size %u, ssm.time_step_rank %u and ssm.group_count %u do not "
                          "divide evenly", gkv__gguf_path(m->file), inner, s->v_heads, s->k_heads);
     s->v_dim = inner / s->v_heads;
@@ -56,9 +60,12 @@ static gkv_status keys(struct gkv_model *m, gkv_error *err)
 /* Which layers have a state: a list in the file, or all but every PERIOD-th. */
 static gkv_status has_state(const struct gkv_model *m, uint32_t il, bool *out, gkv_error *err)
 {
-    const struct gkv__kv *list = gkv__gguf_find(m->file, "qwen35.attention.recurrent_layers");
+    const struct gkv__kv *list;
     uint32_t period = PERIOD;
+    char key[64];
 
+    snprintf(key, sizeof key, "%s.attention.recurrent_layers", m->arch->name);
+    list = gkv__gguf_find(m->file, key);
     GKV__TRY(gkv__arch_u32(m, "full_attention_interval", &period, false, err));
     if (list && (!list->is_array || list->type != GKV__BOOL || list->n < m->shape.n_layer))
         return gkv__fail(err, GKV_FORMAT, "%s: attention.recurrent_layers is no list of %u layers",
@@ -78,8 +85,12 @@ static gkv_status state_layer(struct gkv_model *m, uint32_t il, gkv_error *err)
     w->mixer = GKV__DELTA;
     GKV__TRY(gkv__arch_layer_mat(m, il, "attn_qkv", n, d, &w->qkv, err));
     GKV__TRY(gkv__arch_layer_mat(m, il, "attn_gate", v, d, &w->z, err));
-    GKV__TRY(gkv__arch_layer_mat(m, il, "ssm_beta", s->v_heads, d, &w->beta, err));
-    GKV__TRY(gkv__arch_layer_mat(m, il, "ssm_alpha", s->v_heads, d, &w->alpha, err));
+    if (s->side_by_side) {
+        GKV__TRY(gkv__arch_layer_mat(m, il, "ssm_ba", 2 * s->v_heads, d, &w->beta, err));
+    } else {
+        GKV__TRY(gkv__arch_layer_mat(m, il, "ssm_beta", s->v_heads, d, &w->beta, err));
+        GKV__TRY(gkv__arch_layer_mat(m, il, "ssm_alpha", s->v_heads, d, &w->alpha, err));
+    }
     GKV__TRY(gkv__arch_layer_mat(m, il, "ssm_out", d, v, &w->out, err));
     GKV__TRY(gkv__arch_layer_floats(m, il, "ssm_conv1d", n, s->width, &w->conv, err));
     GKV__TRY(gkv__arch_layer_vec(m, il, "ssm_dt.bias", s->v_heads, &w->dt, err));
@@ -93,7 +104,8 @@ static gkv_status attention_layer(struct gkv_model *m, uint32_t il, gkv_error *e
     return gkv__arch_qk_norms(m, il, err);
 }
 
-static gkv_status layer(struct gkv_model *m, uint32_t il, gkv_error *err)
+/* Norms and what mixes the tokens. */
+static gkv_status upper(struct gkv_model *m, uint32_t il, gkv_error *err)
 {
     struct gkv__layer_weights *w = &m->layer[il];
     bool state = false;
@@ -101,8 +113,32 @@ static gkv_status layer(struct gkv_model *m, uint32_t il, gkv_error *err)
     GKV__TRY(gkv__arch_layer_vec(m, il, "attn_norm.weight", m->shape.n_embd, &w->attn_norm, err));
     GKV__TRY(gkv__arch_layer_vec(m, il, "post_attention_norm.weight", m->shape.n_embd, &w->ffn_norm, err));
     GKV__TRY(has_state(m, il, &state, err));
-    GKV__TRY((state ? state_layer : attention_layer)(m, il, err));
+    return (state ? state_layer : attention_layer)(m, il, err);
+}
+
+static gkv_status layer(struct gkv_model *m, uint32_t il, gkv_error *err)
+{
+    GKV__TRY(upper(m, il, err));
     return gkv__arch_mlp(m, il, err);
+}
+
+static gkv_status layer_moe(struct gkv_model *m, uint32_t il, gkv_error *err)
+{
+    GKV__TRY(upper(m, il, err));
+    GKV__TRY(gkv__arch_experts(m, il, err));
+    return gkv__arch_shared_expert(m, il, err);
+}
+
+static gkv_status keys_moe(struct gkv_model *m, gkv_error *err)
+{
+    GKV__TRY(keys(m, err));
+    return gkv__arch_expert_keys(m, err);
+}
+
+static gkv_status keys_next(struct gkv_model *m, gkv_error *err)
+{
+    m->shape.state.side_by_side = true;
+    return keys_moe(m, err);
 }
 
 const struct gkv__arch gkv__arch_qwen35 = {
@@ -110,4 +146,18 @@ const struct gkv__arch gkv__arch_qwen35 = {
     .pairs = GKV__ROPE_HALVES,
     .keys = keys,
     .layer = layer,
+};
+
+const struct gkv__arch gkv__arch_qwen35moe = {
+    .name = "qwen35moe",
+    .pairs = GKV__ROPE_HALVES,
+    .keys = keys_moe,
+    .layer = layer_moe,
+};
+
+const struct gkv__arch gkv__arch_qwen3next = {
+    .name = "qwen3next",
+    .pairs = GKV__ROPE_HALVES,
+    .keys = keys_next,
+    .layer = layer_moe,
 };

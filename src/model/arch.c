@@ -10,7 +10,7 @@
 
 extern const struct gkv__arch gkv__arch_llama, gkv__arch_qwen2, gkv__arch_qwen3, gkv__arch_phi3,
     gkv__arch_gemma2, gkv__arch_gemma3, gkv__arch_qwen3moe,
-    gkv__arch_qwen35;
+    gkv__arch_qwen35, gkv__arch_qwen35moe, gkv__arch_qwen3next;
 
 static const struct gkv__arch *const archs[] = {
     &gkv__arch_llama,
@@ -21,6 +21,8 @@ static const struct gkv__arch *const archs[] = {
     &gkv__arch_gemma3,
     &gkv__arch_qwen3moe,
     &gkv__arch_qwen35,
+    &gkv__arch_qwen35moe,
+    &gkv__arch_qwen3next,
 };
 
 const struct gkv__arch *gkv__arch_named(const char *name, size_t len)
@@ -103,7 +105,8 @@ gkv_status gkv__arch_shape(struct gkv_model *m, gkv_error *err)
     s->pairs = m->arch->pairs;
     GKV__TRY(gkv__arch_u32(m, "block_count", &s->n_layer, true, err));
     GKV__TRY(gkv__arch_u32(m, "embedding_length", &s->n_embd, true, err));
-    GKV__TRY(gkv__arch_u32(m, "feed_forward_length", &s->n_ff, true, err));
+    GKV__TRY(gkv__arch_u32(m, "expert_feed_forward_length", &s->n_ff, false, err));  /* some have that alone */
+    GKV__TRY(gkv__arch_u32(m, "feed_forward_length", &s->n_ff, !s->n_ff, err));
     GKV__TRY(gkv__arch_u32(m, "attention.head_count", &s->n_head, true, err));
     GKV__TRY(in_range(m, "block_count", s->n_layer, 1, 1024, err));
     GKV__TRY(in_range(m, "embedding_length", s->n_embd, 1, 1 << 20, err));
@@ -343,6 +346,22 @@ gkv_status gkv__arch_experts(struct gkv_model *m, uint32_t il, gkv_error *err)
 
     GKV__TRY(bind_rows(m, il, 1, &router, 1, err));
     return bind_rows(m, il, m->shape.n_expert, rows, sizeof rows / sizeof *rows, err);
+}
+
+gkv_status gkv__arch_shared_expert(struct gkv_model *m, uint32_t il, gkv_error *err)
+{
+    const uint32_t d = m->shape.n_embd, f = m->shape.n_ff;
+    struct gkv__layer_weights *w = &m->layer[il];
+    uint32_t n = f;
+
+    GKV__TRY(gkv__arch_u32(m, "expert_shared_feed_forward_length", &n, false, err));
+    if (n != f)
+        return gkv__fail(err, GKV_UNSUPPORTED, "%s: a shared expert of %u beside others of %u is not supported",
+                         gkv__gguf_path(m->file), n, f);
+    GKV__TRY(gkv__arch_layer_mat(m, il, "ffn_gate_shexp", f, d, &w->shared_gate, err));
+    GKV__TRY(gkv__arch_layer_mat(m, il, "ffn_up_shexp", f, d, &w->shared_up, err));
+    GKV__TRY(gkv__arch_layer_mat(m, il, "ffn_down_shexp", d, f, &w->shared_down, err));
+    return gkv__arch_layer_vec(m, il, "ffn_gate_inp_shexp.weight", d, &w->shared_router, err);
 }
 
 static gkv_status ends(struct gkv_model *m, gkv_error *err)

@@ -46,6 +46,8 @@ gkv_status gkv__arch_matrices(struct gkv_model *m, uint32_t il, gkv_error *err);
 /* A mixture of experts in place of the MLP: its keys, and its tensors. */
 gkv_status gkv__arch_expert_keys(struct gkv_model *m, gkv_error *err);
 gkv_status gkv__arch_experts(struct gkv_model *m, uint32_t il, gkv_error *err);
+/* One more expert, which every row uses. */
+gkv_status gkv__arch_shared_expert(struct gkv_model *m, uint32_t il, gkv_error *err);
 /* Leaves out the tensors of n layers from .., which predict further tokens and which no answer needs. */
 void gkv__arch_leave_out(struct gkv_model *m, uint32_t from, uint32_t n);
 /* Of every `period` layers all but the last have a window; 0: all layers have one. */

@@ -333,7 +333,7 @@ gkv_status gkv__may_filter(const struct gkv_model *m, uint32_t il, gkv_error *er
 
 /* ---- residency -------------------------------------------------------------------------- */
 
-enum { N_MATS = 13 };
+enum { N_MATS = 16 };
 
 /* The layer's matrices; those that it does not have have no data. */
 static void matrices(const struct gkv__layer_weights *w, const struct gkv__mat *out[N_MATS])
@@ -341,7 +341,7 @@ static void matrices(const struct gkv__layer_weights *w, const struct gkv__mat *
     const struct gkv__mat *all[N_MATS] = {
         &w->q, &w->k, &w->v, &w->o,
         &w->qkv, &w->z, &w->beta, &w->alpha, &w->out,
-        &w->gate, &w->up, &w->down, &w->router,
+        &w->gate, &w->up, &w->down, &w->router, &w->shared_gate, &w->shared_up, &w->shared_down,
     };
 
     memcpy(out, all, sizeof all);
@@ -373,6 +373,7 @@ static uint64_t vector_bytes(const struct gkv__shape *s, const struct gkv__layer
         { w->attn_norm, s->n_embd }, { w->ffn_norm, s->n_embd }, { w->attn_post, s->n_embd },
         { w->ffn_post, s->n_embd }, { w->q_bias, q }, { w->k_bias, kv }, { w->v_bias, kv },
         { w->q_norm, s->head_dim }, { w->k_norm, s->head_dim },
+        { w->shared_router, s->n_embd },
         { w->conv, gkv__state_channels(s) * s->state.width }, { w->dt, s->state.v_heads },
         { w->a, s->state.v_heads }, { w->state_norm, s->state.v_dim },
     };

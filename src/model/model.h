@@ -48,10 +48,14 @@ struct gkv__layer_weights {
     struct gkv__mat gate, up, down;                 /* [n_ff, n_embd] twice, [n_embd, n_ff]  */
     struct gkv__mat router;                         /* [n_expert, n_embd]; gate, up and down are
                                                        then n_expert matrices, one after the other */
+    struct gkv__mat shared_gate, shared_up, shared_down;    /* of one more expert for all rows, ... */
+    const float    *shared_router;                  /* [n_embd] ... times sigmoid(this . row) */
     uint32_t        window;                         /* tokens that a query sees, the last ones */
     enum gkv__mixer mixer;                          /* others than attention have, in place of q .. o: */
     struct gkv__mat qkv, z, beta, alpha, out;       /* [channels, n_embd], [v_heads * v_dim, n_embd],
-                                                       [v_heads, n_embd] twice, [n_embd, v_heads * v_dim] */
+                                                       [v_heads, n_embd] twice, [n_embd, v_heads * v_dim];
+                                                       without alpha, beta has both for each head of keys,
+                                                       its heads' beta and then their alpha  */
     const float    *conv;                           /* [channels][width]                     */
     const float    *dt, *a, *state_norm;            /* [v_heads] twice, [v_dim]              */
     bool            local_rope;                     /* uses the table GKV__ROPE_LOCAL        */

@@ -13,6 +13,7 @@ struct gkv__chat {
     size_t                     n;
     const char                *bos, *eos;       /* text of these tokens, or ""                */
     bool                       answer_next;     /* add_generation_prompt                      */
+    bool                       no_thinking;     /* enable_thinking is false, not undefined    */
     int64_t                    now;             /* seconds since 1970 in local time           */
 };
 

@@ -141,7 +141,7 @@ gkv_status gkv__template_own(struct gkv__template *out, const char *jinja, size_
         { "system", system, system ? strlen(system) : 0 }, { "user", place, strlen(place) }
     };
     const struct gkv__chat chat = { .message = turns + !system, .n = system ? 2 : 1, .bos = bos,
-                                    .eos = eos, .answer_next = true, .now = now };
+                                    .eos = eos, .answer_next = true, .no_thinking = true, .now = now };
     const struct gkv__template *family = gkv__template_recognise(jinja, len);
     const size_t bos_len = bos_is_added ? strlen(bos) : 0;
     struct gkv__range user, system_at = { 0, 0 };
