@@ -65,11 +65,13 @@ static void add_message(struct talk *t, char *role, char *hex)
     t->message[t->n++].content = hex;
 }
 
+static bool no_thinking;
+
 static gkv_status render(const char *jinja, size_t len, const struct talk *t, const char *bos,
                          const char *eos, bool answer, struct gkv__rendered *out)
 {
     const struct gkv__chat chat = { .message = t->message, .n = t->n, .bos = bos, .eos = eos,
-                                    .answer_next = answer, .now = NOW };
+                                    .answer_next = answer, .no_thinking = no_thinking, .now = NOW };
 
     err.text[0] = 0;
     return gkv__chat_render(jinja, len, &chat, out, &err);
@@ -387,6 +389,10 @@ static bool check_case(struct golden *g, char **w)
     else
         check_text(g, w, &g->talk[t], status, &out);
     if (!strcmp(w[0], "case") && !strcmp(w[2], "user") && *w[3] == '1') {
+        gkv__rendered_free(&out);               /* as questions are rendered */
+        no_thinking = true;
+        render(jinja, len, &g->talk[t], w[4], w[5], true, &out);
+        no_thinking = false;
         g->parts++;
         g->bad_parts += !same_parts(jinja, len, w, &out);
     }
