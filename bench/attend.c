@@ -61,9 +61,9 @@ static double run(unsigned n_threads, const struct gkv__quant *type, size_t i)
     fill(e.v, ROWS * HEADS_KV * d);
     for (uint64_t at = 0; at <= cases[i].depth; at += ROWS)
         gkv__cache_put(&c, 0, at, e.k, e.v, ROWS);
-    gkv__attend(&e, &c, 0, e.att, e.q, ROWS / 16, cases[i].depth, 0, NULL);          /* warms up */
+    gkv__attend(&e, &c, 0, e.att, e.q, ROWS / 16, cases[i].depth, &(struct gkv__view){ 0 }, NULL);          /* warms up */
     start = seconds();
-    gkv__attend(&e, &c, 0, e.att, e.q, ROWS, cases[i].depth, 0, NULL);
+    gkv__attend(&e, &c, 0, e.att, e.q, ROWS, cases[i].depth, &(struct gkv__view){ 0 }, NULL);
     start = seconds() - start;
     gkv__cache_close(&c);
     gkv__exec_close(&e);

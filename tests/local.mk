@@ -31,6 +31,24 @@ EXTRA_DIST += build-aux/golden-hybrid.py tests/files/golden/hybrid.txt tests/fil
 	tests/files/golden/qwen35.gguf tests/files/golden/qwen35odd.gguf \
 	tests/files/golden/qwen35moe.gguf tests/files/golden/qwen3next.gguf
 
+# Logits of the transformers library.
+TESTS += tests/unit-logits.test
+check_PROGRAMS += tests/unit-logits.test
+tests_unit_logits_test_SOURCES = tests/unit-logits.c tests/file.h tests/tap.h
+tests_unit_logits_test_LDADD   = src/libcore.la
+EXTRA_DIST += build-aux/golden-hf.py
+EXTRA_DIST += tests/files/hf/smollm3.gguf tests/files/hf/smollm3.txt tests/files/hf/smollm3.bin
+EXTRA_DIST += tests/files/hf/olmo2.gguf tests/files/hf/olmo2.txt tests/files/hf/olmo2.bin
+EXTRA_DIST += tests/files/hf/olmo3.gguf tests/files/hf/olmo3.txt tests/files/hf/olmo3.bin
+EXTRA_DIST += tests/files/hf/mistral3.gguf tests/files/hf/mistral3.txt tests/files/hf/mistral3.bin
+EXTRA_DIST += tests/files/hf/granite.gguf tests/files/hf/granite.txt tests/files/hf/granite.bin
+EXTRA_DIST += tests/files/hf/granitemoe.gguf tests/files/hf/granitemoe.txt tests/files/hf/granitemoe.bin
+EXTRA_DIST += tests/files/hf/granitemoeshared.gguf tests/files/hf/granitemoeshared.txt tests/files/hf/granitemoeshared.bin
+EXTRA_DIST += tests/files/hf/glm4.gguf tests/files/hf/glm4.txt tests/files/hf/glm4.bin
+EXTRA_DIST += tests/files/hf/exaone4.gguf tests/files/hf/exaone4.txt tests/files/hf/exaone4.bin
+EXTRA_DIST += tests/files/hf/phi4mini.gguf tests/files/hf/phi4mini.txt tests/files/hf/phi4mini.bin
+EXTRA_DIST += tests/files/hf/gpt-oss.gguf tests/files/hf/gpt-oss.txt tests/files/hf/gpt-oss.bin
+
 TESTS += tests/kernels.test
 check_PROGRAMS += tests/kernels.test
 tests_kernels_test_SOURCES = tests/kernels.c tests/kernels.h tests/tap.h

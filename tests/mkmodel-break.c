@@ -512,7 +512,7 @@ static const struct {
     { "no-embeddings", FORMAT, MODEL, "No embeddings.",
       hide, EMBD, 0 },
     { "extra-tensor", UNSUPPORTED, MODEL, "A bias that no model has.",
-      add, "blk.0.attn_output.bias", 64 },
+      add, "blk.0.attn_output.gate", 64 },
     { "shape", FORMAT, MODEL, "A matrix transposed.",
       transpose, DOWN, 0 },
     { "norm-f16", UNSUPPORTED, MODEL, "A norm in f16.",
@@ -552,7 +552,7 @@ bool break_file(struct file *f, const char *arch, const char *name)
             const char *what = breaks[i].what;
             char        own[128];
 
-            if (what && !strcmp(what, DOWN) && (strstr(arch, "moe") || !strcmp(arch, "qwen3next")))
+            if (what && !strcmp(what, DOWN) && (strstr(arch, "moe") || !strcmp(arch, "qwen3next") || !strcmp(arch, "gpt-oss")))
                 what = "blk.1.ffn_down_exps.weight";
             if (what && !strncmp(what, "llama.", 6)) {
                 snprintf(own, sizeof own, "%s%s", arch, what + 5);

@@ -32,6 +32,7 @@ struct options {
 static const struct arch {
     const char *name;
     bool     biases, qk_norms, fused, post_norms, caps, experts, states, shared, one_ba;
+    bool     no_pre_norms, norm_rows, gate_up, scales, gpt_oss;
     uint32_t rope_base;
 } archs[] = {
     { .name = "llama", .rope_base = 500000 },
@@ -45,6 +46,15 @@ static const struct arch {
     { .name = "qwen3next", .qk_norms = true, .states = true, .experts = true, .shared = true, .one_ba = true,
       .rope_base = 10000000 },
     { .name = "gemma3", .post_norms = true, .qk_norms = true, .rope_base = 1000000 },
+    { .name = "smollm3", .rope_base = 5000000 },
+    { .name = "olmo2", .no_pre_norms = true, .post_norms = true, .qk_norms = true, .norm_rows = true,
+      .rope_base = 500000 },
+    { .name = "mistral3", .rope_base = 1000000 },
+    { .name = "granite", .scales = true, .rope_base = 10000 },
+    { .name = "granitemoe", .scales = true, .experts = true, .rope_base = 10000 },
+    { .name = "glm4", .post_norms = true, .gate_up = true, .rope_base = 10000 },
+    { .name = "exaone4", .no_pre_norms = true, .post_norms = true, .qk_norms = true, .rope_base = 1000000 },
+    { .name = "gpt-oss", .biases = true, .experts = true, .gpt_oss = true, .rope_base = 150000 },
 };
 
 #define N_ARCHS (sizeof archs / sizeof *archs)
@@ -143,8 +153,8 @@ static const char usage[] =
     "       mkmodel --list-breaks | --list-types\n"
     "shapes: tiny 1b 3b 7b 8b mistral-nemo-12b ministral-8b qwen2.5-7b qwen3-4b phi-3.5-mini\n"
     "        gemma-2-2b gemma-3-4b qwen3-30b-a3b qwen3.5-0.8b qwen3.5-2b qwen3.5-4b\n"
-    "architectures: llama qwen2 qwen3 qwen3moe phi3 gemma2 gemma3 qwen35\n"
-    "               qwen35moe qwen3next\n";
+    "architectures: llama qwen2 qwen3 qwen3moe qwen35 qwen35moe qwen3next phi3 gemma2 gemma3 smollm3\n"
+    "               olmo2 mistral3 granite granitemoe glm4 exaone4 gpt-oss\n";
 
 void die(const char *fmt, ...)
 {
@@ -310,6 +320,14 @@ static void add_metadata(struct file *f, const struct options *o)
         add_f32(f, key(o, "attn_logit_softcapping"), 50);
         add_f32(f, key(o, "final_logit_softcapping"), 30);
     }
+    if (a->scales) {
+        add_f32(f, key(o, "embedding_scale"), 12);
+        add_f32(f, key(o, "residual_scale"), 0.22f);
+        add_f32(f, key(o, "attention.scale"), 0.25f);
+        add_f32(f, key(o, "logit_scale"), 8);
+    }
+    if (!strcmp(a->name, "mistral3") && o->yarn)
+        add_f32(f, key(o, "attention.temperature_scale"), 0.1f);
     if (o->filter_layer != NONE)
         add_u32(f, "gemkv.filter_layer", o->filter_layer);
     add_vocabulary(f, o);
@@ -388,6 +406,11 @@ static void add_vector(struct file *f, enum fill fill, uint32_t n, uint32_t il, 
     add_tensor(f, gkv__quant_named("f32"), fill, 0.3f, 1, n, "blk.%u.%s", il, what);
 }
 
+static void add_vectors(struct file *f, uint32_t rows, uint32_t n, uint32_t il, const char *what)
+{
+    add_tensor(f, gkv__quant_named("f32"), RANDOM, 0.3f, rows, n, "blk.%u.%s", il, what);
+}
+
 enum { ATTENTION = 4 };                         /* the first of the matrices below */
 
 /* Deviations follow the oracle's generator: peaked attention (scores with a deviation of about 2), and
@@ -410,15 +433,17 @@ static void add_matrices(struct file *f, const struct options *o, const struct a
         { "ffn_up", 2 * o->n_ff, d, in },
         { "ffn_down", d, o->n_ff, gain * 0.4f / root((float)o->n_ff) },
     };
-    const size_t n = fused ? sizeof whole / sizeof *whole
+    const size_t n = a->gate_up ? ATTENTION + 2 : fused ? sizeof whole / sizeof *whole
                            : a->experts ? ATTENTION : sizeof mats / sizeof *mats;
 
     for (size_t i = 0; i < n; i++) {
+        const size_t at = a->gate_up && i >= ATTENTION ? i - ATTENTION + 2 : i;
+        const bool in_whole = fused || at != i;
         char name[64];
 
-        snprintf(name, sizeof name, "blk.%u.%s.weight", il, (fused ? whole : mats)[i].name);
-        add_matrix(f, o, (fused ? whole : mats)[i].deviation, (fused ? whole : mats)[i].n_out,
-                   (fused ? whole : mats)[i].n_in, name);
+        snprintf(name, sizeof name, "blk.%u.%s.weight", il, (in_whole ? whole : mats)[at].name);
+        add_matrix(f, o, (in_whole ? whole : mats)[at].deviation, (in_whole ? whole : mats)[at].n_out,
+                   (in_whole ? whole : mats)[at].n_in, name);
     }
 }
 
@@ -494,14 +519,14 @@ static void add_layer(struct file *f, const struct options *o, uint32_t il)
     const struct arch *a = arch_of(o);
     const uint32_t     d = o->n_embd, q = o->n_head * o->head_dim, kv = o->n_head_kv * o->head_dim;
 
-    add_vector(f, AROUND_ONE, d, il, "attn_norm.weight");
+    if (!a->no_pre_norms)
+        add_vector(f, AROUND_ONE, d, il, "attn_norm.weight");
     if (a->states)
         add_vector(f, AROUND_ONE, d, il, "post_attention_norm.weight");
-    if (a->states && (il + 1) % PERIOD) {
+    if (a->states && (il + 1) % PERIOD)
         add_state(f, o, a, il);
-    } else {
+    else
         add_matrices(f, o, a, il);
-    }
     if (a->experts)
         add_experts(f, o, il);
     if (a->shared)
@@ -513,16 +538,24 @@ static void add_layer(struct file *f, const struct options *o, uint32_t il)
         add_vector(f, RANDOM, kv, il, "attn_k.bias");
         add_vector(f, RANDOM, kv, il, "attn_v.bias");
     }
+    if (a->gpt_oss) {
+        add_vector(f, RANDOM, d, il, "attn_output.bias");
+        add_vector(f, RANDOM, o->n_head, il, "attn_sinks.weight");
+        add_vector(f, RANDOM, o->experts, il, "ffn_gate_inp.bias");
+        add_vectors(f, o->experts, o->n_ff, il, "ffn_gate_exps.bias");
+        add_vectors(f, o->experts, o->n_ff, il, "ffn_up_exps.bias");
+        add_vectors(f, o->experts, d, il, "ffn_down_exps.bias");
+    }
     if (a->qk_norms) {
-        add_vector(f, AROUND_ONE, o->head_dim, il, "attn_q_norm.weight");
-        add_vector(f, AROUND_ONE, o->head_dim, il, "attn_k_norm.weight");
+        add_vector(f, AROUND_ONE, a->norm_rows ? q : o->head_dim, il, "attn_q_norm.weight");
+        add_vector(f, AROUND_ONE, a->norm_rows ? kv : o->head_dim, il, "attn_k_norm.weight");
     }
     if (a->post_norms) {
         add_vector(f, AROUND_ONE, d, il, "post_attention_norm.weight");
         add_vector(f, AROUND_ONE, d, il, "post_ffw_norm.weight");
     }
-    if (!a->states)
-        add_vector(f, AROUND_ONE, d, il, "ffn_norm.weight");
+    if (!a->states && !a->no_pre_norms)
+        add_vector(f, AROUND_ONE, d, il, a->gpt_oss ? "post_attention_norm.weight" : "ffn_norm.weight");
 }
 
 static void add_tensors(struct file *f, const struct options *o)

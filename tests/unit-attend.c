@@ -102,7 +102,7 @@ static void run(const struct gkv__simd *simd, const struct gkv__shape *s, const 
                 float *out, float *received)
 {
     struct gkv__exec e = { 0 };
-    struct gkv__observers l = { c, 1, q, n, pos, NULL, window, NULL };
+    struct gkv__observers l = { c, 1, q, n, pos, NULL, { window, 0, NULL }, NULL };
     float weight[N_MAX], *left;
 
     if (gkv__exec_open(&e, simd, gkv__gemm_named("own"), s, threads, N_MAX, NULL) != GKV_OK)
@@ -110,7 +110,7 @@ static void run(const struct gkv__simd *simd, const struct gkv__shape *s, const 
     for (size_t t = 0; t < n; t++)
         weight[t] = (float)(t + 1);
     left = sums ? malloc(n * s->n_head * 2 * sizeof *left) : NULL;
-    gkv__attend(&e, c, 1, out, q, n, pos, window, left);
+    gkv__attend(&e, c, 1, out, q, n, pos, &l.view, left);
     l.weight = weight;
     l.sums = left;
     if (received) {

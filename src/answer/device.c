@@ -215,19 +215,24 @@ static const char *beyond(const gkv_model *m)
         return "layers with a state";
     if (s->n_expert)
         return "experts";
-    if (s->glu != GKV__GLU_SILU || s->embed_scale != 0 || s->attn_dim || s->attn_cap != 0 || s->logit_cap != 0)
+    if (s->glu != GKV__GLU_SILU || s->attn_cap != 0 || s->logit_cap != 0 || s->embed_scale != 0 ||
+        s->attn_scale > 0 || s->logit_scale > 0 || s->residual_scale > 0 || s->temper > 0)
         return "GELU, caps, or scales other than Llama's";
     if (m->rope[GKV__ROPE_LONG].freq || m->rope[GKV__ROPE_LOCAL].freq || m->rope[GKV__ROPE_ALL].scale != 1)
         return "this RoPE scaling";
     for (uint32_t il = 0; il < s->n_layer; il++) {
         const struct gkv__layer_weights *w = &m->layer[il];
 
-        if (w->q_bias || w->k_bias || w->v_bias)
+        if (w->q_bias || w->k_bias || w->v_bias || w->o_bias)
             return "biases";
-        if (w->q_norm || w->k_norm || w->attn_post || w->ffn_post)
+        if (w->q_norm || w->k_norm || w->attn_post || w->ffn_post || !w->attn_norm || !w->ffn_norm)
             return "norms of heads, or after attention and MLP";
-        if (w->window)
+        if (w->window || w->chunk)
             return "sliding windows";
+        if (w->sinks)
+            return "attention sinks";
+        if (w->no_rope)
+            return "layers without RoPE";
     }
     return NULL;
 }

@@ -36,17 +36,16 @@ struct job {
     const float             *q;
     size_t                   n, group;  /* queries; query heads per KV head                  */
     uint64_t                 pos;
-    uint64_t                 window;    /* UINT64_MAX: none                                  */
+    const struct gkv__view  *view;
     size_t                   block;     /* tokens of a work item                             */
     size_t                   piece;     /* keys of a work item, for few rows                 */
     float                    cap;
     float                   *sums;      /* or NULL */
 };
 
-/* The first key that the query in slot p sees. */
 static uint64_t first_key(const struct job *j, uint64_t p)
 {
-    return p + 1 > j->window ? p + 1 - j->window : 0;
+    return gkv__view_first(j->view, p);
 }
 
 static size_t keys_per_block(uint32_t head_dim)
@@ -119,7 +118,12 @@ static const double log2_e = 1.44269504088896340736;
 
 float gkv__attend_scale(const struct gkv__shape *s)
 {
-    return (float)(log2_e / sqrt((double)(s->attn_dim ? s->attn_dim : s->head_dim)));
+    return (float)(s->attn_scale > 0 ? log2_e * s->attn_scale : log2_e / sqrt((double)s->head_dim));
+}
+
+float gkv__attend_sink(const float *sinks, size_t head, float max)
+{
+    return sinks ? exp2f((float)(log2_e * (double)sinks[head]) - max) : 0;
 }
 
 float gkv__attend_cap(const struct gkv__shape *s)
@@ -163,9 +167,9 @@ static void scatter(const float *ot, const float *m, const float *l, const struc
     for (size_t i = 0; i < lanes && row + i < n_rows; i++) {
         size_t r = row + i;
         float *out = j->out + ((token + r / g) * s->n_head + ih * g + r % g) * d;
-        float inv = 1 / l[i];
+        const float sum = l[i] + gkv__attend_sink(j->view->sinks, ih * g + r % g, m[i]), inv = 1 / sum;
 
-        leave_sums(j, token + r / g, ih * g + r % g, m[i], l[i]);
+        leave_sums(j, token + r / g, ih * g + r % g, m[i], sum);
         for (size_t x = 0; x < d; x++)
             out[x] = ot[x * lanes + i] * inv;
     }
@@ -356,6 +360,7 @@ static void merge_item(void *arg, size_t ih, unsigned thread)
             for (size_t x = 0; x < d; x++)
                 out[x] += o[r * row + x] * w;
         }
+        sum += gkv__attend_sink(j->view->sinks, ih * g + r % g, max);
         for (size_t x = 0; x < d; x++)
             out[x] /= sum;
         leave_sums(j, r / g, ih * g + r % g, max, sum);
@@ -395,11 +400,11 @@ static size_t block_of(const struct gkv__simd *simd, const struct gkv__shape *s,
 }
 
 void gkv__attend(struct gkv__exec *e, const struct gkv__cache *c, uint32_t il, float *out,
-                 const float *q, size_t n, uint64_t pos, uint32_t window, float *sums)
+                 const float *q, size_t n, uint64_t pos, const struct gkv__view *view, float *sums)
 {
     const struct gkv__shape *s = e->shape;
     const size_t group = s->n_head / c->n_head_kv;
-    struct job j = { e, c, il, out, q, n, group, pos, window ? window : UINT64_MAX,
+    struct job j = { e, c, il, out, q, n, group, pos, view,
                      block_of(e->simd, s, e->n_threads, n, group), 0, gkv__attend_cap(s), sums };
 
     j.piece = piece_of(s, n, pos + n - first_key(&j, pos));

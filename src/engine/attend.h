@@ -9,9 +9,12 @@
 /* out[n][n_head * head_dim] = softmax(q k^T / sqrt(head_dim) + causal) v  for the n queries
  * q[n][n_head * head_dim] in slots pos .. pos + n - 1, whose keys and values are in layer
  * il of the cache already.  Query head h reads KV head h / (n_head / n_head_kv) of the cache.
- * window: a query sees its own slot and the window - 1 slots before it; 0: all.  sums: see pass.h. */
+ * view: which slots a query sees, and the layer's sinks.  sums: see pass.h; they include the sinks. */
 void gkv__attend(struct gkv__exec *e, const struct gkv__cache *c, uint32_t il, float *out,
-                 const float *q, size_t n, uint64_t pos, uint32_t window, float *sums);
+                 const float *q, size_t n, uint64_t pos, const struct gkv__view *view, float *sums);
+
+/* What the sink of a head adds to the sum of a softmax whose maximum is max, both in base 2. */
+float gkv__attend_sink(const float *sinks, size_t head, float max);
 
 /* Factor of scores: log2(e) / sqrt(head_dim), because exponentials are in base 2; and the cap of scores
  * in the same units, 0: none. */

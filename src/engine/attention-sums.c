@@ -74,9 +74,7 @@ static void products(const struct job *j, const struct tile *t, size_t n_rows, u
 /* The first slot that row r sees. */
 static uint64_t first_slot(const struct gkv__observers *l, size_t r)
 {
-    const uint64_t end = l->slot + r + 1;
-
-    return l->window && end > l->window ? end - l->window : 0;
+    return gkv__view_first(&l->view, l->slot + r);
 }
 
 /* Of n keys from `key` on, row r sees first .. first + n - 1. */
@@ -130,6 +128,8 @@ static void item(void *arg, size_t h, unsigned thread)
                 j->e->simd->softmax_sum(&t.m[r], &t.l[r], t.s + r * BLOCK + see.first, see.n);
             }
         }
+        for (size_t r = 0; !l->sums && r < nt; r++)
+            t.l[r] += gkv__attend_sink(l->view.sinks, h, t.m[r]);
         for (uint64_t key = begin; key < end && key < j->n_keys; key += BLOCK) {
             const uint64_t to = end < j->n_keys ? end : j->n_keys;
             const size_t n = to - key < BLOCK ? (size_t)(to - key) : BLOCK;

@@ -7,7 +7,7 @@
 #include "src/engine/kv.h"
 
 /* Rows of rotated queries that attend to the keys of layer il of the cache: row i sees slots
- * 0 .. slot + i, or the last `window` of them, as in attend.h. */
+ * 0 .. slot + i, or those of them that `view` says, as in attend.h. */
 struct gkv__observers {
     const struct gkv__cache *c;
     uint32_t                 il;
@@ -15,7 +15,7 @@ struct gkv__observers {
     size_t                   n;
     uint64_t                 slot;
     const float             *weight;    /* [n] weight of each row; NULL: 1                   */
-    uint32_t                 window;    /* 0: all                                            */
+    struct gkv__view         view;
     const float             *sums;      /* [n][n_head][2], as attention leaves them in gkv__pass's sums;
                                            NULL: unknown, they are computed first            */
 };

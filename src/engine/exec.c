@@ -10,7 +10,7 @@
 #include "src/engine/moe.h"
 #include "src/engine/state.h"
 
-enum { ALIGN = 64, N_BUFFERS = 10 };
+enum { ALIGN = 64, N_BUFFERS = 11 };
 
 static uint64_t round_up(uint64_t n, uint64_t to)
 {
@@ -35,6 +35,7 @@ static size_t widths(const struct gkv__shape *s, uint64_t w[N_BUFFERS])
         s->n_embd, q, gkv__max(gkv__max(q, v), fe), kv, kv,
         gkv__max(gkv__max(s->n_ff, v ? gkv__gemm_form(v) : 0), gkv__max(fe, fq)),
         gkv__max(gkv__max(s->n_ff, s->gated ? 2 * q : 0), ff), gkv__experts_floats(s), gkv__state_row(s), s->n_rot,
+        s->temper > 0,
     };
 
     for (size_t i = 0; i < N_BUFFERS; i++)
@@ -64,7 +65,7 @@ gkv_status gkv__exec_open(struct gkv__exec *e, const struct gkv__simd *simd,
 {
     uint64_t w[N_BUFFERS];
     float **const to[N_BUFFERS] = { &e->h, &e->q, &e->att, &e->k, &e->v, &e->gate, &e->up,
-                                    &e->expert, &e->state, &e->turn };
+                                    &e->expert, &e->state, &e->turn, &e->heat };
     uint8_t *p;
 
     e->simd = simd;
@@ -127,7 +128,7 @@ void gkv__progress(struct gkv__exec *e, double work)
 double gkv__layer_work(const struct gkv__shape *s, uint64_t pos, uint64_t n)
 {
     const double q = (double)s->n_head * s->head_dim, kv = (double)s->n_head_kv * s->head_dim;
-    const double ff = 3.0 * s->n_ff * (s->n_expert ? s->n_used : 1);
+    const double ff = 3.0 * (s->n_expert ? (double)s->n_ff_expert * s->n_used : s->n_ff);
     const double linear = (double)s->n_embd * (2 * q + 2 * kv + ff);
 
     return (double)n * (linear + 2 * q * ((double)pos + (double)(n + 1) / 2));

@@ -32,6 +32,7 @@ struct gkv__exec {
     /* att, gate and up also have room for prepared activations (gemm.h): of products that run
      * while these buffers are idle, so that no buffer is needed for that. */
     float *turn;                                /* n_rot: RoPE's cos, sin of each pair       */
+    float *heat;                                /* 1: factor of the query, if shape.temper   */
 
     atomic_bool *cancel;                        /* set by the caller: stop soon              */
     /* Progress of the current stage, in multiply-adds. */

@@ -4,9 +4,10 @@
  *     x += Wo attend(rope(Wq norm(x)), rope(Wk norm(x)), Wv norm(x))
  *     x += Wdown (silu(Wgate norm(x)) * Wup norm(x))
  *
- * and what some models add, as model.h says layer by layer: biases and norms of queries and
- * keys, norms of the outputs before they are added to x, a window, GELU, caps, experts, a gate of the
- * sums.  In some layers a state takes the place of attention (state.h). */
+ * and what some models add or leave out, as model.h says layer by layer: biases, norms of queries and
+ * keys, norms and scales of the outputs before they are added to x, no norms of the inputs, a window, sinks,
+ * no RoPE, other activations, caps, experts, a gate of the sums.  In some layers a state takes the place of
+ * attention (state.h). */
 #include "config.h"
 #include <math.h>
 #include <string.h>
@@ -27,9 +28,10 @@ struct rows {                   /* arguments of the row-wise steps below */
     struct gkv__exec *e;
     const gkv_model  *m;
     const float      *in, *w, *bias;
-    float            *out;
+    float            *out, *up;
     const uint32_t   *id;
     const struct gkv__rope *rope;
+    bool              whole;    /* the norm is over all heads together                      */
     size_t            n, n_head;
     uint64_t          pos;
 };
@@ -69,22 +71,43 @@ static void norm_item(void *arg, size_t i, unsigned thread)
 
     (void)thread;
     for (size_t t = i * ROWS; t < end_of(r, i); t++)
-        r->e->simd->rmsnorm(r->out + t * d, r->in + t * d, r->w, d, r->m->shape.eps);
+        if (r->w)
+            r->e->simd->rmsnorm(r->out + t * d, r->in + t * d, r->w, d, r->m->shape.eps);
+        else
+            memcpy(r->out + t * d, r->in + t * d, d * sizeof *r->out);
 }
 
-/* out += norm(in); in is overwritten. */
-static void add_normed_item(void *arg, size_t i, unsigned thread)
+/* out += scale * norm(h + bias), each of them if it is there; e->h is overwritten. */
+static void add_more_item(void *arg, size_t i, unsigned thread)
 {
     const struct rows *r = arg;
     const size_t d = r->m->shape.n_embd;
+    const float scale = gkv__residual_scale(&r->m->shape);
 
     (void)thread;
     for (size_t t = i * ROWS; t < end_of(r, i); t++) {
         float *y = r->e->h + t * d;
 
-        r->e->simd->rmsnorm(y, y, r->w, d, r->m->shape.eps);
+        for (size_t j = 0; r->bias && j < d; j++)
+            y[j] += r->bias[j];
+        if (r->w)
+            r->e->simd->rmsnorm(y, y, r->w, d, r->m->shape.eps);
         for (size_t j = 0; j < d; j++)
-            r->out[t * d + j] += y[j];
+            r->out[t * d + j] += scale * y[j];
+    }
+}
+
+/* (1 + u) g / (1 + e^-ag)  with a = 1.702, g at most 7 and u in -7 .. 7, is swiglu of a g and (1 + u) / a. */
+static void clamp(float *gate, float *up, size_t n)
+{
+    const float a = 1.702f, most = 7;
+
+    for (size_t i = 0; i < n; i++) {
+        const float g = gate[i] > most ? most : gate[i];
+        const float u = up[i] > most ? most : up[i] < -most ? -most : up[i];
+
+        gate[i] = a * g;
+        up[i] = (1 + u) / a;
     }
 }
 
@@ -92,12 +115,15 @@ static void glu_item(void *arg, size_t i, unsigned thread)
 {
     const struct rows *r = arg;
     const struct gkv__simd *simd = r->e->simd;
-    const size_t f = r->m->shape.n_ff;
+    const size_t f = r->n_head;
     gkv__glu_fn *glu = r->m->shape.glu == GKV__GLU_GELU ? simd->geglu : simd->swiglu;
 
     (void)thread;
-    for (size_t t = i * ROWS; t < end_of(r, i); t++)
-        glu(r->out + t * f, r->in + t * f, f);
+    for (size_t t = i * ROWS; t < end_of(r, i); t++) {
+        if (r->m->shape.glu == GKV__GLU_CLAMPED)
+            clamp(r->out + t * f, r->up + t * f, f);
+        glu(r->out + t * f, r->up + t * f, f);
+    }
 }
 
 /* turn[n][n_rot]: cosine and sine of every pair at positions pos ...  Angles reach a million
@@ -191,8 +217,10 @@ static void heads_item(void *arg, size_t i, unsigned thread)
 
         for (size_t j = 0; r->bias && j < width; j++)
             y[j] += r->bias[j];
+        if (r->w && r->whole)
+            r->e->simd->rmsnorm(y, y, r->w, width, s->eps);
         for (size_t h = 0; h < r->n_head; h++, y += d) {
-            if (r->w)
+            if (r->w && !r->whole)
                 r->e->simd->rmsnorm(y, y, r->w, d, s->eps);
             if (r->in)
                 gkv__rotate(s, y, r->in + t * s->n_rot, false);
@@ -230,12 +258,28 @@ static void norm(struct gkv__exec *e, const gkv_model *m, float *out, const floa
     gkv__for(e->n_threads, items(n), norm_item, &r);
 }
 
+/* Factors of queries at n positions, at[n] or pos ..., into e->heat. */
+static void heat(const struct gkv__pass *p, size_t n, uint64_t pos, const uint32_t *at)
+{
+    const struct gkv__shape *s = &p->m->shape;
+    uint64_t last = 0;
+
+    for (size_t i = 0; i < n && s->temper > 0; i++) {
+        const uint64_t spans = ((at ? at[i] : pos + i) + s->temper_shift) / s->temper_span;
+
+        p->e->heat[i] = i && spans == last ? p->e->heat[i - 1]
+                                           : (float)(1 + (double)s->temper * log(1 + (double)spans));
+        last = spans;
+    }
+}
+
 void gkv__turn(const struct gkv__pass *p, uint32_t il, size_t n, uint64_t pos)
 {
     struct rows r = { .e = p->e, .m = p->m, .out = p->e->turn, .n = n, .pos = pos,
                       .rope = gkv__model_rope(p->m, il, p->span) };
 
     gkv__for(p->e->n_threads, (size_t)((pos + n - 1) / ROWS - pos / ROWS + 1), turn_item, &r);
+    heat(p, n, pos, NULL);
 }
 
 static void turn_at(const struct gkv__pass *p, uint32_t il, size_t n, const uint32_t *at)
@@ -244,34 +288,36 @@ static void turn_at(const struct gkv__pass *p, uint32_t il, size_t n, const uint
                       .rope = gkv__model_rope(p->m, il, p->span) };
 
     gkv__for(p->e->n_threads, items(n), turn_at_item, &r);
+    heat(p, n, 0, at);
 }
 
 /* The same for all heads of y[n][n_head * head_dim], with the angles turn[n][n_rot]. */
 static void heads(struct gkv__exec *e, const gkv_model *m, float *y, size_t n, size_t n_head,
-                  const float *bias, const float *w, const float *turn)
+                  const float *bias, const float *w, bool whole, const float *turn)
 {
     struct rows r = { .e = e, .m = m, .in = turn, .w = w, .bias = bias, .out = y, .n = n,
-                      .n_head = n_head };
+                      .n_head = n_head, .whole = whole };
 
     gkv__for(e->n_threads, items(n), heads_item, &r);
 }
 
-void gkv__glu(struct gkv__exec *e, const gkv_model *m, float *gate, const float *up, size_t n)
+void gkv__glu(struct gkv__exec *e, const gkv_model *m, float *gate, float *up, size_t n, size_t n_ff)
 {
-    struct rows r = { .e = e, .m = m, .in = up, .out = gate, .n = n };
+    struct rows r = { .e = e, .m = m, .up = up, .out = gate, .n = n, .n_head = n_ff };
 
     gkv__for(e->n_threads, items(n), glu_item, &r);
 }
 
-/* x += W y, or x += norm(W y) if `post` is given; uses e->h. */
+/* x += scale * norm(W y + bias); norm and bias are NULL where the model has none.  Uses e->h. */
 static void add(struct gkv__exec *e, const gkv_model *m, float *x, struct gkv__rows *y,
-                const struct gkv__mat *w, const float *post)
+                const struct gkv__mat *w, const float *bias, const float *post)
 {
-    struct rows r = { .e = e, .m = m, .w = post, .out = x, .n = y->n };
+    struct rows r = { .e = e, .m = m, .w = post, .bias = bias, .out = x, .n = y->n };
+    const bool more = post || bias || m->shape.residual_scale > 0;
 
-    gkv__gemm(e, post ? e->h : x, y, w, !post);
-    if (post)
-        gkv__for(e->n_threads, items(y->n), add_normed_item, &r);
+    gkv__gemm(e, more ? e->h : x, y, w, !more);
+    if (more)
+        gkv__for(e->n_threads, items(y->n), add_more_item, &r);
 }
 
 /* ---- the layer -------------------------------------------------------------------------- */
@@ -293,7 +339,7 @@ static void qk(struct gkv__exec *e, const gkv_model *m, uint32_t il, const float
 
     norm(e, m, e->h, x, w->attn_norm, n);
     gkv__gemm(e, e->k, h, &w->k, false);
-    heads(e, m, e->k, n, s->n_head_kv, w->k_bias, w->k_norm, e->turn);
+    heads(e, m, e->k, n, s->n_head_kv, w->k_bias, w->k_norm, w->norm_rows, e->turn);
     if (first_q < n) {
         struct gkv__rows last = { e->h + first_q * s->n_embd, n - first_q, e->gate, NULL };
         const size_t width = (size_t)s->n_head * s->head_dim;
@@ -301,7 +347,10 @@ static void qk(struct gkv__exec *e, const gkv_model *m, uint32_t il, const float
         gkv__gemm(e, s->gated ? both : q, first_q ? &last : h, &w->q, false);
         if (s->gated)
             gkv__for(e->n_threads, items(last.n), split_item, &(struct rows){ .m = m, .in = both, .out = q, .n = last.n });
-        heads(e, m, q, n - first_q, s->n_head, w->q_bias, w->q_norm, e->turn + first_q * s->n_rot);
+        heads(e, m, q, n - first_q, s->n_head, w->q_bias, w->q_norm, w->norm_rows, e->turn + first_q * s->n_rot);
+        for (size_t t = first_q; w->tempered && t < n; t++)
+            for (size_t j = 0; j < width; j++)
+                e->q[t * width + j] *= e->heat[t];
     }
 }
 
@@ -314,13 +363,13 @@ void gkv__layer_keys(const struct gkv__pass *p, uint32_t il, const float *x, siz
 
     norm(e, m, e->h, x, w->attn_norm, n);
     gkv__gemm(e, e->k, &h, &w->k, false);
-    heads(e, m, e->k, n, m->shape.n_head_kv, w->k_bias, w->k_norm, NULL);
+    heads(e, m, e->k, n, m->shape.n_head_kv, w->k_bias, w->k_norm, w->norm_rows, NULL);
 }
 
 void gkv__rope_keys(const struct gkv__pass *p, uint32_t il, float *k, size_t n, uint64_t pos)
 {
     gkv__turn(p, il, n, pos);
-    heads(p->e, p->m, k, n, p->m->shape.n_head_kv, NULL, NULL, p->e->turn);
+    heads(p->e, p->m, k, n, p->m->shape.n_head_kv, NULL, NULL, false, p->e->turn);
 }
 
 void gkv__layer_qk(const struct gkv__pass *p, uint32_t il, const float *x, size_t n, uint64_t pos,
@@ -333,16 +382,17 @@ void gkv__layer_qk(const struct gkv__pass *p, uint32_t il, const float *x, size_
 }
 
 /* Attention with the smaller of the layer's window and the hook's. */
-static void attend(const struct gkv__pass *p, uint32_t ic, size_t n, uint64_t slot, uint32_t window)
+static void attend(const struct gkv__pass *p, uint32_t il, uint32_t ic, size_t n, uint64_t slot)
 {
+    struct gkv__view view = gkv__view_of(&p->m->layer[il]);
     struct gkv__hook *hook = p->hook;
 
-    if (hook && hook->window && (!window || hook->window < window))
-        window = (uint32_t)hook->window;
-    gkv__attend(p->e, p->c, ic, p->e->att, p->e->q, n, slot, window,
+    if (hook && hook->window && (!view.window || hook->window < view.window))
+        view.window = (uint32_t)hook->window;
+    gkv__attend(p->e, p->c, ic, p->e->att, p->e->q, n, slot, &view,
                 hook && hook->attended ? hook->sums : p->sums);
     if (hook && hook->attended)
-        hook->attended(hook, p, ic, n, slot, window);
+        hook->attended(hook, p, ic, n, slot, &view);
 }
 
 /* Attention: slots slot .. of the cache, positions as in e->turn. */
@@ -358,19 +408,19 @@ static void by_attention(const struct gkv__pass *p, uint32_t il, float *x, size_
     qk(e, m, il, x, &h, 0);
     gkv__gemm(e, e->v, &h, &w->v, false);
     if (w->v_bias)
-        heads(e, m, e->v, n, m->shape.n_head_kv, w->v_bias, NULL, NULL);
+        heads(e, m, e->v, n, m->shape.n_head_kv, w->v_bias, NULL, false, NULL);
     if (turned) {
         gkv__hadamard(e, e->q, n, m->shape.n_head);
         gkv__hadamard(e, e->k, n, m->shape.n_head_kv);
         gkv__hadamard(e, e->v, n, m->shape.n_head_kv);
     }
     gkv__cache_put(p->c, ic, slot, e->k, e->v, n);
-    attend(p, ic, n, slot, w->window);
+    attend(p, il, ic, n, slot);
     if (turned)                                /* sums of turned values are turned, too     */
         gkv__hadamard(e, e->att, n, m->shape.n_head);
     if (m->shape.gated)
         gkv__for(e->n_threads, items(n), gate_item, &(struct rows){ .m = m, .in = e->up, .out = e->att, .n = n });
-    add(e, m, x, &att, &w->o, w->attn_post);
+    add(e, m, x, &att, &w->o, w->o_bias, w->attn_post);
 }
 
 /* What mixes the rows with those before them by a state. */
@@ -382,7 +432,7 @@ static void by_state(const struct gkv__pass *p, uint32_t il, float *x, size_t n,
 
     norm(e, p->m, e->h, x, w->attn_norm, n);
     y.x = gkv__state(e, p->m, il, &h, p->c->layer[ic].state, slot == 0);
-    add(e, p->m, x, &y, &w->out, NULL);
+    add(e, p->m, x, &y, &w->out, NULL, NULL);
 }
 
 static void mlp(const struct gkv__pass *p, uint32_t il, float *x, size_t n)
@@ -393,14 +443,14 @@ static void mlp(const struct gkv__pass *p, uint32_t il, float *x, size_t n)
     struct gkv__rows h2 = { e->h, n, e->att, NULL }, gate = { e->gate, n, e->up, NULL };
 
     norm(e, m, e->h, x, w->ffn_norm, n);
-    if (m->shape.n_expert) {
+    if (w->router.data) {
         gkv__experts(e, m, il, x, &h2);
         return;
     }
     gkv__gemm(e, e->gate, &h2, &w->gate, false);
     gkv__gemm(e, e->up, &h2, &w->up, false);
-    gkv__glu(e, m, e->gate, e->up, n);
-    add(e, m, x, &gate, &w->down, w->ffn_post);
+    gkv__glu(e, m, e->gate, e->up, n, w->gate.n_out);
+    add(e, m, x, &gate, &w->down, NULL, w->ffn_post);
 }
 
 void gkv__layer(const struct gkv__pass *p, uint32_t il, float *x, size_t n, uint64_t pos, uint32_t ic)
@@ -453,14 +503,18 @@ void gkv__move_keys(const struct gkv__pass *p, uint64_t slot, size_t n, uint64_t
     }
 }
 
-/* Caps n logits. */
+/* Scales and caps n logits. */
 static void cap_item(void *arg, size_t i, unsigned thread)
 {
     const struct rows *r = arg;
     const size_t at = i * LOGITS, n = r->n - at < LOGITS ? r->n - at : LOGITS;
+    const float scale = r->m->shape.logit_scale;
 
     (void)thread;
-    r->e->simd->softcap(r->out + at, n, r->m->shape.logit_cap);
+    for (size_t j = 0; scale > 0 && j < n; j++)
+        r->out[at + j] *= scale;
+    if (r->m->shape.logit_cap > 0)
+        r->e->simd->softcap(r->out + at, n, r->m->shape.logit_cap);
 }
 
 void gkv__logits(struct gkv__exec *e, const gkv_model *m, const float *x, size_t n, float *logits)
@@ -470,6 +524,6 @@ void gkv__logits(struct gkv__exec *e, const gkv_model *m, const float *x, size_t
 
     norm(e, m, e->h, x, m->output_norm, n);
     gkv__gemm(e, logits, &h, &m->output, false);
-    if (m->shape.logit_cap > 0)
+    if (m->shape.logit_cap > 0 || m->shape.logit_scale > 0)
         gkv__for(e->n_threads, (r.n + LOGITS - 1) / LOGITS, cap_item, &r);
 }

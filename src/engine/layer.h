@@ -26,8 +26,8 @@ void gkv__layer_qk(const struct gkv__pass *p, uint32_t il, const float *x, size_
 /* Keys of layer il before RoPE, into e->k. */
 void gkv__layer_keys(const struct gkv__pass *p, uint32_t il, const float *x, size_t n);
 
-/* Cosines and sines of positions pos .. pos + n - 1 in layer il into e->turn[n][n_rot];
- * n <= e->chunk. */
+/* Cosines and sines of positions pos .. pos + n - 1 in layer il into e->turn[n][n_rot], and the factors of
+ * queries there into e->heat; n <= e->chunk. */
 void gkv__turn(const struct gkv__pass *p, uint32_t il, size_t n, uint64_t pos);
 /* Rotates one head p[head_dim] by one row of e->turn; back: in the other direction. */
 void gkv__rotate(const struct gkv__shape *s, float *p, const float *turn, bool back);
@@ -38,8 +38,14 @@ void gkv__rope_keys(const struct gkv__pass *p, uint32_t il, float *k, size_t n, 
  * positions to .. */
 void gkv__move_keys(const struct gkv__pass *p, uint64_t slot, size_t n, uint64_t from, uint64_t to);
 
-/* gate[n][n_ff] = act(gate) * up, the activation of the model's MLP. */
-void gkv__glu(struct gkv__exec *e, const gkv_model *m, float *gate, const float *up, size_t n);
+/* gate[n][n_ff] = act(gate) * up, the activation of the model's MLP; up may be overwritten. */
+void gkv__glu(struct gkv__exec *e, const gkv_model *m, float *gate, float *up, size_t n, size_t n_ff);
+
+/* Factor of what is added to the residual stream. */
+static inline float gkv__residual_scale(const struct gkv__shape *s)
+{
+    return s->residual_scale > 0 ? s->residual_scale : 1;
+}
 
 /* logits[n][n_vocab] of n <= e->chunk rows x[n][n_embd] that have gone through all layers. */
 void gkv__logits(struct gkv__exec *e, const gkv_model *m, const float *x, size_t n,

@@ -4,7 +4,8 @@
  *     x += sum over the n_used experts i with the highest router scores
  *              softmax(their scores)_i  Wdown_i (silu(Wgate_i h) * Wup_i h)
  *
- * and in some models, before that, one more expert for all rows, times sigmoid(w . h).
+ * Some models have biases, a shared expert that all rows go through (in some times sigmoid(w . h)), a factor of
+ * the whole sum, or sigmoids of the scores, which multiply an expert's input (enum gkv__router).
  *
  * The rows of a block are gathered expert by expert, so that the weights of each are read once
  * per block; a row's sum runs in the order of the experts. */
@@ -26,6 +27,7 @@ struct job {
     const gkv_model  *m;
     float            *x;
     const float      *h;
+    const float      *bias;             /* of the router, or of an expert's output, or NULL */
     size_t            n;                /* rows of the block, or of one expert */
     float            *in, *out, *rating, *share, *weight;
     uint32_t         *id, *row;
@@ -63,11 +65,18 @@ static void choose_item(void *arg, size_t i, unsigned thread)
 
     (void)thread;
     for (size_t t = i * ROWS; t < end_of(j, i); t++) {
-        const float *rating = j->rating + t * n_expert;
+        float *rating = j->rating + t * n_expert;
         uint32_t *id = j->id + t * n_used;
         float *share = j->share + t * n_used, max = -INFINITY, sum = 0;
 
+        for (size_t k = 0; j->bias && k < n_expert; k++)
+            rating[k] += j->bias[k];
         gkv__top(rating, n_expert, n_used, id);
+        if (j->m->shape.router == GKV__ROUTER_SIGMOID_IN) {
+            for (size_t k = 0; k < n_used; k++)
+                share[k] = 1 / (1 + expf(-rating[id[k]]));
+            continue;
+        }
         for (size_t k = 0; k < n_used; k++)
             max = rating[id[k]] > max ? rating[id[k]] : max;
         for (size_t k = 0; k < n_used; k++)
@@ -77,27 +86,41 @@ static void choose_item(void *arg, size_t i, unsigned thread)
     }
 }
 
+static bool scaled_inputs(const struct job *j)
+{
+    return j->m->shape.router == GKV__ROUTER_SIGMOID_IN;
+}
+
 static void gather_item(void *arg, size_t i, unsigned thread)
 {
     const struct job *j = arg;
     const size_t d = j->m->shape.n_embd;
 
     (void)thread;
-    for (size_t t = i * ROWS; t < end_of(j, i); t++)
-        memcpy(j->in + t * d, j->h + j->row[t] * d, d * sizeof *j->in);
+    for (size_t t = i * ROWS; t < end_of(j, i); t++) {
+        float *in = j->in + t * d;
+
+        memcpy(in, j->h + j->row[t] * d, d * sizeof *in);
+        for (size_t k = 0; scaled_inputs(j) && k < d; k++)
+            in[k] *= j->weight[t];
+    }
 }
 
 static void scatter_item(void *arg, size_t i, unsigned thread)
 {
     const struct job *j = arg;
     const size_t d = j->m->shape.n_embd;
+    const float scale = gkv__residual_scale(&j->m->shape);
 
     (void)thread;
     for (size_t t = i * ROWS; t < end_of(j, i); t++) {
-        float *x = j->x + j->row[t] * d;
+        float *x = j->x + j->row[t] * d, *out = j->out + t * d;
+        const float weight = scaled_inputs(j) ? scale : scale * j->weight[t];
 
+        for (size_t k = 0; j->bias && k < d; k++)
+            out[k] += j->bias[k];
         for (size_t k = 0; k < d; k++)
-            x[k] += j->weight[t] * j->out[t * d + k];
+            x[k] += weight * out[k];
     }
 }
 
@@ -116,39 +139,54 @@ static size_t rows_of(const struct job *j, size_t n, uint32_t expert)
     return found;
 }
 
-static void run_one(struct job *j, const struct gkv__mat *gate, const struct gkv__mat *up, const struct gkv__mat *down)
+/* y[n][n_ff] += the bias of expert i. */
+static void add_bias(float *y, const float *bias, uint32_t i, size_t n, size_t n_ff)
 {
-    struct gkv__exec *e = j->e;
-    struct gkv__rows in = { j->in, j->n, e->att, NULL }, mid = { e->gate, j->n, e->up, NULL };
-    const size_t items = (j->n + ROWS - 1) / ROWS;
-
-    gkv__for(e->n_threads, items, gather_item, j);
-    gkv__gemm(e, e->gate, &in, gate, false);
-    gkv__gemm(e, e->up, &in, up, false);
-    gkv__glu(e, j->m, e->gate, e->up, j->n);
-    gkv__gemm(e, j->out, &mid, down, false);
-    gkv__for(e->n_threads, items, scatter_item, j);
+    for (size_t t = 0; bias && t < n; t++)
+        for (size_t k = 0; k < n_ff; k++)
+            y[t * n_ff + k] += bias[i * n_ff + k];
 }
 
 static void run_expert(struct job *j, const struct gkv__layer_weights *w, uint32_t i)
 {
-    const uint32_t d = j->m->shape.n_embd, n_ff = j->m->shape.n_ff;
+    struct gkv__exec *e = j->e;
+    const uint32_t d = j->m->shape.n_embd, n_ff = j->m->shape.n_ff_expert;
     const struct gkv__mat gate = gkv__mat_rows(&w->gate, i * n_ff, n_ff);
     const struct gkv__mat up = gkv__mat_rows(&w->up, i * n_ff, n_ff);
     const struct gkv__mat down = gkv__mat_rows(&w->down, i * d, d);
+    struct gkv__rows in = { j->in, j->n, e->att, NULL }, mid = { e->gate, j->n, e->up, NULL };
+    const size_t items = (j->n + ROWS - 1) / ROWS;
 
-    run_one(j, &gate, &up, &down);
+    gkv__for(e->n_threads, items, gather_item, j);
+    gkv__gemm(e, e->gate, &in, &gate, false);
+    gkv__gemm(e, e->up, &in, &up, false);
+    add_bias(e->gate, w->gate_bias, i, j->n, n_ff);
+    add_bias(e->up, w->up_bias, i, j->n, n_ff);
+    gkv__glu(e, j->m, e->gate, e->up, j->n, n_ff);
+    gkv__gemm(e, j->out, &mid, &down, false);
+    j->bias = w->down_bias ? w->down_bias + (size_t)i * d : NULL;
+    gkv__for(e->n_threads, items, scatter_item, j);
 }
 
-static void run_shared(struct job *j, const struct gkv__layer_weights *w)
+/* x += the shared expert's output for all rows of h. */
+static void run_shared(const struct job *j, const struct gkv__layer_weights *w, struct gkv__rows *h)
 {
+    struct gkv__exec *e = j->e;
     const size_t d = j->m->shape.n_embd;
+    const float scale = gkv__residual_scale(&j->m->shape);
+    struct gkv__rows mid = { e->gate, h->n, e->up, NULL };
 
-    for (size_t t = 0; t < j->n; t++) {
-        j->row[t] = (uint32_t)t;
-        j->weight[t] = 1 / (1 + expf(-j->e->simd->dot[GKV__TYPE_F32](w->shared_router, j->h + t * d, d)));
+    gkv__gemm(e, e->gate, h, &w->shared_gate, false);
+    gkv__gemm(e, e->up, h, &w->shared_up, false);
+    gkv__glu(e, j->m, e->gate, e->up, h->n, w->shared_gate.n_out);
+    gkv__gemm(e, j->out, &mid, &w->shared_down, false);
+    for (size_t t = 0; t < h->n; t++) {
+        const float rate = w->shared_router ? e->simd->dot[GKV__TYPE_F32](w->shared_router, h->x + t * d, d) : 0;
+        const float share = w->shared_router ? scale / (1 + expf(-rate)) : scale;
+
+        for (size_t i = 0; i < d; i++)
+            j->x[t * d + i] += share * j->out[t * d + i];
     }
-    run_one(j, &w->shared_gate, &w->shared_up, &w->shared_down);
 }
 
 void gkv__experts(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *x,
@@ -158,9 +196,10 @@ void gkv__experts(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *x
     struct job j = job_of(e, m, x, h);
 
     gkv__gemm(e, j.rating, h, &w->router, false);
+    j.bias = w->router_bias;
     gkv__for(e->n_threads, (h->n + ROWS - 1) / ROWS, choose_item, &j);
-    if (w->shared_router)
-        run_shared(&j, w);
+    if (w->shared_gate.data)
+        run_shared(&j, w, h);
     for (uint32_t i = 0; i < m->shape.n_expert; i++) {
         j.n = rows_of(&j, h->n, i);
         if (j.n)

@@ -12,10 +12,10 @@ struct gkv__pass;
 struct gkv__hook {
     uint64_t window;            /* a row attends to so many of the last slots; 0: to all     */
     /* Called after n rows, in slots slot .., have attended in layer il: e->q has their rotated queries,
-     * e->att the outputs of attention, `sums` the maxima and sums of its softmax; window is the one in
+     * e->att the outputs of attention, `sums` the maxima and sums of its softmax; view is the one in
      * effect. */
     void   (*attended)(struct gkv__hook *h, const struct gkv__pass *p, uint32_t il, size_t n,
-                       uint64_t slot, uint32_t window);
+                       uint64_t slot, const struct gkv__view *view);
     float   *sums;              /* [rows][n_head][2]                                         */
     void    *state;             /* the method's: gkv__pages of that many bytes               */
     uint64_t bytes;

@@ -206,7 +206,7 @@ static void cut(struct gkv__bounded *b, size_t at, size_t n_keep)
     const size_t n_heads = b->s->n_head_kv, group = b->s->n_head / n_heads;
     const size_t n_text = b->held + b->n_warm + b->n_new, row = (size_t)b->s->n_head * b->s->head_dim;
     const struct gkv__observers l = { &b->work, 0, b->e->q + (b->count - b->n_q) * row, b->n_q, n_text,
-                                    b->rising ? b->weight : NULL, b->m->layer[b->il].window, NULL };
+                                    b->rising ? b->weight : NULL, gkv__view_of(&b->m->layer[b->il]), NULL };
 
     for (size_t p = 0; p < b->n_q; p++)
         b->weight[p] = (float)((double)(n_text + p + 1) / (double)(n_text + b->n_q));

@@ -12,22 +12,18 @@ static gkv_status keys(struct gkv_model *m, gkv_error *err)
     s->glu = GKV__GLU_GELU;
     s->embed_scale = (float)sqrt((double)s->n_embd);
     if (s->n_layer == 46)               /* 27B divides scores by the root of n_embd / n_head */
-        s->attn_dim = s->n_embd / s->n_head;
+        s->attn_scale = 1 / sqrt((double)(s->n_embd / s->n_head));
     s->attn_cap = 50;
     s->logit_cap = 30;
+    GKV__TRY(gkv__arch_windows(m, 4096, 2, err));
     GKV__TRY(gkv__arch_positive(m, "attn_logit_softcapping", &s->attn_cap, err));
     return gkv__arch_positive(m, "final_logit_softcapping", &s->logit_cap, err);
 }
 
 static gkv_status layer(struct gkv_model *m, uint32_t il, gkv_error *err)
 {
-    uint32_t window = 4096, period = 2;
-
     GKV__TRY(gkv__arch_norms(m, il, err));
     GKV__TRY(gkv__arch_post_norms(m, il, err));
-    GKV__TRY(gkv__arch_u32(m, "attention.sliding_window", &window, false, err));
-    GKV__TRY(gkv__arch_u32(m, "attention.sliding_window_pattern", &period, false, err));
-    m->layer[il].window = gkv__arch_is_local(il, period) ? window : 0;
     return gkv__arch_matrices(m, il, err);
 }
 

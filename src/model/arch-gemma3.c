@@ -14,7 +14,8 @@ static gkv_status keys(struct gkv_model *m, gkv_error *err)
     s->glu = GKV__GLU_GELU;
     s->embed_scale = (float)sqrt((double)s->n_embd);
     if (s->n_layer == 62)               /* 27B divides scores by the root of n_embd / n_head */
-        s->attn_dim = s->n_embd / s->n_head;
+        s->attn_scale = 1 / sqrt((double)(s->n_embd / s->n_head));
+    GKV__TRY(gkv__arch_windows(m, 0, 6, err));
     GKV__TRY(gkv__arch_positive(m, "final_logit_softcapping", &s->logit_cap, err));
     GKV__TRY(gkv__arch_positive(m, "rope.freq_base_swa", &base, err));
     return gkv__rope_local(m, base, err);
@@ -23,14 +24,10 @@ static gkv_status keys(struct gkv_model *m, gkv_error *err)
 static gkv_status layer(struct gkv_model *m, uint32_t il, gkv_error *err)
 {
     struct gkv__layer_weights *w = &m->layer[il];
-    uint32_t period = 6;
 
     GKV__TRY(gkv__arch_norms(m, il, err));
     GKV__TRY(gkv__arch_post_norms(m, il, err));
     GKV__TRY(gkv__arch_qk_norms(m, il, err));
-    GKV__TRY(gkv__arch_u32(m, "attention.sliding_window_pattern", &period, false, err));
-    if (gkv__arch_is_local(il, period))
-        GKV__TRY(gkv__arch_u32(m, "attention.sliding_window", &w->window, false, err));
     w->local_rope = w->window > 0;
     return gkv__arch_matrices(m, il, err);
 }

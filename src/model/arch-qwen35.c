@@ -126,13 +126,19 @@ static gkv_status layer_moe(struct gkv_model *m, uint32_t il, gkv_error *err)
 {
     GKV__TRY(upper(m, il, err));
     GKV__TRY(gkv__arch_experts(m, il, err));
-    return gkv__arch_shared_expert(m, il, err);
+    GKV__TRY(gkv__arch_shared_expert(m, il, m->shape.n_ff_shared, err));
+    return gkv__arch_layer_vec(m, il, "ffn_gate_inp_shexp.weight", m->shape.n_embd, &m->layer[il].shared_router, err);
 }
 
 static gkv_status keys_moe(struct gkv_model *m, gkv_error *err)
 {
+    struct gkv__shape *s = &m->shape;
+
     GKV__TRY(keys(m, err));
-    return gkv__arch_expert_keys(m, err);
+    GKV__TRY(gkv__arch_expert_keys(m, err));
+    if (!s->n_ff_shared)
+        s->n_ff_shared = s->n_ff_expert;
+    return GKV_OK;
 }
 
 static gkv_status keys_next(struct gkv_model *m, gkv_error *err)

@@ -10,7 +10,15 @@
 
 extern const struct gkv__arch gkv__arch_llama, gkv__arch_qwen2, gkv__arch_qwen3, gkv__arch_phi3,
     gkv__arch_gemma2, gkv__arch_gemma3, gkv__arch_qwen3moe,
-    gkv__arch_qwen35, gkv__arch_qwen35moe, gkv__arch_qwen3next;
+    gkv__arch_qwen35, gkv__arch_qwen35moe, gkv__arch_qwen3next,
+    gkv__arch_smollm3,
+    gkv__arch_olmo2,
+    gkv__arch_mistral3,
+    gkv__arch_granite,
+    gkv__arch_granitemoe,
+    gkv__arch_glm4,
+    gkv__arch_exaone4,
+    gkv__arch_gpt_oss;
 
 static const struct gkv__arch *const archs[] = {
     &gkv__arch_llama,
@@ -23,6 +31,14 @@ static const struct gkv__arch *const archs[] = {
     &gkv__arch_qwen35,
     &gkv__arch_qwen35moe,
     &gkv__arch_qwen3next,
+    &gkv__arch_smollm3,
+    &gkv__arch_olmo2,
+    &gkv__arch_mistral3,
+    &gkv__arch_granite,
+    &gkv__arch_granitemoe,
+    &gkv__arch_glm4,
+    &gkv__arch_exaone4,
+    &gkv__arch_gpt_oss,
 };
 
 const struct gkv__arch *gkv__arch_named(const char *name, size_t len)
@@ -188,18 +204,41 @@ gkv_status gkv__arch_mat(struct gkv_model *m, const char *name, uint32_t n_out,
     return stack(m, name, 1, n_out, n_in, out, err);
 }
 
-gkv_status gkv__arch_vec(struct gkv_model *m, const char *name, uint32_t n,
-                         const float **out, gkv_error *err)
+static gkv_status vectors(struct gkv_model *m, const char *name, uint32_t rows, uint32_t n,
+                          const float **out, gkv_error *err)
 {
     const struct gkv__quant *format;
     const struct gkv__tensor *t;
 
-    GKV__TRY(find_tensor(m, name, 1, 1, n, &t, &format, err));
+    GKV__TRY(find_tensor(m, name, 1, rows, n, &t, &format, err));
     if (format->type != GKV__TYPE_F32)
         return gkv__fail(err, GKV_UNSUPPORTED, "%s: tensor %s has type %s, expected f32",
                          gkv__gguf_path(m->file), name, format->name);
     *out = (const float *)(const void *)t->data;
     return GKV_OK;
+}
+
+gkv_status gkv__arch_vec(struct gkv_model *m, const char *name, uint32_t n,
+                         const float **out, gkv_error *err)
+{
+    return vectors(m, name, 1, n, out, err);
+}
+
+gkv_status gkv__arch_layer_vecs(struct gkv_model *m, uint32_t il, const char *name, uint32_t rows,
+                                uint32_t n, const float **out, gkv_error *err)
+{
+    char full[64];
+
+    snprintf(full, sizeof full, "blk.%u.%s", il, name);
+    return vectors(m, full, rows, n, out, err);
+}
+
+bool gkv__arch_layer_has(const struct gkv_model *m, uint32_t il, const char *name)
+{
+    char full[64];
+
+    snprintf(full, sizeof full, "blk.%u.%s", il, name);
+    return gkv__arch_has(m, full);
 }
 
 gkv_status gkv__arch_layer_vec(struct gkv_model *m, uint32_t il, const char *name, uint32_t n,
@@ -277,6 +316,43 @@ gkv_status gkv__arch_qk_norms(struct gkv_model *m, uint32_t il, gkv_error *err)
     return gkv__arch_layer_vec(m, il, "attn_k_norm.weight", d, &w->k_norm, err);
 }
 
+gkv_status gkv__arch_qkv_biases(struct gkv_model *m, uint32_t il, gkv_error *err)
+{
+    struct gkv__layer_weights *w = &m->layer[il];
+    const struct { const char *name; uint32_t n; const float **to; } rows[] = {
+        { "attn_q.bias", w->q.n_out, &w->q_bias }, { "attn_k.bias", w->k.n_out, &w->k_bias },
+        { "attn_v.bias", w->v.n_out, &w->v_bias },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (gkv__arch_layer_has(m, il, rows[i].name))
+            GKV__TRY(gkv__arch_layer_vec(m, il, rows[i].name, rows[i].n, rows[i].to, err));
+    return GKV_OK;
+}
+
+gkv_status gkv__arch_windows(struct gkv_model *m, uint32_t window, uint32_t period, gkv_error *err)
+{
+    const char *key = "attention.sliding_window_pattern";
+    const struct gkv__kv *flags;
+    char full[128];
+
+    GKV__TRY(full_key(m, key, false, full, err));
+    GKV__TRY(gkv__arch_u32(m, "attention.sliding_window", &window, false, err));
+    flags = gkv__gguf_find(m->file, full);
+    if (!flags || !flags->is_array) {
+        GKV__TRY(gkv__arch_u32(m, key, &period, false, err));
+        for (uint32_t il = 0; il < m->shape.n_layer; il++)
+            m->layer[il].window = gkv__arch_is_local(il, period) ? window : 0;
+        return GKV_OK;
+    }
+    if (flags->n != m->shape.n_layer || flags->type == GKV__STR || flags->type == GKV__F32 || flags->type == GKV__F64)
+        return gkv__fail(err, GKV_FORMAT, "%s: %s has not one flag for each of %u layers",
+                         gkv__gguf_path(m->file), key, m->shape.n_layer);
+    for (uint32_t il = 0; il < m->shape.n_layer; il++)
+        m->layer[il].window = gkv__gguf_int_at(flags, il) ? window : 0;
+    return GKV_OK;
+}
+
 /* Matrices of layer il: n of each kind, one after the other. */
 struct row { const char *name; uint32_t n_out, n_in; struct gkv__mat *to; };
 
@@ -329,15 +405,20 @@ gkv_status gkv__arch_expert_keys(struct gkv_model *m, gkv_error *err)
 
     GKV__TRY(gkv__arch_u32(m, "expert_count", &s->n_expert, true, err));
     GKV__TRY(gkv__arch_u32(m, "expert_used_count", &s->n_used, true, err));
-    GKV__TRY(gkv__arch_u32(m, "expert_feed_forward_length", &s->n_ff, true, err));
+    s->n_ff_expert = s->n_ff;
+    GKV__TRY(gkv__arch_u32(m, "expert_feed_forward_length", &s->n_ff_expert, false, err));
+    GKV__TRY(gkv__arch_u32(m, "expert_shared_feed_forward_length", &s->n_ff_shared, false, err));
     GKV__TRY(in_range(m, "expert_count", s->n_expert, 1, 1024, err));
     GKV__TRY(in_range(m, "expert_used_count", s->n_used, 1, s->n_expert, err));
-    return in_range(m, "expert_feed_forward_length", s->n_ff, 1, 1 << 20, err);
+    GKV__TRY(in_range(m, "expert_feed_forward_length", s->n_ff_expert, 1, 1 << 20, err));
+    GKV__TRY(in_range(m, "expert_shared_feed_forward_length", s->n_ff_shared, 0, 1 << 20, err));
+    s->n_ff = s->n_ff_expert > s->n_ff_shared ? s->n_ff_expert : s->n_ff_shared;
+    return GKV_OK;
 }
 
 gkv_status gkv__arch_experts(struct gkv_model *m, uint32_t il, gkv_error *err)
 {
-    const uint32_t d = m->shape.n_embd, f = m->shape.n_ff;
+    const uint32_t d = m->shape.n_embd, f = m->shape.n_ff_expert;
     struct gkv__layer_weights *w = &m->layer[il];
     const struct row router = { "ffn_gate_inp", m->shape.n_expert, d, &w->router }, rows[] = {
         { "ffn_gate_exps", f, d, &w->gate },    { "ffn_up_exps", f, d, &w->up },
@@ -348,20 +429,16 @@ gkv_status gkv__arch_experts(struct gkv_model *m, uint32_t il, gkv_error *err)
     return bind_rows(m, il, m->shape.n_expert, rows, sizeof rows / sizeof *rows, err);
 }
 
-gkv_status gkv__arch_shared_expert(struct gkv_model *m, uint32_t il, gkv_error *err)
+gkv_status gkv__arch_shared_expert(struct gkv_model *m, uint32_t il, uint32_t n_ff, gkv_error *err)
 {
-    const uint32_t d = m->shape.n_embd, f = m->shape.n_ff;
+    const uint32_t d = m->shape.n_embd;
     struct gkv__layer_weights *w = &m->layer[il];
-    uint32_t n = f;
+    const struct row rows[] = {
+        { "ffn_gate_shexp", n_ff, d, &w->shared_gate }, { "ffn_up_shexp", n_ff, d, &w->shared_up },
+        { "ffn_down_shexp", d, n_ff, &w->shared_down },
+    };
 
-    GKV__TRY(gkv__arch_u32(m, "expert_shared_feed_forward_length", &n, false, err));
-    if (n != f)
-        return gkv__fail(err, GKV_UNSUPPORTED, "%s: a shared expert of %u beside others of %u is not supported",
-                         gkv__gguf_path(m->file), n, f);
-    GKV__TRY(gkv__arch_layer_mat(m, il, "ffn_gate_shexp", f, d, &w->shared_gate, err));
-    GKV__TRY(gkv__arch_layer_mat(m, il, "ffn_up_shexp", f, d, &w->shared_up, err));
-    GKV__TRY(gkv__arch_layer_mat(m, il, "ffn_down_shexp", d, f, &w->shared_down, err));
-    return gkv__arch_layer_vec(m, il, "ffn_gate_inp_shexp.weight", d, &w->shared_router, err);
+    return bind_rows(m, il, 1, rows, sizeof rows / sizeof *rows, err);
 }
 
 static gkv_status ends(struct gkv_model *m, gkv_error *err)

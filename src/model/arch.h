@@ -9,6 +9,7 @@
 struct gkv__arch {
     const char          *name;          /* general.architecture, and prefix of its keys      */
     enum gkv__rope_pairs pairs;
+    bool                 yarn_between;  /* yarn's ramp may begin and end between two pairs   */
     /* Reads keys that only this architecture has into m->shape and m->rope; NULL: there are none. */
     gkv_status (*keys)(struct gkv_model *m, gkv_error *err);
     /* Binds the tensors of layer il, by name and shape, and fills in the rest of m->layer[il]. */
@@ -35,10 +36,16 @@ gkv_status gkv__arch_positive(const struct gkv_model *m, const char *key, float 
 gkv_status gkv__arch_str(const struct gkv_model *m, const char *key, struct gkv__str *out,
                          gkv_error *err);
 
+/* The window of each layer, which the keys attention.sliding_window and ..._pattern give: a flag for each
+ * layer, or a period.  window, period: what they are without keys; 0: no window, all layers. */
+gkv_status gkv__arch_windows(struct gkv_model *m, uint32_t window, uint32_t period, gkv_error *err);
+
 /* Bind the norms before attention and MLP; those after them; those of queries and keys. */
 gkv_status gkv__arch_norms(struct gkv_model *m, uint32_t il, gkv_error *err);
 gkv_status gkv__arch_post_norms(struct gkv_model *m, uint32_t il, gkv_error *err);
 gkv_status gkv__arch_qk_norms(struct gkv_model *m, uint32_t il, gkv_error *err);
+/* Bind the biases of queries, keys and values if the file has them. */
+gkv_status gkv__arch_qkv_biases(struct gkv_model *m, uint32_t il, gkv_error *err);
 /* Bind the matrices as most files have them: the four of attention; the three of the MLP; all. */
 gkv_status gkv__arch_attention(struct gkv_model *m, uint32_t il, gkv_error *err);
 gkv_status gkv__arch_mlp(struct gkv_model *m, uint32_t il, gkv_error *err);
@@ -46,8 +53,8 @@ gkv_status gkv__arch_matrices(struct gkv_model *m, uint32_t il, gkv_error *err);
 /* A mixture of experts in place of the MLP: its keys, and its tensors. */
 gkv_status gkv__arch_expert_keys(struct gkv_model *m, gkv_error *err);
 gkv_status gkv__arch_experts(struct gkv_model *m, uint32_t il, gkv_error *err);
-/* One more expert, which every row uses. */
-gkv_status gkv__arch_shared_expert(struct gkv_model *m, uint32_t il, gkv_error *err);
+/* An expert for all rows, of n_ff. */
+gkv_status gkv__arch_shared_expert(struct gkv_model *m, uint32_t il, uint32_t n_ff, gkv_error *err);
 /* Leaves out the tensors of n layers from .., which predict further tokens and which no answer needs. */
 void gkv__arch_leave_out(struct gkv_model *m, uint32_t from, uint32_t n);
 /* Of every `period` layers all but the last have a window; 0: all layers have one. */
@@ -58,6 +65,10 @@ static inline bool gkv__arch_is_local(uint32_t il, uint32_t period)
 /* Tensor blk.IL.NAME as n f32 values. */
 gkv_status gkv__arch_layer_vec(struct gkv_model *m, uint32_t il, const char *name, uint32_t n,
                                const float **out, gkv_error *err);
+
+/* The same with a vector for each of `rows`, one after the other. */
+gkv_status gkv__arch_layer_vecs(struct gkv_model *m, uint32_t il, const char *name, uint32_t rows,
+                                uint32_t n, const float **out, gkv_error *err);
 
 /* Tensor name as a matrix [n_out, n_in] of any type that gemkv computes with, or as n f32 values.
  * GKV_FORMAT when it is missing or has another shape. */
@@ -71,5 +82,6 @@ gkv_status gkv__arch_layer_mat(struct gkv_model *m, uint32_t il, const char *nam
 gkv_status gkv__arch_layer_floats(struct gkv_model *m, uint32_t il, const char *name, uint32_t n_out,
                                   uint32_t n_in, const float **out, gkv_error *err);
 bool       gkv__arch_has(const struct gkv_model *m, const char *name);
+bool       gkv__arch_layer_has(const struct gkv_model *m, uint32_t il, const char *name);
 
 #endif

@@ -30,12 +30,18 @@ static const struct known {
     { "qwen2", 28, 3584, 18944, 150000, 14, 14, "paper: ASL C.2", "paper: ASL C.2" },
 };
 
-/* il, or the next layer with keys and without a window: keys of layers with a window are not trained to be
- * compared with distant queries. */
+static bool sees_all(uint32_t limit, uint32_t context)
+{
+    return !limit || limit >= context;
+}
+
+/* il, or the next layer that attends over the whole text: keys of layers with a window or chunks are not
+ * trained to be compared with distant queries. */
 static uint32_t far_sighted(const struct gkv_model *m, uint32_t il)
 {
     for (uint32_t i = il; i < m->shape.n_layer; i++)
-        if (gkv__attends(m, i) && (!m->layer[i].window || m->layer[i].window >= m->shape.context))
+        if (gkv__attends(m, i) && sees_all(m->layer[i].window, m->shape.context) &&
+            sees_all(m->layer[i].chunk, m->shape.context))
             return i;
     for (uint32_t i = m->shape.n_layer; i-- > 0;)       /* none behind it: one before it */
         if (gkv__attends(m, i))

@@ -104,7 +104,7 @@ static void describe(struct gkv_model *m)
 
 static gkv_status unknown(const char *path, const struct gkv__str *arch, gkv_error *err)
 {
-    char known[256] = "";
+    char known[512] = "";
     size_t at = 0;
 
     if (!arch->n)
@@ -349,10 +349,9 @@ static void matrices(const struct gkv__layer_weights *w, const struct gkv__mat *
 
 void gkv__model_layer_need(const struct gkv_model *m, uint32_t il, bool need)
 {
-    const struct gkv__layer_weights *w = &m->layer[il];
     const struct gkv__mat *mats[N_MATS];
 
-    matrices(w, mats);
+    matrices(&m->layer[il], mats);
     for (size_t i = 0; i < N_MATS; i++)
         if (mats[i]->data)
             (need ? gkv__gguf_willneed : gkv__gguf_dontneed)(mats[i]->data, gkv__mat_bytes(mats[i]));
@@ -372,7 +371,11 @@ static uint64_t vector_bytes(const struct gkv__shape *s, const struct gkv__layer
     const struct { const float *p; uint64_t n; } vecs[] = {
         { w->attn_norm, s->n_embd }, { w->ffn_norm, s->n_embd }, { w->attn_post, s->n_embd },
         { w->ffn_post, s->n_embd }, { w->q_bias, q }, { w->k_bias, kv }, { w->v_bias, kv },
-        { w->q_norm, s->head_dim }, { w->k_norm, s->head_dim },
+        { w->q_norm, w->norm_rows ? q : s->head_dim }, { w->k_norm, w->norm_rows ? kv : s->head_dim },
+        { w->o_bias, s->n_embd }, { w->sinks, s->n_head }, { w->router_bias, s->n_expert },
+        { w->gate_bias, (uint64_t)s->n_expert * s->n_ff_expert },
+        { w->up_bias, (uint64_t)s->n_expert * s->n_ff_expert },
+        { w->down_bias, (uint64_t)s->n_expert * s->n_embd },
         { w->shared_router, s->n_embd },
         { w->conv, gkv__state_channels(s) * s->state.width }, { w->dt, s->state.v_heads },
         { w->a, s->state.v_heads }, { w->state_norm, s->state.v_dim },

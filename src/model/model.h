@@ -44,12 +44,19 @@ struct gkv__layer_weights {
     const float    *attn_post, *ffn_post;           /* [n_embd] after them                   */
     struct gkv__mat q, k, v, o;                     /* [n_head * head_dim, n_embd], ...      */
     const float    *q_bias, *k_bias, *v_bias;       /* [n_head * head_dim], ...              */
+    const float    *o_bias;                         /* [n_embd]                              */
     const float    *q_norm, *k_norm;                /* [head_dim], for each head, before RoPE */
+    bool            norm_rows;                      /* they are [n_head * head_dim], ..., for all heads
+                                                       together                              */
+    const float    *sinks;                          /* [n_head] one more score in each softmax, which
+                                                       takes attention from the keys         */
     struct gkv__mat gate, up, down;                 /* [n_ff, n_embd] twice, [n_embd, n_ff]  */
     struct gkv__mat router;                         /* [n_expert, n_embd]; gate, up and down are
                                                        then n_expert matrices, one after the other */
-    struct gkv__mat shared_gate, shared_up, shared_down;    /* of one more expert for all rows, ... */
-    const float    *shared_router;                  /* [n_embd] ... times sigmoid(this . row) */
+    const float    *router_bias;                    /* [n_expert]                            */
+    const float    *gate_bias, *up_bias, *down_bias; /* [n_expert][n_ff] twice, [n_expert][n_embd] */
+    struct gkv__mat shared_gate, shared_up, shared_down;    /* an expert for all rows ...    */
+    const float    *shared_router;                  /* [n_embd] ... or NULL, times sigmoid(this . row) */
     uint32_t        window;                         /* tokens that a query sees, the last ones */
     enum gkv__mixer mixer;                          /* others than attention have, in place of q .. o: */
     struct gkv__mat qkv, z, beta, alpha, out;       /* [channels, n_embd], [v_heads * v_dim, n_embd],
@@ -58,8 +65,31 @@ struct gkv__layer_weights {
                                                        its heads' beta and then their alpha  */
     const float    *conv;                           /* [channels][width]                     */
     const float    *dt, *a, *state_norm;            /* [v_heads] twice, [v_dim]              */
+    uint32_t        chunk;                          /* a query sees its own chunk of so many tokens */
     bool            local_rope;                     /* uses the table GKV__ROPE_LOCAL        */
+    bool            no_rope;                        /* uses the table GKV__ROPE_STILL        */
+    bool            tempered;                       /* shape.temper applies                  */
 };
+
+/* Which keys the softmax of a query is over. */
+struct gkv__view {
+    uint32_t     window, chunk;                     /* as above; both may apply              */
+    const float *sinks;
+};
+
+static inline struct gkv__view gkv__view_of(const struct gkv__layer_weights *w)
+{
+    return (struct gkv__view){ w->window, w->chunk, w->sinks };
+}
+
+/* The first key that the query in slot p sees. */
+static inline uint64_t gkv__view_first(const struct gkv__view *v, uint64_t p)
+{
+    const uint64_t by_window = v->window && p + 1 > v->window ? p + 1 - v->window : 0;
+    const uint64_t by_chunk = v->chunk ? p / v->chunk * v->chunk : 0;
+
+    return by_window > by_chunk ? by_window : by_chunk;
+}
 
 /* Which elements of a head RoPE (Su et al. 2021) rotates together. */
 enum gkv__rope_pairs {
@@ -71,6 +101,13 @@ enum gkv__rope_pairs {
 enum gkv__glu {
     GKV__GLU_SILU,              /* x / (1 + e^-x)                                            */
     GKV__GLU_GELU,              /* by tanh (Hendrycks and Gimpel 2016)                       */
+    GKV__GLU_CLAMPED,           /* gpt-oss: see layer.c                                      */
+};
+
+/* The shares of the experts that a row has chosen. */
+enum gkv__router {
+    GKV__ROUTER_SOFTMAX,        /* of their scores: factors of their outputs                 */
+    GKV__ROUTER_SIGMOID_IN,     /* the sigmoid of each score: factor of the expert's input   */
 };
 
 /* Layers with a state (engine/state.h). */
@@ -89,13 +126,21 @@ struct gkv__shape {
     enum gkv__glu glu;
     /* 0: the model does not have it, the common case. */
     uint32_t n_expert, n_used;  /* experts, and how many of them a row uses                  */
+    uint32_t n_ff_expert;       /* an expert's n_ff; n_ff is the largest of all layers       */
+    uint32_t n_ff_shared;       /* of an expert for all rows                                 */
+    enum gkv__router router;
     float    embed_scale;       /* factor of embeddings                                      */
-    uint32_t attn_dim;          /* scores are divided by its root; 0: head_dim               */
+    double   attn_scale;        /* factor of scores; 0: 1 / root of head_dim                 */
     float    attn_cap;          /* scores become cap * tanh(score / cap) ...                 */
     float    logit_cap;         /* ... and so do logits                                      */
     bool     gated;             /* sums of attention are multiplied by sigmoid(gate); each head's gate
                                    is below its query in q                                   */
     struct gkv__state_shape state;
+    float    logit_scale;       /* factor of logits                                          */
+    float    residual_scale;    /* factor of what attention and MLP add to x                 */
+    /* The query at position p times 1 + temper * ln(1 + floor((p + temper_shift) / temper_span)). */
+    float    temper;
+    uint32_t temper_span, temper_shift;
 };
 
 /* RoPE scaling: see rope.c. */
@@ -112,6 +157,7 @@ enum {
     GKV__ROPE_ALL,              /* all passes and layers except:                             */
     GKV__ROPE_LONG,             /* passes of more than rope_context positions                */
     GKV__ROPE_LOCAL,            /* layers with a window, in some models                      */
+    GKV__ROPE_STILL,            /* layers without RoPE: all angles are 0                     */
     GKV__N_ROPES
 };
 

@@ -5,6 +5,8 @@
  *     llama3     f / s / d_i, with divisors d in a tensor of the file (s is usually 1)
  *     yarn       f / s for slow pairs, f for fast ones, a ramp between them; cosines and sines
  *                times 1 + 0.1 ln s                  Peng et al. 2023
+ *                or, if the file has a factor a for that (yarn_log_multiplier), times
+ *                (1 + 0.1 ln s) / (1 + 0.1 a ln s)
  *     longrope   f / d_i, with one tensor of divisors up to the original context and another one
  *                beyond it; cosines and sines times a factor from the file     Ding et al. 2024 */
 #include "config.h"
@@ -28,6 +30,7 @@ const char *gkv__rope_name(enum gkv__rope_kind kind)
 
 struct scaling {
     float factor, attention, fast, slow;    /* fast, slow: rotations in rope_context positions */
+    float log_mul;
 };
 
 /* ---- keys of the file ------------------------------------------------------------------- */
@@ -73,6 +76,7 @@ static gkv_status keys(struct gkv_model *m, struct scaling *s, gkv_error *err)
     GKV__TRY(gkv__arch_positive(m, "rope.scaling.attn_factor", &s->attention, err));
     GKV__TRY(gkv__arch_positive(m, "rope.scaling.yarn_beta_fast", &s->fast, err));
     GKV__TRY(gkv__arch_positive(m, "rope.scaling.yarn_beta_slow", &s->slow, err));
+    GKV__TRY(gkv__arch_positive(m, "rope.scaling.yarn_log_multiplier", &s->log_mul, err));
     GKV__TRY(gkv__arch_u32(m, "rope.scaling.original_context_length", &m->rope_context, false,
                            err));
     if (!(m->rope_base > 1))
@@ -126,8 +130,11 @@ static double pair_of(const struct gkv_model *m, double turns)
 
 static void yarn(struct gkv_model *m, const struct scaling *s)
 {
-    const double low = fmax(floor(pair_of(m, (double)s->fast)), 0);
-    const double high = fmin(ceil(pair_of(m, (double)s->slow)), m->shape.n_rot - 1);
+    const bool whole = !m->arch->yarn_between;
+    const double first = pair_of(m, (double)s->fast), last = pair_of(m, (double)s->slow);
+    const double low = fmax(whole ? floor(first) : first, 0);
+    const double high = fmin(whole ? ceil(last) : last, m->shape.n_rot - 1);
+    const double more = log((double)s->factor);
     struct gkv__rope *r = &m->rope[GKV__ROPE_ALL];
 
     for (uint32_t i = 0; i < m->shape.n_rot / 2; i++) {
@@ -135,7 +142,7 @@ static void yarn(struct gkv_model *m, const struct scaling *s)
 
         r->freq[i] *= slow / (double)s->factor + 1 - slow;
     }
-    r->scale *= 1 + 0.1 * log((double)s->factor);
+    r->scale *= (1 + 0.1 * more) / (1 + 0.1 * (double)s->log_mul * more);
 }
 
 gkv_status gkv__rope_open(struct gkv_model *m, gkv_error *err)
@@ -168,6 +175,11 @@ gkv_status gkv__rope_local(struct gkv_model *m, float base, gkv_error *err)
     return table(m, GKV__ROPE_LOCAL, (double)base, 1, 1, err);
 }
 
+gkv_status gkv__rope_still(struct gkv_model *m, gkv_error *err)
+{
+    return table(m, GKV__ROPE_STILL, 1, INFINITY, 1, err);
+}
+
 void gkv__rope_close(struct gkv_model *m)
 {
     for (size_t i = 0; i < GKV__N_ROPES; i++)
@@ -176,6 +188,8 @@ void gkv__rope_close(struct gkv_model *m)
 
 const struct gkv__rope *gkv__model_rope(const struct gkv_model *m, uint32_t il, uint64_t span)
 {
+    if (m->layer[il].no_rope)
+        return &m->rope[GKV__ROPE_STILL];
     if (m->layer[il].local_rope)
         return &m->rope[GKV__ROPE_LOCAL];
     if (m->rope[GKV__ROPE_LONG].freq && span > m->rope_context)

@@ -13,6 +13,9 @@ void       gkv__rope_close(struct gkv_model *m);
 /* One more table, without scaling, for layers with a window. */
 gkv_status gkv__rope_local(struct gkv_model *m, float base, gkv_error *err);
 
+/* The table of layers without RoPE. */
+gkv_status gkv__rope_still(struct gkv_model *m, gkv_error *err);
+
 const char *gkv__rope_name(enum gkv__rope_kind kind);
 
 #endif

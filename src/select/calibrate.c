@@ -170,7 +170,8 @@ static void choose(struct work *w, uint32_t il)
 {
     const struct gkv__calibrate *c = w->c;
     const size_t n = c->n - c->window, k = c->tsp - c->window;
-    const struct gkv__observers l = { &w->cache, 0, w->q, c->window, n, NULL, c->m->layer[il].window, NULL };
+    const struct gkv__observers l = { &w->cache, 0, w->q, c->window, n, NULL, gkv__view_of(&c->m->layer[il]),
+                                       NULL };
 
     memset(w->received, 0, c->m->shape.n_head * c->n * sizeof *w->received);
     memset(w->score, 0, n * sizeof *w->score);

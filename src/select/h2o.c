@@ -76,14 +76,14 @@ static void take_place(struct gkv__cache *c, uint32_t il, uint32_t ih, float *sc
 /* After one token of the answer: evicts the heavy hitter with the lowest score or the oldest recent token,
  * whichever is lower; if they are equal, the recent one. */
 static void attended(struct gkv__hook *hook, const struct gkv__pass *p, uint32_t il, size_t n, uint64_t slot,
-                     uint32_t window)
+                     const struct gkv__view *view)
 {
     struct gkv__exec *e = p->e;
     struct gkv__cache *c = p->c;
     struct step *t = hook->state;
     const size_t k = t->k, heavy = k - t->recent, old = heavy + t->oldest[il];
     const size_t group = e->shape->n_head / c->n_head_kv;
-    struct gkv__observers l = { c, il, e->q, n, slot, NULL, window, t->sums };
+    struct gkv__observers l = { c, il, e->q, n, slot, NULL, *view, t->sums };
 
     memset(t->received, 0, e->shape->n_head * (k + 1) * sizeof *t->received);
     gkv__attention_sums(e, &l, t->received, k + 1, k + 1);

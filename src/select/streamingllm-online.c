@@ -131,15 +131,15 @@ static void item(void *arg, size_t i, unsigned thread)
 }
 
 static void attended(struct gkv__hook *hook, const struct gkv__pass *p, uint32_t il, size_t n, uint64_t slot,
-                     uint32_t window)
+                     const struct gkv__view *view)
 {
     struct gkv__exec *e = p->e;
     const struct gkv__cache *c = p->c;
     struct own *o = hook->state;
     struct job j = { o, e, c, il, n, slot };
 
-    if (!beyond(o, slot + n - 1) || window < o->window)
-        return;                 /* a layer with a narrower window of its own has no sinks */
+    if (!beyond(o, slot + n - 1) || view->window < o->window || view->chunk)
+        return;                 /* a layer with a narrower view->window of its own has no sinks */
     for (uint32_t ih = 0; ih < c->n_head_kv; ih++) {
         const size_t at = ih * o->sinks * c->head_dim, count = o->sinks * c->head_dim;
 

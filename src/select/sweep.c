@@ -152,7 +152,7 @@ static void look(struct gkv__sweep *s, size_t from, size_t n, size_t rows)
     const struct gkv__shape *h = &s->c->t->m->shape;
     const size_t first = s->n - rows, skip = first > from ? first - from : 0;
     struct gkv__observers l = { &s->work, 0, NULL, n - skip, from + skip, NULL,
-                              s->c->t->m->layer[s->il].window, s->sums + skip * h->n_head * 2 };
+                              gkv__view_of(&s->c->t->m->layer[s->il]), s->sums + skip * h->n_head * 2 };
 
     if (skip >= n)
         return;
