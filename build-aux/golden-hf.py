@@ -52,6 +52,9 @@ MODELS = {
     "gpt-oss": (tf.GptOssConfig, dict(
         SMALL, head_dim=16, num_local_experts=6, num_experts_per_tok=2, sliding_window=40,
         rope_parameters=dict(YARN, truncate=False))),
+    "gpt-oss-mxfp4": (tf.GptOssConfig, dict(
+        SMALL, hidden_size=64, intermediate_size=96, head_dim=16, num_local_experts=4, num_experts_per_tok=2,
+        sliding_window=40, rope_parameters=dict(YARN, truncate=False))),
 }
 
 torch.set_num_threads(1)
@@ -75,6 +78,20 @@ def build(name, seed):
     return model
 
 
+def experts(model):
+    return [(k, p) for k, p in model.named_parameters() if k.endswith(("gate_up_proj", "down_proj"))]
+
+
+def round_mxfp4(model):
+    from gguf.quants import dequantize, quantize
+    from gguf import GGMLQuantizationType as T
+    with torch.no_grad():
+        for _, p in experts(model):                             # [expert][n_in][n_out]
+            w = np.ascontiguousarray(p.transpose(1, 2).numpy())
+            w = dequantize(quantize(w, T.MXFP4), T.MXFP4).reshape(w.shape)
+            p.copy_(torch.tensor(w).transpose(1, 2))
+
+
 def convert(model, name, path):
     import conversion.base as base
     from conversion import get_model_class
@@ -89,6 +106,8 @@ def convert(model, name, path):
             w.add_tokenizer_model("none")
             w.add_vocab_size(V)
         cls.set_vocab = vocab
+        cls.tensor_force_quant = lambda self, _, new, *rest: \
+            gguf.GGMLQuantizationType.MXFP4 if "mxfp4" in name and "_exps.weight" in new else False
         import pathlib
         with torch.no_grad():
             m = cls(pathlib.Path(d), gguf.LlamaFileType.MOSTLY_F16, pathlib.Path(path))
@@ -139,6 +158,8 @@ def main():
     for name in NAMES or MODELS:
         for seed in range(SEEDS):
             model = build(name, seed)
+            if "mxfp4" in name:
+                round_mxfp4(model)
             convert(model, name, "%s/%s.gguf" % (DST, name))
             if run(model, name):
                 break

@@ -27,6 +27,9 @@ def rows(path):                 # rows of types.h: name, offsets of the f16 numb
         match = ROW.match(line.strip())
         if match:
             _, name, least, layout = match.groups()
+            if layout and "uint8_t d," in layout:        # a power of two, not an f16
+                yield name, []
+                continue
             yield name, layout and [place_of_d(layout) + 2 * i for i in range(1 + int(least))]
 
 
@@ -42,6 +45,7 @@ def place_of_d(layout):
 
 # Ordinary, negative, largest, two subnormal ones, zeros of either sign.
 SCALES = [0x2345, 0xa123, 0x7bff, 0xfbff, 0x0001, 0x83ff, 0x0000, 0x8000]
+POWERS = [127, 120, 130, 0, 1, 2, 200, 250]
 N = 32 * 256
 
 
@@ -70,7 +74,7 @@ def main():
             kind = gguf.GGMLQuantizationType[name.upper()]
             f.write("%s %d %d %d\n" % (name, kind, *gguf.GGML_QUANT_SIZES[kind]))
     for name, at in types.items():
-        if not at:
+        if at is None:
             continue
         kind = gguf.GGMLQuantizationType[name.upper()]
         _, size = gguf.GGML_QUANT_SIZES[kind]
@@ -79,6 +83,8 @@ def main():
             for i, block in enumerate(blocks):
                 d = np.array([SCALES[(i + 3 * j) % len(SCALES)]], dtype="<u2")
                 block[offset:offset + 2] = d.view(np.uint8)
+        if not at:
+            blocks[:, 0] = POWERS
         values = dequantize(blocks, kind).astype("<f4")
         assert np.isfinite(values).all()
         with open("%s/%s.bin" % (sys.argv[1], name), "wb") as f:
@@ -102,7 +108,7 @@ def main():
                 made = quantize(x.reshape(-1), gguf.GGMLQuantizationType[name.upper()])
             except NotImplementedError:
                 continue
-            if at:
+            if at is not None:
                 f.write("%s %08x\n" % (name, fnv(made.tobytes())))
 
 

@@ -11,7 +11,7 @@ src_libcore_la_SOURCES = \
 	src/base/spill.c src/base/spill.h src/base/size.h src/base/status.c src/base/status.h src/base/sum.c src/base/sum.h src/base/team.h src/base/thread.c \
 	src/base/thread.h src/base/top.c src/base/top.h src/base/unicode-data.h src/base/unicode.c \
 	src/base/unicode.h \
-	src/quant/bf16.c src/quant/convert.h src/quant/f16.c src/quant/iq4_nl.c src/quant/iq4_xs.c src/quant/q2_k.c \
+	src/quant/bf16.c src/quant/convert.h src/quant/f16.c src/quant/iq4_nl.c src/quant/iq4_xs.c src/quant/mxfp4.c src/quant/q2_k.c \
 	src/quant/q3_k.c src/quant/q4_0.c src/quant/q4_1.c src/quant/q4_k.c src/quant/q5_0.c \
 	src/quant/q5_1.c src/quant/q5_k.c src/quant/q6_k.c src/quant/q8_0.c src/quant/quant.c \
 	src/quant/quant.h src/quant/scale.c src/quant/scale.h src/quant/types.h \

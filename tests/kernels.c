@@ -92,6 +92,7 @@ static uint8_t *blocks(const struct gkv__quant *q, size_t n, int before)
         case GKV__TYPE_F32: memcpy(b, &f, sizeof f); break;
         case GKV__TYPE_F16: d = gkv__f32_to_f16(f); memcpy(b, &d, sizeof d); break;
         case GKV__TYPE_BF16: d = (uint16_t)(u >> 16); memcpy(b, &d, sizeof d); break;
+        case GKV__TYPE_MXFP4: b[0] = (uint8_t)(range > 0 ? 124 + (int)(uniform() * 4) : 0); break;
         default:
             memcpy(b + scales_at[q->type].m, &m, sizeof m);
             memcpy(b + scales_at[q->type].d, &d, sizeof d);

@@ -48,6 +48,7 @@ EXTRA_DIST += tests/files/hf/glm4.gguf tests/files/hf/glm4.txt tests/files/hf/gl
 EXTRA_DIST += tests/files/hf/exaone4.gguf tests/files/hf/exaone4.txt tests/files/hf/exaone4.bin
 EXTRA_DIST += tests/files/hf/phi4mini.gguf tests/files/hf/phi4mini.txt tests/files/hf/phi4mini.bin
 EXTRA_DIST += tests/files/hf/gpt-oss.gguf tests/files/hf/gpt-oss.txt tests/files/hf/gpt-oss.bin
+EXTRA_DIST += tests/files/hf/gpt-oss-mxfp4.gguf tests/files/hf/gpt-oss-mxfp4.txt tests/files/hf/gpt-oss-mxfp4.bin
 
 TESTS += tests/kernels.test
 check_PROGRAMS += tests/kernels.test

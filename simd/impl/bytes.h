@@ -241,6 +241,22 @@ INLINE v32 bytes_iq4_nl(const void *row, size_t i, float d[2], float m[2])
     return iq4_values(nibbles(b->q));
 }
 
+INLINE v32 fp4_values(v32 nibbles)
+{
+    typedef int8_t v16i __attribute__((vector_size(16)));
+
+    return look_up((v16)((v16i){ GKV__FP4_VALUES } + 16), nibbles);
+}
+
+INLINE v32 bytes_mxfp4(const void *row, size_t i, float d[2], float m[2])
+{
+    const struct gkv__block_mxfp4 *b = (const struct gkv__block_mxfp4 *)row + i;
+
+    same(d, gkv__e8m0_half(b->d));
+    same(m, 0);
+    return fp4_values(nibbles(b->q));
+}
+
 INLINE v32 bytes_iq4_xs(const void *row, size_t i, float d[2], float m[2])
 {
     const struct gkv__block_iq4_xs *b = (const struct gkv__block_iq4_xs *)row + i / 8;

@@ -93,6 +93,17 @@ INLINE v8h every_nth(const uint8_t *p, size_t n)
     }
 SCALES_D(q8_0) SCALES_D(q4_0) SCALES_D(q5_0) SCALES_D(iq4_nl) SCALES_DM(q4_1) SCALES_DM(q5_1)
 
+INLINE void scales_mxfp4(const void *row, v8f d[2], v8f m[2])
+{
+    const struct gkv__block_mxfp4 *b = row;
+    v8f s;
+
+    for (int i = 0; i < 8; i++)
+        s[i] = gkv__e8m0_half(b[i].d);
+    d[0] = s;
+    (void)m;
+}
+
 #define EVEN(x) __builtin_shufflevector(x, x, 0, 2, 4, 6, 8, 10, 12, 14)
 #define ODD(x) __builtin_shufflevector(x, x, 1, 3, 5, 7, 9, 11, 13, 15)
 

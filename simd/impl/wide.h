@@ -108,6 +108,21 @@ INLINE void values_of(vi u[2])
 WIDE_NIBBLES(q4_1, )
 WIDE_NIBBLES(q5_0, add_fifths(u + i, b->h, sizeof *b))
 WIDE_NIBBLES(q5_1, add_fifths(u + i, b->h, sizeof *b))
+#define HOW_mxfp4 APART(mxfp4, blocks, 2)
+INLINE void wide_mxfp4(const void *row, vi u[4])
+{
+    const struct gkv__block_mxfp4 *b = row;
+    const __m128i v = _mm_add_epi8(_mm_setr_epi8(GKV__FP4_VALUES), _mm_set1_epi8(16));
+    const __m512i table = _mm512_broadcast_i32x4(v);
+
+#pragma GCC unroll 2
+    for (size_t i = 0; i < 4; i += 2, b += 4) {
+        two_nibbles(u + i, quarters(b->q, sizeof *b));
+        u[i] = (vi)_mm512_shuffle_epi8(table, (__m512i)u[i]);
+        u[i + 1] = (vi)_mm512_shuffle_epi8(table, (__m512i)u[i + 1]);
+    }
+}
+
 #define HOW_q4_1 APART(q4_1, blocks, 2)
 #define HOW_q5_0 APART(q5_0, blocks, 2)
 #define HOW_q5_1 APART(q5_1, blocks, 2)

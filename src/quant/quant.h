@@ -48,6 +48,7 @@ GKV__INTEGER_TYPES(GKV__ROW)
  *   q5_0             x = d * (q - 16)
  *   q4_1, q5_1       x = d * q + m
  *   iq4_nl           x = d * value
+ *   mxfp4            x = 2^(d - 128) * value, the nibble indexes GKV__FP4_VALUES; d = 255 is as 254
  *
  * Blocks of 256, in groups with scales of their own.
  *   q2_k, q3_k       16 groups of 16; for s = 0 .. 7 and j < 32, x[32 s + j] has its low two bits
@@ -66,6 +67,17 @@ GKV__INTEGER_TYPES(GKV__ROW)
  * q3_k.c shows how q3_k packs its six-bit scales, scale.h how q4_k and q5_k do. */
 
 #define GKV__IQ4_VALUES -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113
+
+#define GKV__FP4_VALUES 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12
+
+/* The scale of mxfp4, subnormal for d < 2; in integers, so that kernels need no ldexp. */
+static inline float gkv__e8m0_half(uint8_t d)
+{
+    const union { uint32_t u; float f; } x = {
+        d < 2 ? 0x00200000u << d : (uint32_t)(d - 1) << 23 };
+
+    return x.f;
+}
 
 float    gkv__f16_to_f32(uint16_t h);
 uint16_t gkv__f32_to_f16(float f);      /* nearest even */

@@ -39,7 +39,8 @@
     X(Q5_K,   q5_k,   13, 256, 176,  5, u7,   0, 1, 0, (uint16_t d, dmin; uint8_t scale[12], h[32], q[128];)) \
     X(Q6_K,   q6_k,   14, 256, 210,  6, u7,  32, 0, 1, (uint8_t q[128], h[64]; int8_t scale[16]; uint16_t d;)) \
     X(IQ4_NL, iq4_nl, 20,  32,  18,  4, u8, 128, 0, 0, (uint16_t d; uint8_t q[16];))        \
-    X(IQ4_XS, iq4_xs, 23, 256, 136,  4, u8, 128, 0, 0, (uint16_t d, scale_h; uint8_t scale_l[4], q[128];))
+    X(IQ4_XS, iq4_xs, 23, 256, 136,  4, u8, 128, 0, 0, (uint16_t d, scale_h; uint8_t scale_l[4], q[128];)) \
+    X(MXFP4,  mxfp4,  39,  32,  17,  4, u7,  16, 0, 0, (uint8_t d, q[16];))
 
 /* All types that this build computes with. */
 #define GKV__TYPES(X) GKV__FLOAT_TYPES(X) GKV__INTEGER_TYPES(X)
@@ -63,7 +64,6 @@
     X(iq1_m,   29, 256,  56)                                                                \
     X(tq1_0,   34, 256,  54)                                                                \
     X(tq2_0,   35, 256,  66)                                                                \
-    X(mxfp4,   39,  32,  17)                                                                \
     X(nvfp4,   40,  64,  36)                                                                \
     X(q1_0,    41, 128,  18)                                                                \
     X(q2_0,    42,  64,  18)
