@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * unit-attend.c - attention through a cache, against double precision on what the cache holds:
  * every level, few rows and many, keys in one piece and in several, at the beginning and deep
- * in the text, with and without window and cap; and the same bytes from one thread and from three.
+ * in the text, with and without window, chunks, sinks and cap; and the same bytes from one thread and from three.
  * The same for attention sums (attention-sums.h), with and without the sums that attention leaves. */
 #include "config.h"
 #include <float.h>
@@ -28,7 +28,7 @@ static float uniform(void)
 
 /* out[n][n_head * d] and received[n_head][KEYS_MAX] in double; the weight of a row is its index + 1. */
 static void truth(double *out, double *received, const struct gkv__shape *s, const struct gkv__cache *c,
-                  const float *q, size_t n, uint64_t pos, uint32_t window)
+                  const float *q, size_t n, uint64_t pos, const struct gkv__view *view)
 {
     const size_t d = s->head_dim, g = s->n_head / s->n_head_kv;
     static double p[KEYS_MAX];
@@ -39,7 +39,9 @@ static void truth(double *out, double *received, const struct gkv__shape *s, con
         for (size_t ih = 0; ih < s->n_head; ih++) {
             const float *qi = q + (t * s->n_head + ih) * d;
             double *o = out + (t * s->n_head + ih) * d, max = -INFINITY, sum = 0;
-            const uint64_t first = window && pos + t + 1 > window ? pos + t + 1 - window : 0;
+            const uint64_t by_window = view->window && pos + t + 1 > view->window ? pos + t + 1 - view->window : 0;
+            const uint64_t first = view->chunk && (pos + t) / view->chunk * view->chunk > by_window
+                                       ? (pos + t) / view->chunk * view->chunk : by_window;
             const double cap = (double)s->attn_cap;
 
             for (uint64_t key = first; key <= pos + t; key++) {
@@ -49,6 +51,10 @@ static void truth(double *out, double *received, const struct gkv__shape *s, con
                     p[key] += (double)qi[x] * (double)row[x] / sqrt((double)d);
                 p[key] = cap > 0 ? cap * tanh(p[key] / cap) : p[key];
                 max = fmax(max, p[key]);
+            }
+            if (view->sinks) {
+                max = fmax(max, (double)view->sinks[ih]);
+                sum = exp((double)view->sinks[ih] - max);
             }
             memset(o, 0, d * sizeof *o);
             for (uint64_t key = first; key <= pos + t; key++) {
@@ -98,11 +104,11 @@ static const char *table(size_t i, struct gkv__simd *k)
 
 /* Attention and, unless received is NULL, its rows' attention sums for all keys but the last. */
 static void run(const struct gkv__simd *simd, const struct gkv__shape *s, const struct gkv__cache *c,
-                const float *q, size_t n, uint64_t pos, uint32_t window, unsigned threads, bool sums,
+                const float *q, size_t n, uint64_t pos, const struct gkv__view *view, unsigned threads, bool sums,
                 float *out, float *received)
 {
     struct gkv__exec e = { 0 };
-    struct gkv__observers l = { c, 1, q, n, pos, NULL, { window, 0, NULL }, NULL };
+    struct gkv__observers l = { c, 1, q, n, pos, NULL, *view, NULL };
     float weight[N_MAX], *left;
 
     if (gkv__exec_open(&e, simd, gkv__gemm_named("own"), s, threads, N_MAX, NULL) != GKV_OK)
@@ -110,7 +116,7 @@ static void run(const struct gkv__simd *simd, const struct gkv__shape *s, const 
     for (size_t t = 0; t < n; t++)
         weight[t] = (float)(t + 1);
     left = sums ? malloc(n * s->n_head * 2 * sizeof *left) : NULL;
-    gkv__attend(&e, c, 1, out, q, n, pos, &l.view, left);
+    gkv__attend(&e, c, 1, out, q, n, pos, view, left);
     l.weight = weight;
     l.sums = left;
     if (received) {
@@ -135,7 +141,7 @@ static double worst_mass(const struct gkv__shape *s, const float *received, cons
     return worst;
 }
 
-static void check(const struct gkv__shape *s, const char *type, uint32_t window)
+static void check(const struct gkv__shape *s, const char *type, const struct gkv__view *view)
 {
     static const size_t ns[] = { 1, 2, 3, 5, 6, 11, 13, 25, N_MAX };
     static const uint64_t ps[] = { 0, 1, 511, 640, POS_MAX };
@@ -173,14 +179,14 @@ static void check(const struct gkv__shape *s, const char *type, uint32_t window)
             /* Only few rows and a tile, with one piece and two, because emulators are slow. */
             const bool looks = (n == 5 || n == 25) && (ps[ip] == 1 || ps[ip] == 640);
 
-            truth(want, want_mass, s, &c, q, n, ps[ip], window);
+            truth(want, want_mass, s, &c, q, n, ps[ip], view);
             for (size_t i = 0; (level = table(i, &simd)); i++) {
                 const size_t heads = s->n_head * KEYS_MAX;
 
                 if (!*level)
                     continue;
                 for (unsigned t = 0; t < 2; t++)
-                    run(&simd, s, &c, q, n, ps[ip], window, 1 + 2 * t, true, out + t * N_MAX * row,
+                    run(&simd, s, &c, q, n, ps[ip], view, 1 + 2 * t, true, out + t * N_MAX * row,
                         looks ? received + t * heads : NULL);
                 differ[i] |= memcmp(out, out + N_MAX * row, n * row * sizeof *out);
                 for (size_t x = 0; x < n * row; x++)
@@ -189,7 +195,7 @@ static void check(const struct gkv__shape *s, const char *type, uint32_t window)
                     continue;
                 differ[i] |= memcmp(received, received + heads, heads * sizeof *received);
                 worst_of_sums[i] = fmax(worst_of_sums[i], worst_mass(s, received, want_mass, ps[ip] + n - 1));
-                run(&simd, s, &c, q, n, ps[ip], window, 2, false, out, received);
+                run(&simd, s, &c, q, n, ps[ip], view, 2, false, out, received);
                 worst_of_sums[i] = fmax(worst_of_sums[i], worst_mass(s, received, want_mass, ps[ip] + n - 1));
             }
         }
@@ -198,11 +204,12 @@ static void check(const struct gkv__shape *s, const char *type, uint32_t window)
 
         if (!*level)
             continue;
-        ok(worst_of_sums[i] <= 2 * (bound + terms), "attention sums, %s, head_dim %u, window %u, cap %g: %s (%.1e of %.1e)",
-           type, s->head_dim, window, (double)s->attn_cap, level, worst_of_sums[i], 2 * (bound + terms));
-        ok(worst[i] <= bound && !differ[i], "%s, head_dim %u, %u heads on %u, window %u, cap %g: %s "
-           "(%.1e of %.1e)", type, s->head_dim, s->n_head, s->n_head_kv, window,
-           (double)s->attn_cap, level, worst[i], bound);
+        ok(worst_of_sums[i] <= 2 * (bound + terms), "attention sums, %s, head_dim %u, window %u, chunk %u, cap %g%s: %s (%.1e of %.1e)",
+           type, s->head_dim, view->window, view->chunk, (double)s->attn_cap, view->sinks ? ", sinks" : "", level,
+           worst_of_sums[i], 2 * (bound + terms));
+        ok(worst[i] <= bound && !differ[i], "%s, head_dim %u, %u heads on %u, window %u, chunk %u, cap %g%s: %s "
+           "(%.1e of %.1e)", type, s->head_dim, s->n_head, s->n_head_kv, view->window, view->chunk,
+           (double)s->attn_cap, view->sinks ? ", sinks" : "", level, worst[i], bound);
     }
     gkv__cache_close(&c);
     free(k);
@@ -216,18 +223,22 @@ static void check(const struct gkv__shape *s, const char *type, uint32_t window)
 
 int main(void)
 {
-    static const struct { const char *type; uint32_t head_dim, n_head, n_head_kv, window; float cap; } cases[] = {
-        { "f32", 24, 2, 2, 0, 0 },      { "f16", 64, 8, 2, 0, 0 },
-        { "bf16", 20, 3, 1, 0, 0 },     { "q8_0", 32, 6, 2, 0, 0 },
-        { "f32", 24, 4, 2, 40, 0 },     { "f16", 64, 8, 2, 700, 5 },
-        { "q8_0", 32, 2, 1, 1, 50 },
+    static const struct { const char *type; uint32_t head_dim, n_head, n_head_kv, window; float cap; uint32_t chunk; bool sinks; }
+        cases[] = {
+        { "f32", 24, 2, 2, 0, 0, 0, false },      { "f16", 64, 8, 2, 0, 0, 0, true },
+        { "bf16", 20, 3, 1, 0, 0, 600, false },   { "q8_0", 32, 6, 2, 0, 0, 0, false },
+        { "f32", 24, 4, 2, 40, 0, 0, true },      { "f16", 64, 8, 2, 700, 5, 0, false },
+        { "q8_0", 32, 2, 1, 1, 50, 0, false },    { "f32", 16, 4, 2, 0, 0, 7, true },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct gkv__shape s = { .n_layer = 2, .n_embd = 16, .n_ff = 16, .n_rot = 8,
                                 .head_dim = cases[i].head_dim, .n_head = cases[i].n_head,
                                 .n_head_kv = cases[i].n_head_kv, .attn_cap = cases[i].cap };
-        check(&s, cases[i].type, cases[i].window);
+        /* From taking nearly all attention to none. */
+        static const float sinks[] = { 30, -40, 3, 20, 0, 8, 12, -3 };
+
+        check(&s, cases[i].type, &(struct gkv__view){ cases[i].window, cases[i].chunk, cases[i].sinks ? sinks : NULL });
     }
     return done();
 }

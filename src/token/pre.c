@@ -377,6 +377,7 @@ static const struct gkv__pre pres[] = {
     { "mpt",              false, false, word_gpt2    },
     { "olmo",             false, false, word_gpt2    },
     { "exaone4",          false, false, word_gpt2    },
+    { "granite-docling",  false, false, word_gpt2    },
     { "gigachat",         false, false, word_gpt2    },
     { "mellum",           false, false, word_gpt2    },
     { "llama-bpe",        true,  true,  word_llama3  },
@@ -389,6 +390,8 @@ static const struct gkv__pre pres[] = {
     { "pixtral",          true,  true,  word_llama3  },
     { "dbrx",             false, false, word_llama3  },
     { "smaug-bpe",        false, false, word_llama3  },
+    { "glm4",             false, false, word_llama3  },
+    { "chatglm-bpe",      false, false, word_llama3  },
     { "qwen2",            false, false, word_qwen2   },
     { "deepseek-r1-qwen", false, false, word_qwen2   },
     { "hunyuan",          false, false, word_qwen2   },
@@ -400,6 +403,8 @@ static const struct gkv__pre pres[] = {
     { "gpt-4o",           false, false, word_gpt4o   },
     { "llama4",           false, false, word_gpt4o   },
     { "smollm",           false, false, word_smollm  },
+    { "refact",           false, false, word_smollm  },
+    { "command-r",        false, false, word_smollm  },
     { "default",          false, false, word_default },
 };
 
