@@ -49,6 +49,11 @@ MODELS = {
                              original_max_position_embeddings=100,
                              short_factor=[1.0, 1.1, 1.2, 1.3, 1.4, 1.5],
                              long_factor=[1.0, 1.5, 2.0, 3.0, 5.0, 8.0]))),
+    "llama4": (tf.Llama4TextConfig, dict(
+        SMALL, head_dim=8, intermediate_size_mlp=64, num_local_experts=4, num_experts_per_tok=1,
+        interleave_moe_layer_step=2, rope_parameters=dict(
+            rope_type="llama3", rope_theta=10000.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+            original_max_position_embeddings=64))),
     "gpt-oss": (tf.GptOssConfig, dict(
         SMALL, head_dim=16, num_local_experts=6, num_experts_per_tok=2, sliding_window=40,
         rope_parameters=dict(YARN, truncate=False))),

@@ -47,6 +47,7 @@ EXTRA_DIST += tests/files/hf/granitemoeshared.gguf tests/files/hf/granitemoeshar
 EXTRA_DIST += tests/files/hf/glm4.gguf tests/files/hf/glm4.txt tests/files/hf/glm4.bin
 EXTRA_DIST += tests/files/hf/exaone4.gguf tests/files/hf/exaone4.txt tests/files/hf/exaone4.bin
 EXTRA_DIST += tests/files/hf/phi4mini.gguf tests/files/hf/phi4mini.txt tests/files/hf/phi4mini.bin
+EXTRA_DIST += tests/files/hf/llama4.gguf tests/files/hf/llama4.txt tests/files/hf/llama4.bin
 EXTRA_DIST += tests/files/hf/gpt-oss.gguf tests/files/hf/gpt-oss.txt tests/files/hf/gpt-oss.bin
 EXTRA_DIST += tests/files/hf/gpt-oss-mxfp4.gguf tests/files/hf/gpt-oss-mxfp4.txt tests/files/hf/gpt-oss-mxfp4.bin
 

@@ -552,7 +552,8 @@ bool break_file(struct file *f, const char *arch, const char *name)
             const char *what = breaks[i].what;
             char        own[128];
 
-            if (what && !strcmp(what, DOWN) && (strstr(arch, "moe") || !strcmp(arch, "qwen3next") || !strcmp(arch, "gpt-oss")))
+            if (what && !strcmp(what, DOWN) && (strstr(arch, "moe") || !strcmp(arch, "qwen3next") || !strcmp(arch, "gpt-oss") ||
+                                                !strcmp(arch, "llama4")))
                 what = "blk.1.ffn_down_exps.weight";
             if (what && !strncmp(what, "llama.", 6)) {
                 snprintf(own, sizeof own, "%s%s", arch, what + 5);

@@ -54,6 +54,7 @@ static const struct arch {
     { .name = "granitemoe", .scales = true, .experts = true, .rope_base = 10000 },
     { .name = "glm4", .post_norms = true, .gate_up = true, .rope_base = 10000 },
     { .name = "exaone4", .no_pre_norms = true, .post_norms = true, .qk_norms = true, .rope_base = 1000000 },
+    { .name = "llama4", .experts = true, .shared = true, .rope_base = 500000 },
     { .name = "gpt-oss", .biases = true, .experts = true, .gpt_oss = true, .rope_base = 150000 },
 };
 
@@ -153,7 +154,7 @@ static const char usage[] =
     "       mkmodel --list-breaks | --list-types\n"
     "shapes: tiny 1b 3b 7b 8b mistral-nemo-12b ministral-8b qwen2.5-7b qwen3-4b phi-3.5-mini\n"
     "        gemma-2-2b gemma-3-4b qwen3-30b-a3b qwen3.5-0.8b qwen3.5-2b qwen3.5-4b\n"
-    "architectures: llama qwen2 qwen3 qwen3moe qwen35 qwen35moe qwen3next phi3 gemma2 gemma3 smollm3\n"
+    "architectures: llama llama4 qwen2 qwen3 qwen3moe qwen35 qwen35moe qwen3next phi3 gemma2 gemma3 smollm3\n"
     "               olmo2 mistral3 granite granitemoe glm4 exaone4 gpt-oss\n";
 
 void die(const char *fmt, ...)
@@ -320,6 +321,8 @@ static void add_metadata(struct file *f, const struct options *o)
         add_f32(f, key(o, "attn_logit_softcapping"), 50);
         add_f32(f, key(o, "final_logit_softcapping"), 30);
     }
+    if (a->shared && !a->states)
+        add_u32(f, key(o, "interleave_moe_layer_step"), 1);
     if (a->scales) {
         add_f32(f, key(o, "embedding_scale"), 12);
         add_f32(f, key(o, "residual_scale"), 0.22f);
@@ -504,7 +507,8 @@ static void add_shared(struct file *f, const struct options *o, uint32_t il)
 {
     static const char *const names[] = { "gate", "up", "down" };
 
-    add_vector(f, RANDOM, o->n_embd, il, "ffn_gate_inp_shexp.weight");
+    if (arch_of(o)->states)
+        add_vector(f, RANDOM, o->n_embd, il, "ffn_gate_inp_shexp.weight");
     for (size_t i = 0; i < 3; i++) {
         const uint32_t n_in = i < 2 ? o->n_embd : o->n_ff, n_out = i < 2 ? o->n_ff : o->n_embd;
         char           name[64];

@@ -46,6 +46,7 @@ static const struct {
     { "glm4", "", "none", { "ffn_up.weight", "post_attention_norm.weight", "post_ffw_norm.weight", "" }, { 0 } },
     { "exaone4", "--window=32", "none", { "attn_q_norm.weight", "post_attention_norm.weight", "" },
       { 32, 32, 32, 0 } },
+    { "llama4", "", "none", { "ffn_up_shexp.weight", "ffn_gate_inp.weight", "ffn_down_exps.weight", "" }, { 0 } },
     { "gpt-oss", "", "none",
       { "attn_sinks.weight", "attn_output.bias", "ffn_gate_exps.bias", "post_attention_norm.weight", "" },
       { 128, 0, 128, 0 } },

@@ -18,7 +18,8 @@ extern const struct gkv__arch gkv__arch_llama, gkv__arch_qwen2, gkv__arch_qwen3,
     gkv__arch_granitemoe,
     gkv__arch_glm4,
     gkv__arch_exaone4,
-    gkv__arch_gpt_oss;
+    gkv__arch_gpt_oss,
+    gkv__arch_llama4;
 
 static const struct gkv__arch *const archs[] = {
     &gkv__arch_llama,
@@ -39,6 +40,7 @@ static const struct gkv__arch *const archs[] = {
     &gkv__arch_glm4,
     &gkv__arch_exaone4,
     &gkv__arch_gpt_oss,
+    &gkv__arch_llama4,
 };
 
 const struct gkv__arch *gkv__arch_named(const char *name, size_t len)
@@ -384,7 +386,7 @@ gkv_status gkv__arch_attention(struct gkv_model *m, uint32_t il, gkv_error *err)
 
 gkv_status gkv__arch_mlp(struct gkv_model *m, uint32_t il, gkv_error *err)
 {
-    const uint32_t d = m->shape.n_embd, f = m->shape.n_ff;
+    const uint32_t d = m->shape.n_embd, f = m->shape.n_ff_dense ? m->shape.n_ff_dense : m->shape.n_ff;
     struct gkv__layer_weights *w = &m->layer[il];
     const struct row rows[] = {
         { "ffn_gate", f, d, &w->gate }, { "ffn_up", f, d, &w->up }, { "ffn_down", d, f, &w->down },

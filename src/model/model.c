@@ -179,6 +179,7 @@ void gkv_model_close(gkv_model *m)
         free(m->own_template->text);
     free(m->own_template);
     gkv__rope_close(m);
+    free(m->ones);
     free(m->layer);
     free(m);
 }

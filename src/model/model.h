@@ -128,6 +128,8 @@ struct gkv__shape {
     uint32_t n_expert, n_used;  /* experts, and how many of them a row uses                  */
     uint32_t n_ff_expert;       /* an expert's n_ff; n_ff is the largest of all layers       */
     uint32_t n_ff_shared;       /* of an expert for all rows                                 */
+    uint32_t n_ff_dense;        /* of layers without experts, if other than n_ff             */
+    uint32_t expert_period;     /* only every so many layers has experts; 0 or 1: all        */
     enum gkv__router router;
     float    embed_scale;       /* factor of embeddings                                      */
     double   attn_scale;        /* factor of scores; 0: 1 / root of head_dim                 */
@@ -177,6 +179,7 @@ struct gkv_model {
     struct gkv__mat             embed, output;      /* [n_vocab, n_embd]                     */
     const float                *output_norm;        /* [n_embd]                              */
     enum gkv__rope_kind         rope_kind;
+    float                      *ones;               /* [head_dim] for norms without weights, or NULL */
     float                       rope_base;
     uint32_t                    rope_context;       /* context before it was extended        */
     struct gkv__rope            rope[GKV__N_ROPES];
