@@ -29,7 +29,8 @@ LOCAL = ["sliding_attention"] * 3 + ["full_attention"]
 MODELS = {
     "smollm3": (tf.SmolLM3Config, dict(SMALL, rope_parameters=dict(rope_type="default", rope_theta=10000.0))),
     "olmo2": (tf.Olmo2Config, dict(SMALL, head_dim=8)),
-    "olmo3": (tf.Olmo3Config, dict(SMALL, sliding_window=40, layer_types=LOCAL, rope_parameters=YARN)),
+    "olmo3": (tf.Olmo3Config, dict(SMALL, sliding_window=40, layer_types=LOCAL, rope_parameters=dict(
+        full_attention=YARN, sliding_attention=dict(rope_type="default", rope_theta=10000.0)))),
     "mistral3": (tf.Ministral3Config, dict(SMALL, head_dim=16, rope_parameters=dict(
         YARN, mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.1))),
     "granite": (tf.GraniteConfig, dict(SMALL, embedding_multiplier=5.0, residual_multiplier=0.4,
