@@ -166,6 +166,15 @@ GKV_API gkv_status gkv_tokenize(const gkv_model *model, const char *text, size_t
 GKV_API gkv_status gkv_detokenize(const gkv_model *model, const uint32_t *ids, size_t n,
                                   char **text, size_t *len, gkv_error *err);
 
+/* ---- sentences -------------------------------------------------------------------------- */
+/* Widen bytes *start .. *end - 1 of a text to whole sentences, without white space at the ends.  A line of a table,
+ * of a list or of a heading is a sentence, and so are the last words before an empty line and a page's end.  Where
+ * none begins or ends within some hundred bytes, it becomes a whole line, else a word, else a character.             */
+GKV_API void       gkv_sentences(const char *text, uint64_t len, uint64_t *start, uint64_t *end);
+/* The end of the sentence that begins at byte `at`, without white space: for going through a text.  *next: where the
+ * one after it begins, or len.                                                              */
+GKV_API uint64_t   gkv_sentence(const char *text, uint64_t len, uint64_t at, uint64_t *next);
+
 /* ---- grammar ---------------------------------------------------------------------------- */
 /* What an answer must look like, in llama.cpp's notation GBNF: gemkv.1 has it.  Parsed once, then any number of
  * sessions in any number of threads may use it (gkv_options.grammar).                       */

@@ -7,7 +7,7 @@ pkgconfig_DATA     = src/gemkv.pc
 noinst_LTLIBRARIES = src/libcore.la
 src_libcore_la_SOURCES = \
 	gpu/plugin.h \
-	src/base/cores.c src/base/cores.h src/base/file.c src/base/file.h src/base/mem.c src/base/mem.h src/base/near.c src/base/param.c src/base/param.h src/base/pool.c src/base/pool.h \
+	src/base/cores.c src/base/cores.h src/base/file.c src/base/file.h src/base/mem.c src/base/mem.h src/base/near.c src/base/param.c src/base/param.h src/base/pool.c src/base/pool.h src/base/snap.c src/base/snap.h \
 	src/base/spill.c src/base/spill.h src/base/size.h src/base/status.c src/base/status.h src/base/sum.c src/base/sum.h src/base/team.h src/base/thread.c \
 	src/base/thread.h src/base/top.c src/base/top.h src/base/unicode-data.h src/base/unicode.c \
 	src/base/unicode.h \

@@ -4,6 +4,7 @@
 #ifndef GKV__TOKEN_H
 #define GKV__TOKEN_H
 
+#include "src/base/snap.h"
 #include "src/gguf/gguf.h"
 
 struct gkv__vocab;
@@ -33,8 +34,6 @@ size_t gkv__token_text(const struct gkv__vocab *v, uint32_t id, bool special, ch
  * tokenizing adds there.  The buffer needs room for that space all the same. */
 size_t gkv__token_text_after(const struct gkv__vocab *v, uint32_t before, uint32_t id,
                              bool special, char *text, size_t cap);
-
-struct gkv__range { size_t start, end; };
 
 struct gkv__tokens {            /* grows; gkv__tokens_free when done */
     uint32_t *id;
