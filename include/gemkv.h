@@ -185,6 +185,13 @@ GKV_API gkv_status gkv_grammar_open(gkv_grammar **out, const char *text, size_t 
 GKV_API void       gkv_grammar_close(gkv_grammar *g);           /* after its sessions        */
 
 /* ---- session ---------------------------------------------------------------------------- */
+/* With a reader, another model computes the first pass and chooses, and the session's model answers.  Only text
+ * goes from one to the other, so any two models do.  Each token that the method keeps is widened, as `snap` says, to
+ * a piece: a word or a sentence of the document.  A piece is as good as its best token.  The best pieces are taken,
+ * of equal ones the first in the document, as many as fit: their text and the question, in the chat template of the
+ * model that answers, have at most `keep` of its tokens.  (keep_percent is of the reader's prompt.)  Where text is
+ * left out between two pieces, a newline stands for it if one was in it, else a space if there was white space.  A
+ * document that fits is handed over as it is.  Before the answer, the memory of the reader's weights is released. */
 typedef struct gkv_session gkv_session;
 typedef struct gkv_document gkv_document;
 
@@ -250,6 +257,10 @@ typedef struct {
     const char *const *stop;    /* n_stop strings that end the answer and are no part of it  */
     size_t      n_stop;
     const gkv_grammar *grammar; /* the answer is a text of it, which fits into max_tokens if that is possible; or NULL */
+    gkv_model  *reader;         /* of gkv_session_open and gkv_memory_needed: computes the first pass and chooses;
+                                   NULL: the model itself.  chat_template and system are not for it */
+    const char *snap;           /* what is kept goes over as text, widened to "none" (characters), "word", "sentence";
+                                   NULL: "word" with a reader, otherwise not as text, but as tokens  */
 } gkv_options;
 
 /* Sets the defaults.  Calls refuse options that were not set up by this.  They copy the struct, but not its strings,
@@ -335,6 +346,9 @@ GKV_API gkv_status gkv_document_join(gkv_document **out, gkv_document *const *pa
  * keeps this from its second question on.                                                   */
 GKV_API gkv_status gkv_session_of(gkv_session **out, gkv_document *d, const gkv_options *opt,
                                   gkv_error *err);
+/* The same, but d is another model's document, perhaps with its index: d's model is the reader, `model` answers. */
+GKV_API gkv_status gkv_session_for(gkv_session **out, gkv_model *model, gkv_document *d, const gkv_options *opt,
+                                   gkv_error *err);
 GKV_API const gkv_document *gkv_session_document(const gkv_session *s);
 
 /* The limit that memory_limit 0 means now, in bytes: 80 % of what is available; 0: unknown. */
@@ -372,6 +386,11 @@ typedef struct {
     const char *finish;         /* "stop": at its end, "length": cut or shortened to max_tokens; "" before END */
     const char *stop;                                   /* of the options: what ended it, or NULL */
     int         incomplete;                             /* it ends inside a text of the grammar */
+    const char *snap;           /* how text was handed over, or NULL: tokens were.  Then tokens_document and
+                                   tokens_prompt are the reader's, tokens_kept and tokens_answer the other's,   */
+    const char *reader;         /* ... the reader's name; NULL: the model itself                     */
+    double      load_reader, hand_over;                 /* seconds: part of load; choosing pieces of text */
+    uint64_t    predicted_reader, predicted_answerer;   /* bytes; memory_predicted is the larger one */
 } gkv_stats;
 
 /* Runs of kept document tokens of the last question, merged where adjacent, in document order.  Valid

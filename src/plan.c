@@ -142,11 +142,11 @@ gkv_status gkv__plan_task(struct gkv__plan *p, const gkv_model *m, const gkv_opt
     return t->method->kind == GKV__SCORES ? gkv__may_filter(m, t->filter, err) : GKV_OK;
 }
 
-static uint64_t budget(const gkv_options *o, uint64_t n)
+uint64_t gkv__plan_budget(const gkv_options *o, uint64_t n)
 {
     const double share = (double)n * (double)o->keep_percent / 100;
 
-    return gkv__min(o->keep_percent > 0 ? gkv__max(1, (uint64_t)share) : o->keep, n);
+    return o->keep_percent > 0 ? gkv__max(1, (uint64_t)share) : o->keep;
 }
 
 void gkv__plan_prompt(struct gkv__plan *p, const gkv_options *o, uint64_t n, size_t n_tail)
@@ -155,7 +155,9 @@ void gkv__plan_prompt(struct gkv__plan *p, const gkv_options *o, uint64_t n, siz
 
     t->n = n;
     t->n_tail = gkv__min(gkv__max(n_tail, 1), n);
-    t->k = t->method->kind == GKV__KEEPS_ALL || t->method->own_budget ? n : budget(o, n);
+    t->k = t->method->kind == GKV__KEEPS_ALL || t->method->own_budget ? n
+           : gkv__min(gkv__plan_budget(o, n), n);
+    t->k_pick = t->k;
     t->keep_first = gkv__min(o->keep_first, n);
     t->keep_last = gkv__min(o->keep_last == GKV_KEEP_PROMPT ? n_tail : o->keep_last, n);
 }
@@ -204,7 +206,7 @@ static uint64_t run_peak(const struct gkv__plan *p)
     const uint64_t spare = gkv__model_embed_spare(t->m, gkv__plus(t->n, t->n_new));
     const uint64_t logits = s->n_vocab * (sizeof(float) + sizeof(struct gkv__candidate));
     const bool one_pass = p->kind == GKV__SWEEPS || p->kind == GKV__RUNS;
-    uint64_t both = gkv__times(t->k, sizeof(uint32_t)), first = 0, second = 0;      /* indices */
+    uint64_t both = gkv__times(gkv__max(t->k, t->k_pick), sizeof(uint32_t)), first = 0, second = 0;      /* indices */
 
     if (one_pass || p->kind == GKV__SCORES || !p->select_only)
         both = gkv__plus(both, gkv__exec_bytes(p->simd, p->gemm, s, p->n_threads, p->chunk));

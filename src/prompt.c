@@ -282,7 +282,7 @@ static bool inside_character(char c)
 
 /* Adds bytes text[from .. to) of file d to the passages. */
 static gkv_status add(struct passages *out, const struct gkv__prompt *p, size_t d, uint64_t from,
-                      uint64_t to, float score, gkv_error *err)
+                      uint64_t to, float score, bool apart, gkv_error *err)
 {
     const struct gkv__file *doc = &p->d->file[d];
     gkv_kept *last = out->n ? &out->span[out->n - 1] : NULL;
@@ -293,7 +293,7 @@ static gkv_status add(struct passages *out, const struct gkv__prompt *p, size_t 
         to++;
     from -= doc->start;
     to -= doc->start;
-    if (last && last->file == d && last->end >= from) {
+    if (!apart && last && last->file == d && last->end >= from) {
         last->end = to;
         if (score > last->score) {
             last->score = score;
@@ -318,7 +318,7 @@ static gkv_status add(struct passages *out, const struct gkv__prompt *p, size_t 
 }
 
 gkv_status gkv__prompt_passages(const struct gkv__prompt *p, const uint32_t *kept, size_t n_kept,
-                                const float *score, gkv_kept **out, size_t *n,
+                                const float *score, bool apart, gkv_kept **out, size_t *n,
                                 uint64_t *n_doc_tokens, gkv_error *err)
 {
     struct passages all = { 0 };
@@ -345,7 +345,7 @@ gkv_status gkv__prompt_passages(const struct gkv__prompt *p, const uint32_t *kep
             *n_doc_tokens += !counted;
             counted = true;
             if (is_kept)
-                status = add(&all, p, d, from, to, score ? score[i] : 0, err);
+                status = add(&all, p, d, from, to, score ? score[i] : 0, apart, err);
         }
     }
     if (status != GKV_OK) {

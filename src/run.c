@@ -32,6 +32,15 @@ static void keep_all(struct gkv__context *c)
     c->n_kept = (size_t)c->t->n;
 }
 
+/* The method picks t->k_pick tokens: for a reader more than its budget, of which the best ones go on (hand-over.h). */
+static size_t choose(const struct gkv__context *c, float *spare)
+{
+    struct gkv__task t = *c->t;
+
+    t.k = gkv__max(t.k, t.k_pick);
+    return t.method->pick(&t, c->score, spare, c->kept);
+}
+
 static gkv_status pick(struct gkv__context *c, gkv_error *err)
 {
     const struct gkv__task *t = c->t;
@@ -39,7 +48,7 @@ static gkv_status pick(struct gkv__context *c, gkv_error *err)
 
     if (c->score && !spare)
         return gkv__fail(err, GKV_NOMEM, "out of memory");
-    c->n_kept = t->method->pick(t, c->score, spare, c->kept);
+    c->n_kept = choose(c, spare);
     free(spare);
     return GKV_OK;
 }
@@ -57,7 +66,7 @@ static gkv_status score_and_pick(struct gkv__context *c, gkv_error *err)
 
     c->chosen = (int32_t)t->filter;
     if (status == GKV_OK)
-        c->n_kept = t->method->pick(t, c->score, spare, c->kept);
+        c->n_kept = choose(c, spare);
     free(spare);
     return status;
 }

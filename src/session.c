@@ -18,21 +18,97 @@
 
 /* ---- memory ----------------------------------------------------------------------------- */
 
+/* How what is kept goes over: *by_text, and then *snap. */
+static gkv_status hand_over_how(const gkv_options *o, bool reader, bool *by_text, enum gkv__snap *snap, gkv_error *err)
+{
+    *by_text = reader || o->snap;
+    *snap = GKV__SNAP_WORD;
+    if (o->snap && !gkv__snap_named(o->snap, snap))
+        return gkv__fail_unknown(err, "snap", o->snap, strlen(o->snap), " none word sentence");
+    return GKV_OK;
+}
+
+/* Of a reader's options what is for the model that answers: all tokens that it gets are kept. */
+static gkv_options answering(const gkv_options *o)
+{
+    gkv_options a = *o;
+
+    a.method = "full";
+    a.schedule = NULL;
+    a.layer = -1;
+    return a;
+}
+
+/* Only what leaves nothing but a set of tokens can be handed over as text. */
+static gkv_status hands_over(const struct gkv__task *t, gkv_error *err)
+{
+    if (t->method->kind <= GKV__SCORES || (t->method->kind == GKV__SWEEPS && t->method->restarts))
+        return GKV_OK;
+    return gkv__fail(err, GKV_INVALID, "method %s answers from the keys and values of its only pass, which another model "
+                     "or text cannot have; take one of two passes, or leave --reader and --snap out", t->method->name);
+}
+
+/* The plan of the answer from `n` tokens of text that were handed over. */
+static gkv_status plan_answer(struct gkv__plan *p, gkv_model *m, const gkv_options *o, uint64_t n, uint64_t base,
+                              gkv_error *err)
+{
+    const gkv_options a = answering(o);
+
+    *p = (struct gkv__plan){ 0 };
+    GKV__TRY(gkv__plan_options(p, m, &a, err));
+    GKV__TRY(gkv__plan_task(p, m, &a, err));
+    gkv__plan_prompt(p, &a, n, 0);
+    return gkv__plan_make(p, base, err);
+}
+
+/* More tokens than the budget are picked, since those of the two models differ in length; the best of them go over. */
+enum { WIDER = 4 };
+
+static void plan_wider(struct gkv__plan *p, bool whole)
+{
+    struct gkv__task *t = &p->task;
+
+    if (whole || t->method->kind == GKV__KEEPS_ALL) {
+        t->k = t->k_pick = t->n;
+        return;
+    }
+    t->k = gkv__min(t->k, gkv__max(t->n, 2) - 1);       /* not all, so that there are scores */
+    t->k_pick = t->k;
+    if (t->method->kind == GKV__SCORES || t->method->words)
+        t->k_pick = gkv__min(gkv__times(t->k, WIDER), gkv__max(t->n, 2) - 1);
+}
+
 gkv_status gkv_memory_needed(gkv_model *m, const gkv_options *options, uint64_t n, uint64_t *bytes,
                              gkv_error *err)
 {
     /* Per token: id and length, the id again in the prompt, and about four bytes of text.      */
     const uint64_t text = gkv__times(n, 3 * sizeof(uint32_t) + 4);
-    struct gkv__plan p = { 0 };
+    const uint64_t base = gkv__plus(text, gkv__mem_resident());
+    struct gkv__plan p = { 0 }, answer;
+    enum gkv__snap snap;
+    bool by_text;
     gkv_options opt;
+    gkv_model *reader;
 
     GKV__TRY(gkv__options(&opt, options, err));
-    GKV__TRY(gkv__plan_options(&p, m, &opt, err));
-    GKV__TRY(gkv__plan_task(&p, m, &opt, err));
+    reader = opt.reader ? opt.reader : m;
+    GKV__TRY(hand_over_how(&opt, reader != m, &by_text, &snap, err));
+    GKV__TRY(gkv__plan_options(&p, reader, &opt, err));
+    GKV__TRY(gkv__plan_task(&p, reader, &opt, err));
     p.limit = 0;
+    p.select_only = by_text;
     gkv__plan_prompt(&p, &opt, n, 0);
-    GKV__TRY(gkv__plan_make(&p, gkv__plus(text, gkv__mem_resident()), err));
+    if (by_text) {
+        GKV__TRY(hands_over(&p.task, err));
+        plan_wider(&p, p.task.k == n);
+    }
+    GKV__TRY(gkv__plan_make(&p, base, err));
     *bytes = p.predicted;
+    if (!by_text)
+        return GKV_OK;
+    opt.memory_limit = UINT64_MAX;
+    GKV__TRY(plan_answer(&answer, m, &opt, gkv__min(n, p.task.k + 1), base, err));
+    *bytes = gkv__max(p.predicted, answer.predicted);
     return GKV_OK;
 }
 
@@ -71,7 +147,7 @@ static gkv_status open_device(gkv_session *s, gkv_error *err)
                  "there, not %s", t->kv->name);
         return is_named(o->device) ? gkv__fail(err, GKV_INVALID, "%s", s->decode.device_why) : GKV_OK;
     }
-    return gkv__device_open(&s->decode.device, s->model, o->device, o->gpu_memory, n, n + o->max_tokens,
+    return gkv__device_open(&s->decode.device, s->writer, o->device, o->gpu_memory, n, n + o->max_tokens,
                             s->decode.device_why, err);
 }
 
@@ -82,12 +158,19 @@ static gkv_status open_on(gkv_session *s, gkv_document *shared, gkv_error *err)
     const gkv_options *o = &s->opt;
     struct gkv__plan *p = &s->plan;
 
+    GKV__TRY(hand_over_how(o, s->writer != s->model, &s->by_text, &s->hand.snap, err));
+    s->hand.to = s->writer;
+    s->hand.opt = o;
     GKV__TRY(gkv__plan_options(p, s->model, o, err));
     GKV__TRY(gkv__plan_task(p, s->model, o, err));
+    if (s->by_text) {           /* what is wrong for the other model is said before anything is read */
+        GKV__TRY(hands_over(&p->task, err));
+        GKV__TRY(plan_answer(&s->answer, s->writer, o, 1, 0, err));
+    }
     GKV__TRY(reserve_piece(s, err));
     gkv__param_text(p->task.method->params, p->task.param, s->parameters, sizeof s->parameters);
     s->decode.e = &s->exec;
-    s->decode.m = s->model;
+    s->decode.m = s->writer;
     s->decode.kv = p->task.kv;
     s->decode.n_new = o->max_tokens;
     s->decode.grammar = o->grammar;
@@ -98,7 +181,11 @@ static gkv_status open_on(gkv_session *s, gkv_document *shared, gkv_error *err)
         p->often = true;
         GKV__TRY(gkv__document_finish(shared, err));
     } else {
-        GKV__TRY(gkv_document_open(&s->own, s->model, o, err));
+        gkv_options d = *o;
+
+        if (s->writer != s->model)              /* these are of the model that answers */
+            d.chat_template = d.system = NULL;
+        GKV__TRY(gkv_document_open(&s->own, s->model, &d, err));
         s->document = s->own;
         s->own->check = fits;
         s->own->check_arg = s;
@@ -106,8 +193,8 @@ static gkv_status open_on(gkv_session *s, gkv_document *shared, gkv_error *err)
     return open_device(s, err);
 }
 
-static gkv_status open(gkv_session **out, gkv_model *model, gkv_document *shared, const gkv_options *opt,
-                       gkv_error *err)
+static gkv_status open(gkv_session **out, gkv_model *model, gkv_model *writer, gkv_document *shared,
+                       const gkv_options *opt, gkv_error *err)
 {
     gkv_session *s = calloc(1, sizeof *s);
     gkv_status status;
@@ -117,6 +204,7 @@ static gkv_status open(gkv_session **out, gkv_model *model, gkv_document *shared
         return gkv__fail(err, GKV_NOMEM, "out of memory");
     s->t_open = gkv__seconds();
     s->model = model;
+    s->writer = writer;
     status = gkv__options(&s->opt, opt, err);
     s->exec.cancel = &s->cancel;
     s->exec.progress = s->opt.progress;
@@ -133,12 +221,21 @@ static gkv_status open(gkv_session **out, gkv_model *model, gkv_document *shared
 
 gkv_status gkv_session_open(gkv_session **out, gkv_model *model, const gkv_options *opt, gkv_error *err)
 {
-    return open(out, model, NULL, opt, err);
+    gkv_options o;
+
+    *out = NULL;
+    GKV__TRY(gkv__options(&o, opt, err));
+    return open(out, o.reader ? o.reader : model, model, NULL, opt, err);
 }
 
 gkv_status gkv_session_of(gkv_session **out, gkv_document *d, const gkv_options *opt, gkv_error *err)
 {
-    return open(out, (gkv_model *)d->model, d, opt, err);
+    return open(out, (gkv_model *)d->model, (gkv_model *)d->model, d, opt, err);
+}
+
+gkv_status gkv_session_for(gkv_session **out, gkv_model *model, gkv_document *d, const gkv_options *opt, gkv_error *err)
+{
+    return open(out, (gkv_model *)d->model, model, d, opt, err);
 }
 
 void gkv_cancel(gkv_session *s)
@@ -153,11 +250,14 @@ static void forget(gkv_session *s)
     gkv__run_close(&s->run);
     gkv__exec_close(&s->exec);
     gkv__prompt_close(&s->prompt);
+    gkv__hand_close(&s->hand);
+    s->whole = false;
     free(s->span);
     s->span = NULL;
     s->n_spans = 0;
     s->run = (struct gkv__context){ 0 };
     s->stats = (gkv_stats){ .layer = -1 };
+    s->read = false;
     s->piece_len = s->piece_given = 0;
     s->answering = false;
     *s->warning = *s->decode.warning = 0;
@@ -252,6 +352,22 @@ gkv_status gkv_session_turns(gkv_session *s, const gkv_turn *turn, size_t n, gkv
     return GKV_OK;
 }
 
+/* Whether all of the text can be handed over: within the budget, or since the method keeps all. */
+static gkv_status try_whole(gkv_session *s, const struct gkv__asked *asked, gkv_error *err)
+{
+    const bool all = s->plan.task.method->kind == GKV__KEEPS_ALL;
+    uint64_t n;
+
+    s->hand.budget = all ? UINT64_MAX : gkv__plan_budget(&s->opt, s->prompt.n);
+    if (!all && s->prompt.n > gkv__times(s->hand.budget, WIDER))
+        return GKV_OK;
+    GKV__TRY(gkv__hand_whole(&s->hand, &s->prompt, asked, &n, err));
+    s->whole = n <= s->hand.budget;
+    if (all)
+        s->hand.budget = n;
+    return GKV_OK;
+}
+
 static gkv_status plan(gkv_session *s, gkv_error *err)
 {
     const uint64_t n = s->prompt.n, limit = s->opt.max_context;
@@ -268,7 +384,16 @@ static gkv_status plan(gkv_session *s, gkv_error *err)
         return gkv__fail(err, GKV_LIMIT, "the prompt has %" PRIu64 " tokens, the limit is %" PRIu64
                          "; raise --context, or give a shorter document", n, limit);
     gkv__plan_prompt(&s->plan, &s->opt, n, gkv__prompt_tail(&s->prompt));
+    if (s->by_text)
+        plan_wider(&s->plan, s->whole);
     GKV__TRY(gkv__plan_make(&s->plan, resident - gkv__min(there, resident), err));
+    if (s->by_text) {                           /* what a schedule keeps for the next question stays */
+        const uint64_t kept = gkv__plan_reuses(&s->plan) ? gkv__early_bytes(&s->plan.task, gkv__plus(n, s->plan.chunk))
+                                                         : 0;
+
+        GKV__TRY(plan_answer(&s->answer, s->writer, &s->opt, s->hand.budget,
+                             gkv__plus(resident - gkv__min(there, resident), kept), err));
+    }
     s->plan.predicted = gkv__max(s->plan.predicted, made);
     if (!gkv__plan_reuses(&s->plan))
         gkv__early_close(&s->early);
@@ -282,12 +407,12 @@ static void remark(gkv_session *s)
 {
     const struct gkv__task *t = &s->plan.task;
     const uint32_t trained = s->model->shape.context;
-    const bool scores = s->plan.kind == GKV__SCORES;
+    const bool scores = s->plan.kind == GKV__SCORES, unread = s->by_text && s->plan.kind < GKV__SCORES;
     char line[200];
 
-    if (*s->document->warning)
+    if (*s->document->warning && s->writer == s->model)
         snprintf(s->warning, sizeof s->warning, "%s", s->document->warning);
-    else if (trained && t->n > trained && !(scores && !t->schedule->exact))     /* those have no limit */
+    else if (trained && t->n > trained && !unread && !(scores && !t->schedule->exact))     /* those have no limit */
         snprintf(s->warning, sizeof s->warning, "the prompt has %" PRIu64 " tokens, the model was trained for "
                  "%u: answers may suffer", t->n, trained);
     if (scores && s->opt.note) {
@@ -304,8 +429,62 @@ static gkv_status make_prompt(gkv_session *s, const char *question, size_t len, 
     gkv__model_drop(s->model);
     if (s->own)
         GKV__TRY(gkv__document_finish(s->own, err));
-    return gkv__prompt_make(&s->prompt, s->document, &(struct gkv__asked){
-        .turn = s->turn, .n_turns = s->n_turns, .question = question, .len = len, .begin = s->opt.begin }, err);
+    s->asked = (struct gkv__asked){
+        .turn = s->turn, .n_turns = s->n_turns, .question = question, .len = len, .begin = s->opt.begin,
+    };
+    return gkv__prompt_make(&s->prompt, s->document, &s->asked, err);
+}
+
+/* All n tokens of the text that was handed over are the prompt of the answer. */
+static gkv_status keep_all(gkv_session *s, gkv_error *err)
+{
+    struct gkv__context *c = &s->run;
+    const size_t n = s->hand.prompt.n;
+
+    *c = (struct gkv__context){ .t = &s->answer.task, .e = &s->exec, .id = s->hand.prompt.id, .n_kept = n, .restart = true,
+                                .chosen = -1 };
+    c->kept = malloc(n * sizeof *c->kept + 1);
+    if (!c->kept)
+        return gkv__fail(err, GKV_NOMEM, "out of memory");
+    for (size_t i = 0; i < n; i++)
+        c->kept[i] = (uint32_t)i;
+    return GKV_OK;
+}
+
+static void warn_answer(gkv_session *s)
+{
+    const uint32_t trained = s->writer->shape.context;
+
+    if (*s->warning || s->writer == s->model)
+        return;
+    if (*s->hand.d->warning)
+        snprintf(s->warning, sizeof s->warning, "%s", s->hand.d->warning);
+    else if (trained && s->run.n_kept > trained)
+        snprintf(s->warning, sizeof s->warning, "%zu tokens are handed over, and the model that answers was trained for %u: "
+                 "answers may suffer", s->run.n_kept, trained);
+}
+
+/* From what the reader kept to the prompt of the model that answers.  The reader's weights and work space are released
+ * first: no two are in memory at the same time. */
+static gkv_status hand_over(gkv_session *s, gkv_error *err)
+{
+    struct gkv__plan *p = &s->answer;
+    const bool scored = s->run.score;
+
+    gkv__exec_close(&s->exec);
+    gkv__model_drop(s->model);
+    if (!s->whole) {
+        GKV__TRY(gkv__hand_over(&s->hand, &s->prompt, s->run.kept, s->run.n_kept, s->run.score, &s->asked, err));
+        free(s->span);
+        GKV__TRY(gkv__hand_spans(&s->hand, &s->prompt, &s->span, &s->n_spans, err));
+    }
+    gkv__run_close(&s->run);
+    GKV__TRY(keep_all(s, err));
+    s->read = scored;
+    warn_answer(s);
+    if (s->only)
+        return GKV_OK;
+    return gkv__exec_open(&s->exec, p->simd, p->gemm, &s->writer->shape, p->n_threads, p->chunk, err);
 }
 
 static gkv_status prepare(gkv_session *s, const char *question, size_t len, gkv_error *err)
@@ -315,6 +494,8 @@ static gkv_status prepare(gkv_session *s, const char *question, size_t len, gkv_
     gkv_status status;
 
     GKV__TRY(make_prompt(s, question, len, err));
+    if (s->by_text)
+        GKV__TRY(try_whole(s, &s->asked, err));
     GKV__TRY(plan(s, err));
     remark(s);
     if (p->kind >= GKV__SCORES || !p->select_only)
@@ -334,8 +515,14 @@ static gkv_status prepare(gkv_session *s, const char *question, size_t len, gkv_
     if (p->kind >= GKV__SCORES)
         s->stats.first = gkv__seconds() - start;
     GKV__TRY(status);
-    return gkv__prompt_passages(&s->prompt, s->run.kept, s->run.n_kept, s->run.score, &s->span,
-                                &s->n_spans, &s->stats.tokens_document, err);
+    GKV__TRY(gkv__prompt_passages(&s->prompt, s->run.kept, s->run.n_kept, s->run.score, false, &s->span,
+                                  &s->n_spans, &s->stats.tokens_document, err));
+    return s->by_text ? hand_over(s, err) : GKV_OK;
+}
+
+static double load(const gkv_session *s)
+{
+    return s->writer->load_seconds + (s->writer == s->model ? 0 : s->model->load_seconds);
 }
 
 /* The time of the first question includes opening and feeding. */
@@ -344,8 +531,9 @@ static gkv_status begin(gkv_session *s, bool select_only, const char *question, 
     const bool first = s->own && !s->own->finished;
     gkv_status status;
 
-    s->t_ask = first ? s->t_open - s->model->load_seconds : gkv__seconds();
-    s->plan.select_only = select_only;
+    s->t_ask = first ? s->t_open - load(s) : gkv__seconds();
+    s->only = select_only;
+    s->plan.select_only = select_only || s->by_text;
     s->plan.often |= s->own && !first;          /* who asks twice may ask again */
     status = prepare(s, question, len, err);
     s->stats.tokenize = s->prompt.seconds + (first ? s->own->seconds : 0);
@@ -356,7 +544,7 @@ static gkv_status end(gkv_session *s, gkv_status status)
 {
     if (status == GKV_CANCELLED)
         atomic_store(&s->cancel, false);
-    s->answering = status == GKV_OK && !s->plan.select_only;
+    s->answering = status == GKV_OK && !s->only;
     return status;
 }
 
@@ -372,13 +560,13 @@ static gkv_status prefill(gkv_session *s, gkv_error *err)
     const gkv_options *o = &s->opt;
     gkv_status status;
 
-    s->decode.prefix = gkv__plan_keeps(&s->plan) ? &s->prefix : NULL;
+    s->decode.prefix = !s->by_text && gkv__plan_keeps(&s->plan) ? &s->prefix : NULL;
     s->decode.sampler = (struct gkv__sampler){
         .temperature = o->temperature, .top_p = o->top_p, .min_p = o->min_p, .state = o->seed, .top_k = o->top_k,
         .last_n = o->repeat_last_n, .repeat = o->repeat_penalty, .presence = o->presence_penalty,
         .frequency = o->frequency_penalty,
     };
-    status = gkv__decode_begin(&s->decode, &s->run, s->run.score ? GKV_STAGE_SECOND_PASS : GKV_STAGE_PREFILL,
+    status = gkv__decode_begin(&s->decode, &s->run, s->run.score || s->read ? GKV_STAGE_SECOND_PASS : GKV_STAGE_PREFILL,
                                err);
     if (s->run.restart)
         s->stats.second = gkv__seconds() - start;
@@ -427,7 +615,7 @@ static size_t look_for_stop(gkv_session *s)
 /* Decodes one more token: appends its text to s->piece, of which *sure bytes are the answer's, or ends the answer. */
 static gkv_status step(gkv_session *s, size_t *sure, gkv_error *err)
 {
-    const struct gkv__vocab *v = s->model->vocab;
+    const struct gkv__vocab *v = s->writer->vocab;
     struct gkv__decode *d = &s->decode;
     const uint32_t before = d->n_answer ? d->id[d->n_kept + d->n_answer - 1] : GKV__NO_TOKEN;
     uint32_t id;
@@ -515,6 +703,21 @@ static void describe_device(const struct gkv__device *d, gkv_stats *out)
     out->upload_waited = use.waited;
 }
 
+static void describe_reader(const gkv_session *s, gkv_stats *out)
+{
+    out->snap = gkv__snap_name(s->hand.snap);
+    out->hand_over = s->hand.seconds;
+    out->predicted_reader = s->plan.predicted;
+    out->predicted_answerer = s->answer.predicted;
+    out->memory_predicted = gkv__max(s->plan.predicted, s->answer.predicted);
+    if (s->hand.d)
+        out->chat_template = s->hand.d->tmpl->name;
+    if (s->writer == s->model)
+        return;
+    out->reader = s->model->name;
+    out->load_reader = s->model->load_seconds;
+}
+
 static void fill(const gkv_session *s, gkv_stats *out)
 {
     const struct gkv__decode *d = &s->decode;
@@ -523,8 +726,8 @@ static void fill(const gkv_session *s, gkv_stats *out)
     out->tokens_prompt = s->prompt.n;
     out->tokens_kept = s->run.n_kept;
     out->tokens_answer = d->n_answer;
-    out->load = s->model->load_seconds;
-    out->total = s->model->load_seconds + gkv__seconds() - s->t_open;
+    out->load = load(s);
+    out->total = load(s) + gkv__seconds() - s->t_open;
     out->memory_predicted = s->plan.predicted;
     out->memory_peak = gkv__mem_peak();
     out->memory_kv = gkv__decode_kv(d);
@@ -540,6 +743,8 @@ static void fill(const gkv_session *s, gkv_stats *out)
     out->cpu = s->plan.simd->level;
     out->chat_template = s->document->tmpl->name;
     out->warning = *d->warning ? d->warning : *s->warning ? s->warning : NULL;
+    if (s->by_text)
+        describe_reader(s, out);
     if (!out->finish)
         out->finish = "";
     out->incomplete = *out->finish && gkv__decode_incomplete(d);

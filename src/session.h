@@ -5,11 +5,14 @@
 
 #include <stdatomic.h>
 #include "src/answer/decode.h"
+#include "src/hand-over.h"
 #include "src/plan.h"
 #include "src/prompt.h"
 
 struct gkv_session {
-    gkv_model             *model;
+    gkv_model             *model;       /* reads: the document's                             */
+    gkv_model             *writer;      /* answers; mostly the same                          */
+    bool                   by_text;     /* what is kept goes from one to the other as text   */
     gkv_options            opt;
     const gkv_document    *document;
     gkv_document          *own;         /* the same, or NULL: document is shared             */
@@ -18,6 +21,9 @@ struct gkv_session {
     struct gkv__prefix     prefix;      /* kept of a pass through all layers, for the next question */
     gkv_turn              *turn;        /* of the conversation so far; its strings are ours  */
     size_t                 n_turns;
+    struct gkv__asked      asked;       /* during a question                                 */
+    bool                   only;        /* of that: what is kept, without an answer          */
+    bool                   read;        /* by_text: there was a first pass                   */
     atomic_bool            cancel;
     /* State of the last question: */
     struct gkv__prompt     prompt;
@@ -27,6 +33,9 @@ struct gkv_session {
     struct gkv__context    run;
     gkv_kept              *span;
     size_t                 n_spans;
+    struct gkv__hand       hand;        /* by_text: of passages, to the model that answers   */
+    struct gkv__plan       answer;      /* ... and its plan                                  */
+    bool                   whole;       /* ... all of the text is handed over                */
     struct gkv__decode     decode;
     bool                   answering;   /* more of the answer may come                       */
     char                  *piece;       /* text to come, of which piece_given bytes were given */

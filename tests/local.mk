@@ -209,6 +209,11 @@ tests/cli: ; @:
 tests_fuzz_gguf_SOURCES = tests/fuzz/gguf.c tests/gguf-walk.h
 tests_fuzz_gguf_LDADD   = src/libcore.la
 
+TESTS += tests/unit-reader.test
+check_PROGRAMS += tests/unit-reader.test
+tests_unit_reader_test_SOURCES = tests/unit-reader.c tests/rng.h tests/tap.h
+tests_unit_reader_test_LDADD   = src/libcore.la
+
 TESTS += tests/unit-session.test
 check_PROGRAMS += tests/unit-session.test
 tests_unit_session_test_SOURCES = tests/unit-session.c tests/tap.h

@@ -283,7 +283,7 @@ static void test_passages(void)
 
     for (size_t i = 0; i < p.n; i++)
         kept[n_kept++] = (uint32_t)i, score[i] = (float)i;
-    ok(gkv__prompt_passages(&p, kept, n_kept, score, &span, &n, &n_doc, &err) == GKV_OK && n == 2 &&
+    ok(gkv__prompt_passages(&p, kept, n_kept, score, false, &span, &n, &n_doc, &err) == GKV_OK && n == 2 &&
        span[0].file == 0 && span[0].start == 0 && span[0].end == strlen(docs[0]) &&
        span[1].file == 1 && span[1].start == 0 && span[1].end == strlen(docs[1]) &&
        !memcmp(span[1].text, docs[1], strlen(docs[1])), "all kept: the documents, whole");
@@ -298,7 +298,7 @@ static void test_passages(void)
         if (at < owl || at >= owl + 4)
             continue;
         tried++;
-        gkv__prompt_passages(&p, kept, 1, score, &span, &n, &n_doc, &err);
+        gkv__prompt_passages(&p, kept, 1, score, false, &span, &n, &n_doc, &err);
         good += n == 1 && span[0].file == 1 && span[0].start == 5 && span[0].end >= 9 &&
                 span[0].best == 5;
         free(span);

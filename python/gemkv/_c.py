@@ -138,6 +138,8 @@ class gkv_options(Structure):
         ("stop", c_void_p),
         ("n_stop", c_size_t),
         ("grammar", c_void_p),
+        ("reader", c_void_p),
+        ("snap", c_char_p),
     ]
 
 
@@ -193,6 +195,12 @@ class gkv_stats(Structure):
         ("finish", c_char_p),
         ("stop", c_char_p),
         ("incomplete", c_int),
+        ("snap", c_char_p),
+        ("reader", c_char_p),
+        ("load_reader", c_double),
+        ("hand_over", c_double),
+        ("predicted_reader", c_uint64),
+        ("predicted_answerer", c_uint64),
     ]
 
 

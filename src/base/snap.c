@@ -370,6 +370,11 @@ struct gkv__range gkv__words_around(const char *text, size_t len, struct gkv__ra
         out.end += n;
         cp = other;
     }
+    /* A point that no digit follows is none of the number's. */
+    while (out.end > s.end && (text[out.end - 1] == '.' || text[out.end - 1] == ','))
+        out.end--;
+    while (out.start < s.start && (text[out.start] == '.' || text[out.start] == ','))
+        out.start++;
     return out;
 }
 

@@ -26,7 +26,7 @@ struct bench {
     const struct bench_document *d;
     char        *text;
     size_t       len;
-    gkv_model   *model;
+    gkv_model   *model, *reader;
     struct cost *cost;                  /* of each method                                 */
     char         cpu[32];
     struct progress progress;
@@ -82,6 +82,9 @@ static gkv_status once(struct bench *b, size_t method, gkv_error *err)
     gkv_session *s = NULL;
     gkv_status   status = methods_fresh(b->d->o->io, &b->model, b->d->path, err);
 
+    if (!status)
+        status = run_open_reader(b->d->o, b->d->path, &b->reader, err);
+    opt.reader = b->reader;
     opt.method = b->d->o->methods.spec[method];
     opt.max_tokens = (uint32_t)b->d->n_gen;
     opt.ignore_end = 1;
@@ -315,5 +318,6 @@ int bench_document(const struct bench_document *d)
     free(b.cost);
     free(b.text);
     gkv_model_close(b.model);
+    gkv_model_close(b.reader);
     return code;
 }

@@ -19,6 +19,7 @@ struct info {
     bool         cpu, devices, memory;
     struct numbers length;
     gkv_model   *model;
+    gkv_model  *reader;         /* of --reader, or NULL */
     int          code;                  /* exit status of a prediction that failed        */
 };
 
@@ -185,6 +186,16 @@ static int schedule_width(void)
     return (int)widest;
 }
 
+/* Not every method can hand over what it keeps as text. */
+static bool can(struct info *in, const char *method)
+{
+    gkv_options opt = in->o.gkv;
+    uint64_t    bytes;
+
+    opt.method = method;
+    return !(opt.reader || opt.snap) || gkv_memory_needed(in->model, &opt, in->length.v[0], &bytes, NULL) != GKV_INVALID;
+}
+
 /* Calls line for each method, and for each schedule if the method has a first pass. */
 static void each_way(struct json *j, struct info *in,
                      void (*line)(struct json *j, struct info *in, const char *method,
@@ -195,7 +206,7 @@ static void each_way(struct json *j, struct info *in,
     const gkv_schedule *s = gkv_schedules(&n_schedules);
 
     for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; k < (m[i].two_passes ? n_schedules : 1); k++)
+        for (size_t k = 0; can(in, m[i].name) && k < (m[i].two_passes ? n_schedules : 1); k++)
             line(j, in, m[i].name, m[i].two_passes ? s[k].name : NULL);
 }
 
@@ -422,6 +433,9 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
         in.code = run_model_path(&in.o, &in.path);
     if (in.path) {
         status = calibrated_open(io, &in.model, in.path, &err);
+        if (!status)
+            status = run_open_reader(&in.o, in.path, &in.reader, &err);
+        in.o.gkv.reader = in.reader;
         if (status)
             in.code = fail_library(io, status, &err, NULL);
         else                                    /* a failure is said before anything is printed */
@@ -430,6 +444,7 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
     if (!in.code)
         (in.o.json ? write_json : print)(&in);
     gkv_model_close(in.model);
+    gkv_model_close(in.reader);
     options_free(&in.o);
     free(in.path);
     return in.code;

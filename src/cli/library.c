@@ -164,8 +164,13 @@ static int load_one(struct run *r, const char *name)
 {
     struct shelf *s = &r->shelf;
     gkv_library_entry_info e;
+    gkv_options   opt = r->o.gkv;
     gkv_error     err = { 0 };
-    gkv_status    status = gkv_library_load(s->library, name, r->model, &r->o.gkv, &s->part[s->n], &err);
+    gkv_status    status;
+
+    if (r->reader)
+        opt.chat_template = opt.system = NULL;
+    status = gkv_library_load(s->library, name, run_reader(r), &opt, &s->part[s->n], &err);
 
     if (status == GKV_NOMEM || status == GKV_LIMIT)
         return run_failed(r->o.io, &r->progress, status, &err);
@@ -215,7 +220,7 @@ static int join(struct run *r)
     s->part = NULL;
     for (size_t i = 0; i < s->n; i++)
         words_add(&r->o.file, s->name[i]);
-    status = gkv_session_of(&r->session, s->document, &r->o.gkv, &err);
+    status = run_session_of(r, &err);
     return status ? run_failed(r->o.io, &r->progress, status, &err) : 0;
 }
 
@@ -258,7 +263,7 @@ int library_open(struct run *r)
     gkv_status status = gkv_library_open(&r->shelf.library, r->o.library, 0, &err);
 
     if (!status)
-        status = gkv_library_fits(r->shelf.library, r->model, library_layer(r->model, &r->o.gkv), &err);
+        status = gkv_library_fits(r->shelf.library, run_reader(r), library_layer(run_reader(r), &r->o.gkv), &err);
     return status ? library_failed(r->o.io, status, &err) : 0;
 }
 

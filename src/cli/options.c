@@ -20,6 +20,10 @@ static opt_set opt_documents, opt_json, opt_keep, opt_keep_last, opt_methods, op
 const struct opt options_table[] = {
     { FOR_ALL & ~(FOR_EVAL | FOR_MODELS), 'm', "model", "FILE", "$GEMKV_MODEL, else the bundled model", "GGUF model",
       opt_text, AT(model) },
+    { SELECT | FOR_INDEX | FOR_INFO, 0, "reader", "FILE", "the same", "GGUF model that reads and chooses; --model answers",
+      opt_text, AT(reader) },
+    { SELECT | FOR_INFO, 0, "snap", "none|word|sentence", "word with --reader, else tokens",
+      "the answer is made from the text of whole words or sentences", opt_choice, AT(gkv.snap) },
     { FOR_CHAT, 'f', "file", "FILE", NULL, "document; may be given several times", opt_documents, AT(file) },
     { FOR_ASK, 'f', "file", "FILE", "standard input, unless it is a terminal",
       "document; may be given several times, - is standard input", opt_documents, AT(file) },

@@ -35,6 +35,7 @@ enum {
 struct options {
     gkv_options    gkv;
     const char    *model, *cpu;
+    const char    *reader;              /* the model that reads, or NULL: the same        */
     const char    *text;                /* a single file, or NULL                         */
     struct words   file;                /* for ask and select; "-" is standard input      */
     const char    *questions;           /* a file of them                                 */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "src/cli/calibrated.h"
 #include "src/cli/evidence.h"
@@ -147,6 +148,42 @@ int run_begin(const struct options *o, char **path)
     return code ? code : run_model_path(o, path);
 }
 
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat s, t;
+
+    return !stat(a, &s) && !stat(b, &t) && s.st_dev == t.st_dev && s.st_ino == t.st_ino;
+}
+
+gkv_status run_open_reader(const struct options *o, const char *model, gkv_model **reader, gkv_error *err)
+{
+    char      *path;
+    gkv_status status = GKV_OK;
+
+    gkv_model_close(*reader);
+    *reader = NULL;
+    if (!o->reader)
+        return GKV_OK;
+    if (model_name(o->io, o->reader, &path)) {          /* which has said why */
+        snprintf(err->text, sizeof err->text, "--reader: there is no such model");
+        return err->status = GKV_IO;
+    }
+    if (!is_same_file(path, model))
+        status = calibrated_open(o->io, reader, path, err);
+    free(path);
+    return status;
+}
+
+gkv_model *run_reader(const struct run *r)
+{
+    return r->reader ? r->reader : r->model;
+}
+
+gkv_status run_session_of(struct run *r, gkv_error *err)
+{
+    return gkv_session_for(&r->session, r->model, r->shelf.document, &r->o.gkv, err);
+}
+
 bool run_draws(const struct options *o)
 {
     return !o->quiet && (o->tty || isatty(fileno(o->io->err)));
@@ -221,13 +258,19 @@ static int feed_all(struct run *r)
 
 static int read_often(struct run *r)
 {
-    gkv_error  err = { 0 };
-    gkv_status status = gkv_document_open(&r->shelf.document, r->model, &r->o.gkv, &err);
-    int        code = status ? run_failed(r->o.io, &r->progress, status, &err) : feed_all(r);
+    gkv_options opt = r->o.gkv;
+    gkv_error   err = { 0 };
+    gkv_status  status;
+    int         code;
+
+    if (r->reader)                          /* these are of the model that answers */
+        opt.chat_template = opt.system = NULL;
+    status = gkv_document_open(&r->shelf.document, run_reader(r), &opt, &err);
+    code = status ? run_failed(r->o.io, &r->progress, status, &err) : feed_all(r);
 
     if (code)
         return code;
-    status = gkv_session_of(&r->session, r->shelf.document, &r->o.gkv, &err);
+    status = run_session_of(r, &err);
     return status ? run_failed(r->o.io, &r->progress, status, &err) : 0;
 }
 
@@ -323,7 +366,10 @@ int run_open(struct run *r, const struct cmd *cmd, struct io *io, int argc, char
         return code;
     }
     status = calibrated_open(r->o.io, &r->model, path, &err);
+    if (!status)
+        status = run_open_reader(&r->o, path, &r->reader, &err);
     free(path);
+    o->reader = r->reader;
     if (status)
         return run_failed(r->o.io, &r->progress, status, &err);
 
@@ -466,6 +512,7 @@ void run_close(struct run *r)
     free(r->part);
     library_close(&r->shelf);
     gkv_model_close(r->model);
+    gkv_model_close(r->reader);
     options_free(&r->o);
     if (r->questions && r->questions != stdin)
         fclose(r->questions);
@@ -558,6 +605,33 @@ static void json_device(struct json *j, const gkv_stats *s)
     json_close(j);
 }
 
+/* What belongs to the model that reads, and to the one that answers. */
+static void json_two_tokens(struct json *j, const gkv_stats *s)
+{
+    json_named_open(j, "reader", '{');
+    json_named_uint(j, "document", s->tokens_document);
+    json_named_uint(j, "prompt", s->tokens_prompt);
+    json_close(j);
+    json_named_open(j, "answerer", '{');
+    json_named_uint(j, "prompt", s->tokens_kept);
+    json_named_uint(j, "answer", s->tokens_answer);
+    json_close(j);
+}
+
+static void json_two_seconds(struct json *j, const gkv_stats *s)
+{
+    json_named_open(j, "reader", '{');
+    json_named_real(j, "load", s->load_reader);
+    json_named_real(j, "first", s->first);
+    json_close(j);
+    json_named_open(j, "answerer", '{');
+    json_named_real(j, "load", s->load - s->load_reader);
+    json_named_real(j, "hand_over", s->hand_over);
+    json_named_real(j, "second", s->second);
+    json_named_real(j, "decode", s->decode);
+    json_close(j);
+}
+
 void run_json(struct json *j, const struct run *r, const char *answer, size_t len)
 {
     gkv_stats s;
@@ -585,6 +659,10 @@ void run_json(struct json *j, const struct run *r, const char *answer, size_t le
     json_named_string(j, "schedule", s.schedule);
     if (s.schedule_reason)
         json_named_string(j, "schedule_reason", s.schedule_reason);
+    if (s.snap) {
+        json_named_string(j, "reader", r->o.reader);
+        json_named_string(j, "snap", s.snap);
+    }
     json_named_string(j, "device", s.device);
     if (s.device_model)
         json_device(j, &s);
@@ -597,6 +675,8 @@ void run_json(struct json *j, const struct run *r, const char *answer, size_t le
     json_named_uint(j, "prompt", s.tokens_prompt);
     json_named_uint(j, "kept", s.tokens_kept);
     json_named_uint(j, "answer", s.tokens_answer);
+    if (s.snap)
+        json_two_tokens(j, &s);
     json_close(j);
 
     json_named_open(j, "seconds", '{');
@@ -607,12 +687,18 @@ void run_json(struct json *j, const struct run *r, const char *answer, size_t le
     json_named_real(j, "ttft", s.ttft);
     json_named_real(j, "decode", s.decode);
     json_named_real(j, "total", s.total);
+    if (s.snap)
+        json_two_seconds(j, &s);
     json_close(j);
 
     json_named_open(j, "memory", '{');
     json_named_uint(j, "predicted", s.memory_predicted);
     json_named_uint(j, "peak", s.memory_peak);
     json_named_uint(j, "kv", s.memory_kv);
+    if (s.snap) {
+        json_named_uint(j, "reader", s.predicted_reader);
+        json_named_uint(j, "answerer", s.predicted_answerer);
+    }
     json_close(j);
 
     if (r->o.library)

@@ -29,6 +29,7 @@ struct run {
     struct report *report;                      /* what it will say                       */
     gkv_grammar  *grammar;                      /* of gkv.grammar                         */
     gkv_model    *model;
+    gkv_model    *reader;                       /* or NULL: the same                      */
     gkv_session  *session;
     const char  **part;                         /* of each file: what a form feed ends, or NULL; NULL: with -L */
     FILE         *questions;                    /* of --questions, or NULL                */
@@ -58,6 +59,10 @@ int  run_open(struct run *r, const struct cmd *cmd, struct io *io, int argc, cha
 int  run_read(struct run *r);
 int  run_one(struct run *r, run_ask *ask);
 void run_close(struct run *r);
+/* The model that documents are made for. */
+gkv_model *run_reader(const struct run *r);
+/* A session of r->shelf.document. */
+gkv_status run_session_of(struct run *r, gkv_error *err);
 /* 0, or an exit status after saying that -L, -f, --among and --top do not go together. */
 int  run_check_documents(const struct run *r);
 /* Decodes the answer into *text, and prints it as it is made, unless for JSON.  *status is how it ended.  Not 0: it
@@ -87,6 +92,9 @@ void run_json(struct json *j, const struct run *r, const char *answer, size_t le
 /* These return 0, or an exit status after saying why not. */
 /* Applies --cpu.  *path: of the model, for free(). */
 int   run_begin(const struct options *o, char **path);
+/* The model of --reader, into *reader, which is NULL or closed first, for gkv_options.reader.  NULL without that option,
+ * and where it names the file of the model itself. */
+gkv_status run_open_reader(const struct options *o, const char *model, gkv_model **reader, gkv_error *err);
 /* --model, or $GEMKV_MODEL, or the bundled model, for free(). */
 #define RUN_BUNDLED "gemkv-mini-q8_0.gguf"
 int   run_model_path(const struct options *o, char **path);

@@ -79,6 +79,12 @@ void view_summary(const struct run *r)
     if (r->o.verbose)
         say(r->o.io, "method %s, schedule %s, on %s (%s), chat template %s", s.method, s.schedule,
             s.device, s.cpu, s.chat_template ? s.chat_template : "none");
+    if (s.reader) {
+        say(r->o.io, "%s reads %" PRIu64 " tokens, and hands over %zu passage%s of whole %ss: %" PRIu64 " tokens to answer from",
+            *s.reader ? s.reader : r->o.reader, s.tokens_prompt, n, n == 1 ? "" : "s",
+            strcmp(s.snap, "none") ? s.snap : "character", s.tokens_kept);
+        return;
+    }
     say(r->o.io, "kept %" PRIu64 " of %" PRIu64 " tokens in %zu passage%s", s.tokens_kept,
         s.tokens_prompt, n, n == 1 ? "" : "s");
 }
@@ -147,6 +153,13 @@ void view_cost(const struct run *r)
     else if (s.first > 0)
         say(r->o.io, "%s", first);
 
+    if (s.reader && r->o.verbose) {
+        char *reads = view_bytes(s.predicted_reader), *answers = view_bytes(s.predicted_answerer);
+
+        say(r->o.io, "memory predicted: %s to read, %s to answer; text handed over in %.2f s", reads, answers, s.hand_over);
+        free(reads);
+        free(answers);
+    }
     if (s.device_model) {
         char *used = view_bytes(s.device_memory);
 

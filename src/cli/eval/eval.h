@@ -47,6 +47,7 @@ struct eval {
     enum metric  shown[4];              /* in the table, beside the score                 */
     size_t       n_shown;
     gkv_model   *model;                 /* opened anew for each answer: use at once       */
+    gkv_model    *reader;               /* the same, of --reader; or NULL                 */
     gkv_document *document;             /* with its index, of --grade                     */
     struct run   *of_library;           /* of -L: the row's documents                     */
     uint64_t     library;               /* a number of all that is in it                  */

@@ -61,6 +61,10 @@ int eval_open(struct eval *e)
     status = calibrated_open(o->io, &e->model, e->path, &err);
     if (status)
         return run_failed(o->io, &e->progress, status, &err);
+    status = run_open_reader(o, e->path, &e->reader, &err);
+    o->gkv.reader = e->reader;
+    if (status)
+        return run_failed(o->io, &e->progress, status, &err);
     e->fingerprint = gkv_model_fingerprint(e->model);
     code = methods_check(o, e->model);
     if (code)
@@ -83,6 +87,7 @@ void eval_close(struct eval *e)
     free(e->row);
     free(e->result);
     gkv_model_close(e->model);
+    gkv_model_close(e->reader);
     free(e->path);
 }
 
@@ -117,20 +122,24 @@ static gkv_status index_row(struct eval *e, const gkv_options *opt, const struct
     const char   *dir = getenv("TMPDIR");
     char         *path = format("%s/gemkv-XXXXXX", dir && *dir ? dir : "/var/tmp");
     int           fd = mkstemp(path);
+    gkv_model    *reader = e->reader ? e->reader : e->model;
     gkv_document *d = NULL;
+    gkv_options   o = *opt;
     gkv_status    status;
 
+    if (e->reader)
+        o.chat_template = o.system = NULL;
     if (fd < 0) {
         status = GKV_IO;
         snprintf(err->text, sizeof err->text, "%s: %s", path, strerror(errno));
     } else {
-        status = gkv_document_open(&d, e->model, opt, err);
+        status = gkv_document_open(&d, reader, &o, err);
         if (!status)
             status = gkv_document_feed(d, row->context, strlen(row->context), err);
         if (!status)
-            status = gkv_document_index(d, opt, e->o.grade, path, err);
+            status = gkv_document_index(d, &o, e->o.grade, path, err);
         if (!status)
-            status = gkv_document_load(&e->document, e->model, opt, path, err);
+            status = gkv_document_load(&e->document, reader, &o, path, err);
         gkv_document_close(d);
         unlink(path);
         close(fd);
@@ -157,7 +166,7 @@ static gkv_status open_shelf(gkv_session **s, struct eval *e, const gkv_options 
     char       *only = row->document ? pattern_of(row->document) : NULL;
     int         code;
 
-    *r = (struct run){ .o = e->o, .question = row->question, .model = e->model, .mute = true };
+    *r = (struct run){ .o = e->o, .question = row->question, .model = e->model, .reader = e->reader, .mute = true };
     r->o.gkv = *opt;
     r->o.file = (struct words){ NULL, 0 };
     r->o.among = only ? only : r->o.among;
@@ -178,7 +187,7 @@ static gkv_status open_row(gkv_session **s, struct eval *e, const gkv_options *o
     if (shelf)
         status = open_shelf(s, e, opt, row, err);
     else if (!status)
-        status = indexed ? gkv_session_of(s, e->document, opt, err) : gkv_session_open(s, e->model, opt, err);
+        status = indexed ? gkv_session_for(s, e->model, e->document, opt, err) : gkv_session_open(s, e->model, opt, err);
     if (status)
         return status;
     progress_watch(&e->progress, *s);
@@ -223,6 +232,8 @@ int eval_count(struct eval *e, const struct row *row, uint64_t *n)
     gkv_status   status;
 
     opt.method = "truncate";                    /* needs no computation */
+    opt.reader = NULL;                          /* lengths are in tokens of the model     */
+    opt.snap = NULL;
     opt.schedule = NULL;
     opt.keep_percent = 100;
     opt.begin = row->begin;
@@ -302,6 +313,9 @@ static gkv_status answer_row(struct eval *e, const struct row *row, size_t metho
     const char  *piece;
     size_t       len;
 
+    if (!status)
+        status = run_open_reader(&e->o, e->path, &e->reader, err);
+    opt.reader = e->reader;
     opt.method = e->o.methods.spec[method];
     opt.begin = row->begin;
     opt.max_tokens = eval_max_tokens(e, row->max_tokens);
@@ -347,7 +361,7 @@ static uint64_t mix_uint(uint64_t h, uint64_t u)
 /* A number of what is in the library: answers depend on it. */
 static int look_at_library(struct eval *e)
 {
-    struct run r = { .o = e->o, .model = e->model };
+    struct run r = { .o = e->o, .model = e->model, .reader = e->reader };
     gkv_error  err = { 0 };
     size_t     n = 0;
     int        code = library_open(&r);
@@ -373,6 +387,8 @@ static uint64_t run_number(const struct eval *e, const struct row *row)
     uint64_t           h = mix_uint(0xcbf29ce484222325u, e->fingerprint);
 
     gkv_model_describe(e->model, &m);
+    if (e->reader)
+        gkv_model_describe(e->reader, &m);
     h = mix_uint(h, o->layer < 0 ? m.filter_layer : (uint64_t)o->layer);
     h = mix_uint(h, o->layer < 0 ? m.tsp_layer : (uint64_t)o->layer);
     h = mix_uint(h, o->keep_percent > 0 ? (uint64_t)((double)o->keep_percent * 1e6) : o->keep);
@@ -385,6 +401,10 @@ static uint64_t run_number(const struct eval *e, const struct row *row)
         h = mix_string(h, e->o.grade);
     if (e->o.library)
         h = mix_string(mix_uint(h, e->library), row->document);
+    if (e->reader)
+        h = mix_uint(h, gkv_model_fingerprint(e->reader));
+    if (o->snap)
+        h = mix_string(h, o->snap);
     h = mix_string(h, o->kv_type);
     h = mix_string(h, o->gemm);
     h = mix_string(h, o->device);
