@@ -77,6 +77,12 @@ class Stats:
     finish: str
     stop: str | None
     incomplete: int
+    snap: str | None
+    reader: str | None
+    load_reader: float
+    hand_over: float
+    predicted_reader: int
+    predicted_answerer: int
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,7 @@ class QuestionOptions(TypedDict, total=False):
     frequency_penalty: float
     seed: int
     begin: str
+    snap: str
     gpu_memory: int
     ignore_end: bool
 

@@ -1,0 +1,26 @@
+# One model reads, another answers.  tiny.gguf reads for a wider one of another seed.
+"$mkmodel" --layers=6 --seed=5 large.gguf || exit 99
+echo "-- words, sentences"
+for snap in word sentence none; do
+    gemkv select -q --reader tiny.gguf -m large.gguf --snap $snap -k 100 -f text 'Which number?' >$snap || exit 1
+    test -s $snap && echo "$snap"
+done
+cmp -s word sentence && echo "the same words and sentences"
+echo "-- JSON knows both"
+gemkv ask --json --reader tiny.gguf -m large.gguf -k 100 -n 3 -f text 'Which number?' >json || exit 1
+grep -o '"reader": "[^"]*", "snap": "[^"]*"' json
+grep -o '"reader": {"document": [0-9]*, "prompt": [0-9]*}' json
+grep -o '"answerer": {"prompt": [0-9]*, "answer": [0-9]*}' json
+grep -o '"hand_over"' json
+echo "-- the same file: the plain path"
+gemkv ask --json --reader ./tiny.gguf -k 100 -n 3 -f text 'Which number?' | grep -c '"snap"'
+echo "-- asked often, of a library that the reader has indexed"
+gemkv index -q --grade exact --reader tiny.gguf lib text || exit 1
+gemkv select -q -L lib --reader tiny.gguf -m large.gguf -k 100 'Which number?' >indexed && test -s indexed && echo found
+gemkv select -q -L lib -m large.gguf -k 100 'Which number?'; echo "status $?"
+echo "-- what cannot be"
+gemkv ask --reader none.gguf -f text x; echo "status $?"
+gemkv ask --reader tiny.gguf -m large.gguf --method snapkv -k 100 -f text x; echo "status $?"
+gemkv ask --snap line -f text x; echo "status $?"
+gemkv bench --reader tiny.gguf; echo "status $?"
+gemkv info --memory -c 1000 --reader tiny.gguf -m large.gguf | awk '{ print $1 }' | sort -u
