@@ -29,7 +29,7 @@ static const struct {
     { "qwen35", "", "none", { "attn_qkv.weight", "attn_gate.weight", "ssm_out.weight", "ssm_conv1d.weight", "ssm_a",
       "ssm_dt.bias", "post_attention_norm.weight", "" }, { 0 } },
     { "qwen35moe", "", "none", { "ssm_alpha.weight", "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight",
-      "ffn_down_shexp.weight", "" }, { 0 } },
+      "ffn_down_shexp.weight", "ffn_down_exps.weight", "" }, { 0 } },
     { "qwen3next", "", "none", { "ssm_ba.weight", "ffn_up_shexp.weight", "ffn_up_exps.weight", "" }, { 0 } },
     { "gemma2", "--window=32 --tied=1", "none", { "post_attention_norm.weight", "post_ffw_norm.weight", "" },
       { 32, 0, 32, 0 } },
