@@ -116,7 +116,7 @@ char *run_data_path(const char *name)
     return found;
 }
 
-int run_model_path(const struct options *o, char **path)
+static int model_path(const struct options *o, char **path)
 {
     const char *env = getenv("GEMKV_MODEL");
 
@@ -126,6 +126,23 @@ int run_model_path(const struct options *o, char **path)
     if (*path)
         return 0;
     return usage(o->io, o->cmd, "no bundled model found; give a GGUF file with -m or in $GEMKV_MODEL");
+}
+
+/* The reader's name is looked at, too, so that a wrong one is said before anything is opened. */
+int run_model_path(const struct options *o, char **path)
+{
+    int   code = model_path(o, path);
+    char *reader;
+
+    if (code || !o->reader)
+        return code;
+    code = model_name(o->io, o->reader, &reader);
+    free(reader);
+    if (code) {
+        free(*path);
+        *path = NULL;
+    }
+    return code;
 }
 
 int run_cap_cpu(struct io *io, const char *level)
@@ -165,7 +182,7 @@ gkv_status run_open_reader(const struct options *o, const char *model, gkv_model
     if (!o->reader)
         return GKV_OK;
     if (model_name(o->io, o->reader, &path)) {          /* which has said why */
-        snprintf(err->text, sizeof err->text, "--reader: there is no such model");
+        snprintf(err->text, sizeof err->text, "the model of --reader is gone");
         return err->status = GKV_IO;
     }
     if (!is_same_file(path, model))
