@@ -162,10 +162,14 @@ void gkv_document_close(gkv_document *d)
 static gkv_status check_text(gkv_document *d, bool last, gkv_error *err)
 {
     const uint64_t start = d->file[d->n_files - 1].start;
-    const char *nul = memchr(d->text + d->checked, 0, d->len - d->checked);
+    const char *nul;
+    size_t good;
     int cut = 0;
-    size_t good = d->checked + gkv__utf8_check(d->text + d->checked, d->len - d->checked, &cut);
 
+    if (d->checked == d->len)                   /* before the first byte there is no text at all */
+        return GKV_OK;
+    nul = memchr(d->text + d->checked, 0, d->len - d->checked);
+    good = d->checked + gkv__utf8_check(d->text + d->checked, d->len - d->checked, &cut);
     if (nul && (size_t)(nul - d->text) < good)
         return gkv__fail(err, GKV_DOCUMENT, "document %zu is not text: byte %" PRIu64 " is NUL",
                          d->n_files, (uint64_t)(nul - d->text) - start + 1);
