@@ -51,8 +51,8 @@ void gkv__prompt_find(const struct gkv__prompt *p, size_t file, uint64_t start, 
                       size_t *to);
 
 /* Passages: runs of adjacent tokens among kept[n_kept] (ascending), limited to the file they lie in,
- * widened to whole characters; apart: a passage for each token; *out is malloc'ed.  score[n tokens] or NULL.  *n_doc_tokens: how
- * many tokens overlap a file, kept or not. */
+ * widened to whole characters; apart: a passage for each token; *out is malloc'ed.  score[n tokens] or
+ * NULL.  *n_doc_tokens: how many tokens overlap a file, kept or not. */
 gkv_status gkv__prompt_passages(const struct gkv__prompt *p, const uint32_t *kept, size_t n_kept,
                                 const float *score, bool apart, gkv_kept **out, size_t *n,
                                 uint64_t *n_doc_tokens, gkv_error *err);

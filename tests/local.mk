@@ -151,7 +151,7 @@ tests_unit_output_test_LDADD   = src/libcli.la src/libcore.la
 
 TESTS += tests/unit-place.test
 check_PROGRAMS += tests/unit-place.test
-tests_unit_place_test_SOURCES = tests/unit-place.c tests/rng.h tests/tap.h
+tests_unit_place_test_SOURCES = tests/unit-place.c tests/marked.h tests/rng.h tests/tap.h
 tests_unit_place_test_LDADD   = src/libcli.la src/libcore.la
 
 TESTS += tests/unit-cite.test
@@ -211,7 +211,7 @@ tests_fuzz_gguf_LDADD   = src/libcore.la
 
 TESTS += tests/unit-reader.test
 check_PROGRAMS += tests/unit-reader.test
-tests_unit_reader_test_SOURCES = tests/unit-reader.c tests/rng.h tests/tap.h
+tests_unit_reader_test_SOURCES = tests/unit-reader.c tests/marked.h tests/rng.h tests/tap.h
 tests_unit_reader_test_LDADD   = src/libcore.la
 
 TESTS += tests/unit-session.test

@@ -7,28 +7,17 @@
 #include "src/document.h"
 #include "tests/rng.h"
 #include "tests/tap.h"
+#include "tests/marked.h"
 
 /* The text with [ ] around what is kept; want: with [ ] around the sentences. */
 static void rounds(const char *marked, const char *want)
 {
-    char        text[4096], got[4096];
-    struct span s = { 0, 0 };
-    size_t      n = 0;
+    char   text[4096];
+    size_t start = 0, end = 0;
+    const size_t n = unmark(marked, text, &start, &end);
+    const struct span s = place_sentences(text, n, (struct span){ start, end });
 
-    for (const char *p = marked; *p; p++) {
-        if (*p == '[')
-            s.start = n;
-        else if (*p == ']')
-            s.end = n;
-        else
-            text[n++] = *p;
-    }
-    s = place_sentences(text, n, s);
-    snprintf(got, sizeof got, "%.*s[%.*s]%.*s", (int)s.start, text, (int)(s.end - s.start), text + s.start,
-             (int)(n - s.end), text + s.end);
-    ok(!strcmp(got, want), "%.60s", want);
-    if (strcmp(got, want))
-        printf("# got %s\n", got);
+    is_marked(text, n, s.start, s.end, want);
 }
 
 static void sentences(void)

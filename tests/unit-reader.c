@@ -9,6 +9,7 @@
 #include "src/session.h"
 #include "tests/rng.h"
 #include "tests/tap.h"
+#include "tests/marked.h"
 
 enum { MOST = 8192 };
 
@@ -47,24 +48,12 @@ static gkv_model *model_named(const char *name)
 /* The text with [ ] around a range; want: with [ ] around its words. */
 static void rounds(const char *marked, const char *want)
 {
-    char   text[512], got[512];
-    struct gkv__range s = { 0, 0 };
-    size_t n = 0;
+    char   text[512];
+    size_t start = 0, end = 0;
+    const size_t n = unmark(marked, text, &start, &end);
+    const struct gkv__range s = gkv__snap(text, n, GKV__SNAP_WORD, (struct gkv__range){ start, end });
 
-    for (const char *p = marked; *p; p++) {
-        if (*p == '[')
-            s.start = n;
-        else if (*p == ']')
-            s.end = n;
-        else
-            text[n++] = *p;
-    }
-    s = gkv__snap(text, n, GKV__SNAP_WORD, s);
-    snprintf(got, sizeof got, "%.*s[%.*s]%.*s", (int)s.start, text, (int)(s.end - s.start), text + s.start,
-             (int)(n - s.end), text + s.end);
-    ok(!strcmp(got, want), "%s", want);
-    if (strcmp(got, want))
-        printf("# got %s\n", got);
+    is_marked(text, n, s.start, s.end, want);
 }
 
 static void words(void)

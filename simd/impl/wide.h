@@ -95,10 +95,13 @@ INLINE void add_fifths(vi u[2], const uint8_t *h, size_t apart)
     u[1] = where(u[1], a >> 16 | (b & ~0xffffull) | (c >> 16) << 32 | (d >> 16) << 48, 16);
 }
 
-INLINE void values_of(vi u[2])
+/* What sixteen codes stand for, not negative. */
+INLINE __m128i codes_iq4(void) { return _mm_xor_si128(_mm_setr_epi8(GKV__IQ4_VALUES), _mm_set1_epi8(-128)); }
+INLINE __m128i codes_fp4(void) { return _mm_add_epi8(_mm_setr_epi8(GKV__FP4_VALUES), _mm_set1_epi8(16)); }
+
+INLINE void values_of(vi u[2], __m128i codes)
 {
-    const __m128i v = _mm_xor_si128(_mm_setr_epi8(GKV__IQ4_VALUES), _mm_set1_epi8(-128));
-    const __m512i table = _mm512_broadcast_i32x4(v);
+    const __m512i table = _mm512_broadcast_i32x4(codes);
 
 #pragma GCC unroll 2
     for (int i = 0; i < 2; i++)
@@ -108,21 +111,9 @@ INLINE void values_of(vi u[2])
 WIDE_NIBBLES(q4_1, )
 WIDE_NIBBLES(q5_0, add_fifths(u + i, b->h, sizeof *b))
 WIDE_NIBBLES(q5_1, add_fifths(u + i, b->h, sizeof *b))
+WIDE_NIBBLES(mxfp4, values_of(u + i, codes_fp4()))
+
 #define HOW_mxfp4 APART(mxfp4, blocks, 2)
-INLINE void wide_mxfp4(const void *row, vi u[4])
-{
-    const struct gkv__block_mxfp4 *b = row;
-    const __m128i v = _mm_add_epi8(_mm_setr_epi8(GKV__FP4_VALUES), _mm_set1_epi8(16));
-    const __m512i table = _mm512_broadcast_i32x4(v);
-
-#pragma GCC unroll 2
-    for (size_t i = 0; i < 4; i += 2, b += 4) {
-        two_nibbles(u + i, quarters(b->q, sizeof *b));
-        u[i] = (vi)_mm512_shuffle_epi8(table, (__m512i)u[i]);
-        u[i + 1] = (vi)_mm512_shuffle_epi8(table, (__m512i)u[i + 1]);
-    }
-}
-
 #define HOW_q4_1 APART(q4_1, blocks, 2)
 #define HOW_q5_0 APART(q5_0, blocks, 2)
 #define HOW_q5_1 APART(q5_1, blocks, 2)
@@ -137,7 +128,7 @@ INLINE void wide_iq4_xs(const void *row, vi u[4])
 #pragma GCC unroll 2
     for (size_t i = 0; i < 4; i += 2) {
         two_nibbles(u + i, load_i(b->q + 32 * i));
-        values_of(u + i);
+        values_of(u + i, codes_iq4());
     }
 }
 
@@ -249,7 +240,7 @@ INLINE void tail_q4_0(v32 u[2], v32 x)
 INLINE void lying_iq4_nl(vi u[2], vi x)
 {
     two_nibbles(u, x);
-    values_of(u);
+    values_of(u, codes_iq4());
 }
 
 INLINE void tail_iq4_nl(v32 u[2], v32 x)

@@ -453,29 +453,29 @@ static void mlp(const struct gkv__pass *p, uint32_t il, float *x, size_t n)
     add(e, m, x, &gate, &w->down, NULL, w->ffn_post);
 }
 
+/* A layer without attention has no use for the turns of its positions. */
+static void layer(const struct gkv__pass *p, uint32_t il, float *x, size_t n, uint64_t slot, uint32_t ic)
+{
+    if (gkv__attends(p->m, il))
+        by_attention(p, il, x, n, slot, ic);
+    else
+        by_state(p, il, x, n, slot, ic);
+    mlp(p, il, x, n);
+}
+
 void gkv__layer(const struct gkv__pass *p, uint32_t il, float *x, size_t n, uint64_t pos, uint32_t ic)
 {
-    const uint64_t slot = pos - p->c->layer[ic].shift;
-
-    if (gkv__attends(p->m, il)) {
+    if (gkv__attends(p->m, il))
         gkv__turn(p, il, n, pos);
-        by_attention(p, il, x, n, slot, ic);
-    } else {
-        by_state(p, il, x, n, slot, ic);
-    }
-    mlp(p, il, x, n);
+    layer(p, il, x, n, pos - p->c->layer[ic].shift, ic);
 }
 
 void gkv__layer_at(const struct gkv__pass *p, uint32_t il, float *x, size_t n, uint64_t slot,
                    const uint32_t *at, uint32_t ic)
 {
-    if (gkv__attends(p->m, il)) {
+    if (gkv__attends(p->m, il))
         turn_at(p, il, n, at);
-        by_attention(p, il, x, n, slot, ic);
-    } else {
-        by_state(p, il, x, n, slot, ic);
-    }
-    mlp(p, il, x, n);
+    layer(p, il, x, n, slot, ic);
 }
 
 /* All keys of a layer turn by the same angle, that of one position.  They already contain the scale of

@@ -92,7 +92,7 @@ static gkv_status state_layer(struct gkv_model *m, uint32_t il, gkv_error *err)
         GKV__TRY(gkv__arch_layer_mat(m, il, "ssm_alpha", s->v_heads, d, &w->alpha, err));
     }
     GKV__TRY(gkv__arch_layer_mat(m, il, "ssm_out", d, v, &w->out, err));
-    GKV__TRY(gkv__arch_layer_floats(m, il, "ssm_conv1d", n, s->width, &w->conv, err));
+    GKV__TRY(gkv__arch_layer_vecs(m, il, "ssm_conv1d.weight", n, s->width, &w->conv, err));
     GKV__TRY(gkv__arch_layer_vec(m, il, "ssm_dt.bias", s->v_heads, &w->dt, err));
     GKV__TRY(gkv__arch_layer_vec(m, il, "ssm_a", s->v_heads, &w->a, err));
     return gkv__arch_layer_vec(m, il, "ssm_norm.weight", s->v_dim, &w->state_norm, err);

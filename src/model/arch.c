@@ -261,19 +261,6 @@ gkv_status gkv__arch_layer_mat(struct gkv_model *m, uint32_t il, const char *nam
     return gkv__arch_mat(m, full, n_out, n_in, out, err);
 }
 
-gkv_status gkv__arch_layer_floats(struct gkv_model *m, uint32_t il, const char *name, uint32_t n_out,
-                                  uint32_t n_in, const float **out, gkv_error *err)
-{
-    struct gkv__mat w;
-
-    GKV__TRY(gkv__arch_layer_mat(m, il, name, n_out, n_in, &w, err));
-    if (w.format->type != GKV__TYPE_F32)
-        return gkv__fail(err, GKV_UNSUPPORTED, "%s: tensor blk.%u.%s.weight has type %s, expected f32",
-                         gkv__gguf_path(m->file), il, name, w.format->name);
-    *out = (const float *)(const void *)w.data;
-    return GKV_OK;
-}
-
 void gkv__arch_leave_out(struct gkv_model *m, uint32_t from, uint32_t n)
 {
     for (size_t i = 0; i < gkv__gguf_n_tensors(m->file); i++) {

@@ -76,11 +76,9 @@ gkv_status gkv__arch_mat(struct gkv_model *m, const char *name, uint32_t n_out,
                          uint32_t n_in, struct gkv__mat *out, gkv_error *err);
 gkv_status gkv__arch_vec(struct gkv_model *m, const char *name, uint32_t n,
                          const float **out, gkv_error *err);
-/* As arch_mat for blk.IL.NAME.weight, and one float for each of the matrix's elements in order. */
+/* As arch_mat for blk.IL.NAME.weight. */
 gkv_status gkv__arch_layer_mat(struct gkv_model *m, uint32_t il, const char *name, uint32_t n_out,
                                uint32_t n_in, struct gkv__mat *out, gkv_error *err);
-gkv_status gkv__arch_layer_floats(struct gkv_model *m, uint32_t il, const char *name, uint32_t n_out,
-                                  uint32_t n_in, const float **out, gkv_error *err);
 bool       gkv__arch_has(const struct gkv_model *m, const char *name);
 bool       gkv__arch_layer_has(const struct gkv_model *m, uint32_t il, const char *name);
 

@@ -336,7 +336,7 @@ gkv_status gkv__may_filter(const struct gkv_model *m, uint32_t il, gkv_error *er
 
 enum { N_MATS = 16 };
 
-/* The layer's matrices; those that it does not have have no data. */
+/* The layer's matrices; a matrix that it lacks has no data. */
 static void matrices(const struct gkv__layer_weights *w, const struct gkv__mat *out[N_MATS])
 {
     const struct gkv__mat *all[N_MATS] = {
