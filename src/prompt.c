@@ -73,6 +73,8 @@ static void walk(struct rest *r, const gkv_document *d, const struct gkv__asked 
     put_turns(r, t, a);
     put_plain(r, a->question, a->len);
     put(r, t->close, strlen(t->close));
+    if (t->direct)
+        put(r, t->direct, strlen(t->direct));
     if (a->begin)
         put(r, a->begin, strlen(a->begin));
 }

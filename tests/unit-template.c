@@ -292,19 +292,38 @@ static void check_text(struct golden *g, char **w, const struct talk *t, gkv_sta
         printf("# %s %s %s: %s%s\n", w[1], w[2], w[3], err.text, out->text ? out->text : "");
 }
 
-/* A template that can let the model think is told not to. */
+/* A model that can think is told not to, or begins behind its thoughts. */
 static void test_thinking(void)
 {
-    const char *jinja = "{{ messages[0].content }}{% if enable_thinking is defined and not enable_thinking %}"
-                        "{{ '<think></think>' }}{% else %}{{ '<think>' }}{% endif %}";
-    struct gkv__template own;
+#define SAYS(before) "{% for m in messages %}{{ '<' + m.role + '>' }}{% if m.role == 'assistant' %}" before \
+                     "{% endif %}{{ m.content }}{% endfor %}"
+    static const struct { const char *jinja, *close, *direct, *what; } t[] = {
+        { SAYS("") "{{ '<assistant>' }}{% if enable_thinking is defined and not enable_thinking %}"
+          "{{ '<think></think>' }}{% else %}{{ '<think>' }}{% endif %}", "<assistant><think></think>", NULL,
+          "a template that can think is told not to" },
+        { SAYS("") "{{ '<assistant><think>' }}", "<assistant><think>", "\n</think>\n\n", "a thought that is begun" },
+        { SAYS("") "{{ '<assistant><think>\n ' }}", "<assistant><think>\n ", "\n</think>\n\n", "and a line of it" },
+        { SAYS("") "{{ '<assistant>think>' }}", "<assistant>think>", NULL, "no thought" },
+        { "{{ messages[0].content }}{{ '<think>' }}", "<think>", "\n</think>\n\n", "a thought, and no known turns" },
+        { SAYS("{{ '<channel>final<message>' }}") "{{ '<assistant>' }}", "<assistant>", "<channel>final<message>",
+          "another channel than that of thoughts" },
+        { SAYS("{{ ' \n' }}") "{{ '<assistant>' }}", "<assistant>", NULL, "a space in front of answers" },
+        { SAYS("{{ ' \n.' }}") "{{ '<assistant>' }}", "<assistant>", " \n.", "a space and more" },
+        { SAYS("{{ '<x>' }}") "{{ '<assistant><y>' }}", "<assistant><y>", NULL, "something else in front of answers" },
+    };
 
-    if (gkv__template_own(&own, jinja, strlen(jinja), NULL, "", "", false, NOW, &err) != GKV_OK) {
-        ok(0, "%s", err.text);
-        return;
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        struct gkv__template own;
+
+        if (gkv__template_own(&own, t[i].jinja, strlen(t[i].jinja), NULL, "", "", false, NOW, &err) != GKV_OK) {
+            ok(0, "%s", err.text);
+            continue;
+        }
+        ok(!strcmp(own.close, t[i].close) && !own.direct == !t[i].direct &&
+           (!own.direct || !strcmp(own.direct, t[i].direct)), "%s", t[i].what);
+        free(own.text);
     }
-    ok(!strcmp(own.close, "<think></think>"), "a template that can think is told not to");
-    free(own.text);
+#undef SAYS
 }
 
 /* What is between turns, and NULL where an earlier turn is left out or the last one changes. */

@@ -133,6 +133,21 @@ static gkv_status add_turns(struct gkv__template *t, const char *jinja, size_t l
     return GKV_OK;
 }
 
+/* Models that may think first do not when their answer begins as earlier answers are printed, without the thoughts of
+ * before, or with the end of a thought that the template has begun. */
+static const char *direct(const struct gkv__template *t)
+{
+    static const char think[] = "<think>", over[] = "\n</think>\n\n";
+    const size_t n = strlen(t->close), mark = sizeof think - 1;
+    size_t end = n;
+
+    if (t->turn && !strncmp(t->turn, t->close, n) && t->turn[n + strspn(t->turn + n, " \n")])
+        return t->turn + n;
+    while (end && (t->close[end - 1] == ' ' || t->close[end - 1] == '\n'))
+        end--;
+    return end >= mark && !memcmp(t->close + end - mark, think, mark) ? over : NULL;
+}
+
 gkv_status gkv__template_own(struct gkv__template *out, const char *jinja, size_t len,
                              const char *system, const char *bos, const char *eos,
                              bool bos_is_added, int64_t now, gkv_error *err)
@@ -173,5 +188,7 @@ gkv_status gkv__template_own(struct gkv__template *out, const char *jinja, size_
         out->system_end = system_at.end - skip;
     }
     free(r.plain);
-    return add_turns(out, jinja, len, &chat, skip, err);
+    GKV__TRY(add_turns(out, jinja, len, &chat, skip, err));
+    out->direct = direct(out);
+    return GKV_OK;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * template.h - chat templates, reduced to what a question about documents needs.  The prompt is
- *     open, documents, ask, question, close
+ *     open, documents, ask, question, close, direct
  * and after earlier questions
- *     open, documents, ask, question, turn, answer, next, question, ..., close
- * where special tokens are parsed in open, turn, next and close only, so that a document cannot pretend to
+ *     open, documents, ask, question, turn, answer, next, question, ..., close, direct
+ * where special tokens are parsed in open, turn, next, close and direct only, so that a document cannot pretend to
  * be the system.
  *
  * A model file has a template of its own, a program that run.c runs.  If that fails, a row
@@ -19,6 +19,7 @@ struct gkv__template {
     const char *open, *ask, *close;
     const char *turn, *next;    /* behind an earlier question, and behind its answer, in front of the next
                                    question; NULL: several turns are not known, or are not as above */
+    const char *direct;         /* what an answer begins with that is no thought; or NULL      */
     char       *text;           /* NULL, or malloc'ed: these point into it                   */
     size_t      system, system_end; /* bytes of open that are the system prompt: plain       */
 };

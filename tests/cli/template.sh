@@ -26,3 +26,8 @@ t ask -q -f text --system x --raw q
 t ask -q -f text --system x --template plain q
 edit "s/message\['role'\]/messages[9].xyz/"
 t ask -q -f text -m edited.gguf --system x q
+# a thought that the template begins is ended at once
+prompt() { gemkv ask --json -q -f text $small -m edited.gguf 'Which key?' | sed -n 's/.*"prompt": \([0-9]*\).*/\1/p'; }
+edit 's/<|im_start|>assistant\\n/<|im_start|>asst<think>/' && begun=$(prompt)
+edit 's/<|im_start|>assistant\\n/<|im_start|>asst<thonk>/' && other=$(prompt)
+test "$begun" -gt "$other" && echo "$((begun - other)) tokens more"
