@@ -225,7 +225,22 @@ static void test_join(gkv_model *m, const char *grade)
     gkv_session_close(s);
     gkv_document_close(back);
 
-    o.schedule = NULL;
+    o.chunk = 4 * CHUNK;                        /* room for the question's rows of two threads */
+    part[0] = indexed(m, 0, grade);
+    part[1] = indexed(m, 1, grade);
+    ok(gkv_document_join(&all, part, 2, &err) == GKV_OK, "%s: joined again", grade);
+    for (o.threads = 1; o.threads <= 3; o.threads++) {
+        struct marks *out = o.threads == 1 ? &joined : &alone;
+
+        s = NULL;
+        ok(gkv_session_of(&s, all, &o, &err) == GKV_OK && select_by(s, questions[2], out) &&
+           (o.threads == 1 || !memcmp(&joined, &alone, sizeof joined)), "... the same with %d threads", (int)o.threads);
+        gkv_session_close(s);
+    }
+    gkv_document_close(all);
+
+    o = options(NULL);
+    o.keep = 2 * KEEP;
     part[0] = indexed(m, 0, grade);
     part[1] = indexed(m, 1, grade);
     s = NULL;

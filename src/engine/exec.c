@@ -2,6 +2,7 @@
  * exec.c - see exec.h */
 #include "config.h"
 #include <inttypes.h>
+#include <string.h>
 #include "src/engine/attend.h"
 #include "src/engine/exec.h"
 #include "src/engine/gemm.h"
@@ -59,13 +60,20 @@ uint64_t gkv__exec_bytes(const struct gkv__simd *simd, const struct gkv__gemm *g
     return n_threads * scratch_bytes(simd, gemm, s) + buffer_bytes(s, chunk);
 }
 
+static void buffers(struct gkv__exec *e, float **to[N_BUFFERS])
+{
+    float **const all[N_BUFFERS] = { &e->h, &e->q, &e->att, &e->k, &e->v, &e->gate, &e->up,
+                                     &e->expert, &e->state, &e->turn, &e->heat };
+
+    memcpy(to, all, sizeof all);
+}
+
 gkv_status gkv__exec_open(struct gkv__exec *e, const struct gkv__simd *simd,
                           const struct gkv__gemm *gemm, const struct gkv__shape *s,
                           unsigned n_threads, uint32_t chunk, gkv_error *err)
 {
     uint64_t w[N_BUFFERS];
-    float **const to[N_BUFFERS] = { &e->h, &e->q, &e->att, &e->k, &e->v, &e->gate, &e->up,
-                                    &e->expert, &e->state, &e->turn, &e->heat };
+    float **to[N_BUFFERS];
     uint8_t *p;
 
     e->simd = simd;
@@ -83,6 +91,7 @@ gkv_status gkv__exec_open(struct gkv__exec *e, const struct gkv__simd *simd,
     p += n_threads * e->scratch_bytes;
     e->partial = (float *)(void *)p;
     p += round_up(gkv__attend_partials(s), ALIGN);
+    buffers(e, to);
     for (size_t i = 0, n = widths(s, w); i < n; i++) {
         *to[i] = (float *)(void *)p;
         p += round_up(w[i] * chunk * sizeof(float), ALIGN);
@@ -97,6 +106,22 @@ void gkv__exec_close(struct gkv__exec *e)
     gkv__gemm_close(e->gemm, e->library);
     gkv__pages_free(e->scratch, e->bytes, 1);
     e->scratch = NULL;
+}
+
+void gkv__exec_share(const struct gkv__exec *e, unsigned i, uint32_t rows, float *partial, struct gkv__exec *share)
+{
+    uint64_t w[N_BUFFERS];
+    float **to[N_BUFFERS];
+
+    *share = *e;
+    share->n_threads = 1;
+    share->chunk = rows;
+    share->scratch = e->scratch + i * e->scratch_bytes;
+    share->partial = partial;
+    share->progress = NULL;
+    buffers(share, to);
+    for (size_t j = 0, n = widths(e->shape, w); j < n; j++)
+        *to[j] += w[j] * i * rows;
 }
 
 void gkv__stage(struct gkv__exec *e, gkv_stage stage, uint64_t tokens, double total)

@@ -50,6 +50,10 @@ gkv_status gkv__exec_open(struct gkv__exec *e, const struct gkv__simd *simd,
                           unsigned n_threads, uint32_t chunk, gkv_error *err);
 void       gkv__exec_close(struct gkv__exec *e);
 
+/* Work that one thread does alone beside others: thread i of gkv__for gets rows i * rows .. of each buffer, a multiple
+ * of 16, and as partial the bytes that gkv__attend_partials says.  e has no library. */
+void       gkv__exec_share(const struct gkv__exec *e, unsigned i, uint32_t rows, float *partial, struct gkv__exec *share);
+
 static inline void *gkv__scratch(const struct gkv__exec *e, unsigned thread)
 {
     return e->scratch + thread * e->scratch_bytes;

@@ -5,8 +5,11 @@
  * again exactly (refine.h). */
 #include "config.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include "src/base/mem.h"
+#include "src/base/thread.h"
+#include "src/engine/attend.h"
 #include "src/engine/layer.h"
 #include "src/first/index.h"
 #include "src/first/refine.h"
@@ -132,7 +135,8 @@ static void load(struct gkv__bounded *b, const struct gkv__index_map *map, const
     b->held = (size_t)h->held;
 }
 
-/* Scores of the part's tokens, and of the question's last b->n_q rows. */
+/* Scores of the part's tokens; and of what is in front of it and of the question's last b->n_q rows, if it is the last
+ * part. */
 static void score_part(const struct gkv__first *f, const struct gkv__part *p, struct gkv__bounded *b,
                        const struct gkv__index_map *map, const struct gkv__keys *question)
 {
@@ -143,15 +147,18 @@ static void score_part(const struct gkv__first *f, const struct gkv__part *p, st
 
     gkv__keys_put(&b->p, question, t->filter, b->x, b->n_q, 0);
     gkv__keys_query(&b->p, r.il, r.common, b->x, b->n_q, n, b->received);
-    gkv__keys_score(&b->p, &keys, &r, 0, (size_t)p->skip, 0, f->score);
     gkv__keys_score(&b->p, &keys, &r, (size_t)p->skip, n - (size_t)p->skip, p->skip, f->score + p->first);
+    if (p != &t->part[t->n_parts - 1])
+        return;
+    gkv__keys_score(&b->p, &keys, &r, 0, (size_t)p->skip, 0, f->score);
     gkv__keys_score(&b->p, question, &r, 0, b->n_q, n, f->score + t->n - b->n_q);
 }
 
+/* chunk: rows that the question was counted in. */
 static gkv_status run_compact(struct gkv__exec *e, const struct gkv__first *f, const struct gkv__part *p,
-                              gkv_error *err)
+                              uint32_t chunk, gkv_error *err)
 {
-    struct gkv__bounded b = bounded_of(f->t, p, e->chunk);
+    struct gkv__bounded b = bounded_of(f->t, p, chunk);
     struct gkv__keys question = { gkv__quant_of(GKV__TYPE_F32), NULL };
     const uint64_t row = gkv__keys_row(&f->t->m->shape, question.type);
     struct gkv__index_map map;
@@ -174,6 +181,68 @@ static gkv_status run_compact(struct gkv__exec *e, const struct gkv__first *f, c
     return status;
 }
 
+/* ---- several compact ones at once ----------------------------------------------------------- */
+
+/* A question is few rows, and many threads do not share the products of few rows well.  So short documents are scored
+ * side by side, each by one thread. */
+enum { SHORT = 32768, ROWS = 64 };
+
+/* Rows of each thread. */
+static uint32_t rows_of(const struct gkv__task *t, uint32_t chunk)
+{
+    return (uint32_t)((gkv__min(gkv__min(GKV__MAX_QUESTION, chunk), n_rest(t)) + ROWS - 1) / ROWS * ROWS);
+}
+
+/* How many documents are scored at once. */
+static unsigned at_once(const struct gkv__task *t, uint32_t chunk, unsigned n_threads)
+{
+    const uint32_t rows = rows_of(t, chunk);
+    const uint64_t most = gkv__min(gkv__min(n_threads, t->n_parts), rows ? chunk / rows : 1);
+
+    for (size_t i = 0; i < t->n_parts; i++)
+        if (t->part[i].index->grade->all)
+            return 1;
+    return most < 2 || (t->n_parts < n_threads && t->n / t->n_parts > SHORT) ? 1 : (unsigned)most;
+}
+
+struct side_by_side {
+    struct gkv__exec         *e;
+    const struct gkv__first  *f;
+    uint32_t                  rows;
+    float                    *partial;  /* [threads][n_partial]                              */
+    size_t                    n_partial;
+    gkv_error                *err;      /* [threads]                                         */
+};
+
+static void part_item(void *arg, size_t i, unsigned thread)
+{
+    const struct side_by_side *s = arg;
+    struct gkv__exec share;
+
+    if (s->err[thread].status != GKV_OK)
+        return;
+    gkv__exec_share(s->e, thread, s->rows, s->partial + thread * s->n_partial, &share);
+    s->err[thread].status = run_compact(&share, s->f, &s->f->t->part[i], s->e->chunk, &s->err[thread]);
+}
+
+static gkv_status run_side_by_side(struct gkv__exec *e, const struct gkv__first *f, unsigned n, gkv_error *err)
+{
+    struct side_by_side s = { e, f, rows_of(f->t, e->chunk), NULL, gkv__attend_partials(e->shape) / sizeof(float), NULL };
+    gkv_status status;
+
+    s.partial = gkv__pages(n * s.n_partial, sizeof *s.partial);
+    s.err = calloc(n, sizeof *s.err);
+    status = s.partial && s.err ? GKV_OK : gkv__fail(err, GKV_NOMEM, "out of memory");
+    if (status == GKV_OK)
+        gkv__for(n, f->t->n_parts, part_item, &s);
+    for (unsigned i = 0; i < n && status == GKV_OK; i++)
+        if ((status = s.err[i].status) != GKV_OK && err)
+            *err = s.err[i];
+    gkv__pages_free(s.partial, n * s.n_partial, sizeof *s.partial);
+    free(s.err);
+    return status;
+}
+
 /* ---- all parts -------------------------------------------------------------------------- */
 
 /* Tokens that nothing scored, between documents and where one ends, are below all others. */
@@ -191,6 +260,7 @@ static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error
 {
     const struct gkv__task *t = f->t;
     const size_t again = n_again(t);
+    const unsigned n_at_once = e->library ? 1 : at_once(t, e->chunk, e->n_threads);
     gkv_status status = GKV_OK;
 
     if (again == t->n)
@@ -200,8 +270,11 @@ static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error
     else
         for (size_t i = 0; i < t->n; i++)
             f->score[i] = NAN;
-    for (size_t i = 0; i < t->n_parts && !is_exact(t) && status == GKV_OK; i++)
-        status = (t->part[i].index->grade->all ? run_part : run_compact)(e, f, &t->part[i], err);
+    if (n_at_once > 1)
+        status = run_side_by_side(e, f, n_at_once, err);
+    for (size_t i = 0; i < t->n_parts && n_at_once == 1 && !is_exact(t) && status == GKV_OK; i++)
+        status = t->part[i].index->grade->all ? run_part(e, f, &t->part[i], err)
+                                              : run_compact(e, f, &t->part[i], e->chunk, err);
     if (status != GKV_OK)
         return status;
     fill_gaps(f->score, (size_t)t->n);
@@ -224,11 +297,14 @@ static uint64_t part_bytes(const struct gkv__task *t, const struct gkv__part *p,
 static uint64_t bytes(const struct gkv__task *t, uint32_t chunk, unsigned n_threads)
 {
     const size_t again = n_again(t);
-    uint64_t most = again ? gkv__refine_bytes(t, again, chunk, n_threads) : 0;
+    const unsigned n = at_once(t, chunk, n_threads);
+    uint64_t most = 0;
 
     for (size_t i = 0; i < t->n_parts && again < t->n; i++)
         most = gkv__max(most, part_bytes(t, &t->part[i], chunk, n_threads));
-    return most;
+    if (n > 1)
+        most = gkv__times(n, gkv__plus(most, gkv__attend_partials(&t->m->shape)));
+    return gkv__max(most, again ? gkv__refine_bytes(t, again, chunk, n_threads) : 0);
 }
 
 const struct gkv__schedule gkv__schedule_index = {
