@@ -396,6 +396,9 @@ typedef struct {
 /* Runs of kept document tokens of the last question, merged where adjacent, in document order.  Valid
  * until the next question.                                                                  */
 GKV_API const gkv_kept *gkv_session_kept(const gkv_session *s, size_t *count);
+/* With options.snap or a reader: the text that the last question was to be answered from, of file i of those that have
+ * some of it: *len bytes, valid until the next question; NULL when there is none.           */
+GKV_API const char     *gkv_session_text(const gkv_session *s, size_t i, size_t *len);
 GKV_API void            gkv_session_stats_size(const gkv_session *s, gkv_stats *out, size_t size);
 #define gkv_session_stats(s, out) gkv_session_stats_size((s), (out), sizeof *(out))
 

@@ -68,6 +68,8 @@ EXTRA_DIST += src/libgemkv.map
 # The program without main(), which tests/unit-io.c calls instead.
 noinst_LTLIBRARIES += src/libcli.la
 src_libcli_la_SOURCES = \
+	src/cli/answerer.c \
+	src/cli/answerer.h \
 	src/cli/args.c \
 	src/cli/args.h \
 	src/cli/bench-methods.c \
@@ -103,12 +105,16 @@ src_libcli_la_SOURCES = \
 	src/cli/eval/show.c \
 	src/cli/eval/stem.c \
 	src/cli/eval/stem.h \
+	src/cli/events.c \
+	src/cli/events.h \
 	src/cli/evidence.c \
 	src/cli/evidence.h \
 	src/cli/grammar.c \
 	src/cli/grammar.h \
 	src/cli/html.c \
 	src/cli/html.h \
+	src/cli/http.c \
+	src/cli/http.h \
 	src/cli/input.c \
 	src/cli/input.h \
 	src/cli/input/child.c \
@@ -179,9 +185,9 @@ src_libcli_la_SOURCES = \
 	src/cli/view.c \
 	src/cli/view.h
 src_libcli_la_CPPFLAGS = -I$(srcdir)/include -DPKGDATADIR='"$(pkgdatadir)"'
-src_libcli_la_CFLAGS   = $(AM_CFLAGS) $(LIBARCHIVE_CFLAGS) $(LIBXML2_CFLAGS) $(UCHARDET_CFLAGS) $(LIBEDIT_CFLAGS) $(READLINE_CFLAGS)
+src_libcli_la_CFLAGS   = $(AM_CFLAGS) $(LIBARCHIVE_CFLAGS) $(LIBXML2_CFLAGS) $(UCHARDET_CFLAGS) $(LIBCURL_CFLAGS) $(LIBEDIT_CFLAGS) $(READLINE_CFLAGS)
 
 bin_PROGRAMS   = gemkv
 gemkv_SOURCES  = src/cli/main.c
 gemkv_CPPFLAGS = -I$(srcdir)/include
-gemkv_LDADD    = src/libcli.la libgemkv.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
+gemkv_LDADD    = src/libcli.la libgemkv.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)

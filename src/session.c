@@ -387,7 +387,8 @@ static gkv_status plan(gkv_session *s, gkv_error *err)
     if (s->by_text)
         plan_wider(&s->plan, s->whole);
     GKV__TRY(gkv__plan_make(&s->plan, resident - gkv__min(there, resident), err));
-    if (s->by_text) {                           /* what a schedule keeps for the next question stays */
+    s->answer.predicted = 0;
+    if (s->by_text && !s->only) {               /* what a schedule keeps for the next question stays */
         const uint64_t kept = gkv__plan_reuses(&s->plan) ? gkv__early_bytes(&s->plan.task, gkv__plus(n, s->plan.chunk))
                                                          : 0;
 
@@ -688,6 +689,12 @@ const gkv_kept *gkv_session_kept(const gkv_session *s, size_t *count)
 {
     *count = s->n_spans;
     return s->span;
+}
+
+const char *gkv_session_text(const gkv_session *s, size_t i, size_t *len)
+{
+    *len = 0;
+    return s->hand.d ? gkv_document_text(s->hand.d, i, len) : NULL;
 }
 
 static void describe_device(const struct gkv__device *d, gkv_stats *out)

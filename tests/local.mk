@@ -106,6 +106,12 @@ check_PROGRAMS += tests/unit-schema.test
 tests_unit_schema_test_SOURCES = tests/unit-schema.c tests/rng.h tests/tap.h
 tests_unit_schema_test_LDADD   = src/libcli.la src/libcore.la
 
+TESTS += tests/unit-events.test
+check_PROGRAMS += tests/unit-events.test
+tests_unit_events_test_SOURCES = tests/unit-events.c tests/rng.h tests/tap.h
+tests_unit_events_test_LDADD   = src/libcli.la src/libcore.la
+EXTRA_DIST += tests/answer-server.py
+
 TESTS += tests/unit-token.test
 check_PROGRAMS += tests/unit-token.test
 tests_unit_token_test_SOURCES = tests/unit-token.c tests/rng.h tests/tap.h
@@ -162,7 +168,7 @@ tests_unit_cite_test_LDADD   = src/libcli.la src/libcore.la
 TESTS += tests/unit-io.test
 check_PROGRAMS += tests/unit-io.test
 tests_unit_io_test_SOURCES = tests/unit-io.c tests/tap.h
-tests_unit_io_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
+tests_unit_io_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
 
 TESTS += tests/unit-arch.test
 check_PROGRAMS += tests/unit-arch.test

@@ -294,6 +294,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "gkv_next": (c_int, [c_void_p, _OUT, _SIZE, _ERR]),
     "gkv_cancel": (None, [c_void_p]),
     "gkv_session_kept": (POINTER(gkv_kept), [c_void_p, _SIZE]),
+    "gkv_session_text": (c_void_p, [c_void_p, c_size_t, _SIZE]),
     "gkv_session_stats_size": (None, [c_void_p, POINTER(gkv_stats), c_size_t]),
     "gkv_session_close": (None, [c_void_p]),
     "gkv_library_open": (c_int, [_OUT, c_char_p, c_uint, _ERR]),

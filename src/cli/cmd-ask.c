@@ -3,6 +3,7 @@
 #include "config.h"
 #include <inttypes.h>
 #include <unistd.h>
+#include "src/cli/answerer.h"
 #include "src/cli/report.h"
 #include "src/cli/run.h"
 #include "src/cli/say.h"
@@ -19,7 +20,7 @@ static int take(struct run *r, struct text *answer)
         return code;
     if (status != GKV_CANCELLED)
         return status == GKV_END ? 0 : run_failed(r->o.io, &r->progress, status, &err);
-    gkv_session_stats(r->session, &s);
+    run_stats(r, &s);
     return fail(r->o.io, EXIT_FAILED, "cancelled after %" PRIu64 " tokens of the answer", s.tokens_answer);
 }
 
@@ -45,10 +46,10 @@ static int show(struct run *r)
     }
     if (!code)
         report_add(r, a.p ? a.p : "", a.n);
-    if (!code && r->o.json) {
+    if (r->o.json && (!code || answerer_is_cut(r->answerer))) {
         run_json(&j, r, a.p ? a.p : "", a.n);
         json_print(r->o.io, &j);
-        code = out_flush(r->o.io);
+        code = code ? code : out_flush(r->o.io);
     }
     if (!code && people) {
         code = out_flush(r->o.io);
@@ -67,6 +68,6 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 
 const struct cmd cmd_ask = {
     .name = "ask", .summary = "Answer a question about long documents",
-    .synopsis = "[options] [-f FILE... | -L LIBRARY] QUESTION | --questions FILE", .takes = FOR_ASK, .run = run,
+    .synopsis = "[options] [-f FILE... | -L LIBRARY] QUESTION | --questions FILE", .takes = FOR_ASK | FOR_ELSEWHERE, .run = run,
     .more_help = run_more_help
 };

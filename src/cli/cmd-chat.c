@@ -294,6 +294,6 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 
 const struct cmd cmd_chat = {
     .name = "chat", .summary = "Ask about long documents in a conversation",
-    .synopsis = "[options] -f FILE... | -L LIBRARY", .takes = FOR_CHAT, .own = own, .run = run,
+    .synopsis = "[options] -f FILE... | -L LIBRARY", .takes = FOR_CHAT | FOR_ELSEWHERE, .own = own, .run = run,
     .more_help = run_more_help
 };

@@ -29,6 +29,7 @@ enum {
     FOR_CHAT = 8192,
     FOR_QA = 16384,
     FOR_MODELS = 32768,
+    FOR_ELSEWHERE = 65536,              /* that show answers, perhaps of another program  */
     FOR_ALL = ~0
 };
 
@@ -36,6 +37,8 @@ struct options {
     gkv_options    gkv;
     const char    *model, *cpu;
     const char    *reader;              /* the model that reads, or NULL: the same        */
+    const char    *answer_url, *answer_model, *answer_key;     /* who answers elsewhere, or NULL      */
+    uint32_t       answer_timeout;      /* seconds; 0: the default                        */
     const char    *text;                /* a single file, or NULL                         */
     struct words   file;                /* for ask and select; "-" is standard input      */
     const char    *questions;           /* a file of them                                 */

@@ -104,7 +104,7 @@ static void figures(struct asked *q, const struct run *r)
     struct tm      tm;
 
     gkv_model_describe(r->model, &m);
-    gkv_session_stats(r->session, &s);
+    run_stats(r, &s);
     kept = report_grouped(s.tokens_kept);
     prompt = report_grouped(s.tokens_prompt);
     peak = view_bytes(s.memory_peak);

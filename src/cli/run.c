@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "src/cli/answerer.h"
 #include "src/cli/calibrated.h"
 #include "src/cli/evidence.h"
 #include "src/cli/grammar.h"
@@ -319,11 +320,18 @@ static void note(void *arg, const char *line)
     r->noted = true;
 }
 
+void run_stats(const struct run *r, gkv_stats *s)
+{
+    gkv_session_stats(r->session, s);
+    if (r->answerer)
+        answerer_stats(r->answerer, s);
+}
+
 void run_warn(struct run *r)
 {
     gkv_stats s;
 
-    gkv_session_stats(r->session, &s);
+    run_stats(r, &s);
     if (!s.warning || !strcmp(s.warning, r->warned))
         return;
     snprintf(r->warned, sizeof r->warned, "%s", s.warning);
@@ -368,6 +376,8 @@ int run_open(struct run *r, const struct cmd *cmd, struct io *io, int argc, char
     if (!code)
         code = check_options(r);
     if (!code)
+        code = answerer_open(&r->answerer, &r->o);
+    if (!code)
         code = options_find(&r->o, &r->o.file);
     if (!code)
         code = grammar_open(&r->o, &r->grammar);
@@ -408,11 +418,12 @@ int run_one(struct run *r, run_ask *ask)
     gkv_error  err = { 0 };
     gkv_status status = GKV_OK;
 
+    answerer_begin(r->answerer);
     progress_watch(&r->progress, r->session);
     if (r->turn)
         status = gkv_session_turns(r->session, r->turn, r->n_turns, &err);
     if (!status)
-        status = ask(r->session, r->question, strlen(r->question), &err);
+        status = (r->answerer ? gkv_select : ask)(r->session, r->question, strlen(r->question), &err);
     progress_erase(&r->progress);
     if (status)
         return run_failed(r->o.io, &r->progress, status, &err);
@@ -442,7 +453,7 @@ static bool found_nothing(const struct run *r)
 
     if (!options_given(&r->o, "min-score"))
         return false;
-    gkv_session_stats(r->session, &s);
+    run_stats(r, &s);
     if (s.tokens_kept >= s.tokens_prompt) {
         warn(r->o.io, "all of the text was kept, so it has no scores, and --min-score means nothing; a smaller --keep chooses");
         return false;
@@ -465,7 +476,7 @@ static bool cut(const struct run *r)
 {
     gkv_stats s;
 
-    gkv_session_stats(r->session, &s);
+    run_stats(r, &s);
     return !strcmp(s.finish, "length");
 }
 
@@ -473,13 +484,31 @@ int run_cut(const struct run *r)
 {
     gkv_stats s;
 
-    gkv_session_stats(r->session, &s);
+    run_stats(r, &s);
     if (s.incomplete && !s.stop)
         return fail(r->o.io, EXIT_FAILED, "the answer was cut at %u tokens: it is not all that the grammar asks for; "
                     "-n N for more", r->o.gkv.max_tokens);
     if (!r->o.json && cut(r))                   /* JSON has it as "finish" */
         say(r->o.io, "the answer was cut at %u tokens; -n N for more", r->o.gkv.max_tokens);
     return 0;
+}
+
+static gkv_status next(struct run *r, const char **text, size_t *len, gkv_error *err)
+{
+    return r->answerer ? answerer_next(r->answerer, r, text, len, err) : gkv_next(r->session, text, len, err);
+}
+
+/* The session has done its part, so that a signal is not for it. */
+static void ask_elsewhere(struct run *r)
+{
+    progress_watch(&r->progress, NULL);
+    answerer_ask(r->answerer, r);
+    if (r->progress.draw) {
+        char *line = format("waiting for %.100s", answerer_model(r->answerer));
+
+        say_fleeting(r->o.io, line);
+        free(line);
+    }
 }
 
 int run_answer(struct run *r, struct text *answer, gkv_status *status, gkv_error *err)
@@ -497,7 +526,9 @@ int run_answer(struct run *r, struct text *answer, gkv_status *status, gkv_error
             out_printf(r->o.io, NOT_FOUND "\n");
         return 0;
     }
-    while (!code && (*status = gkv_next(r->session, &text, &len, err)) == GKV_OK) {
+    if (r->answerer)
+        ask_elsewhere(r);
+    while (!code && (*status = next(r, &text, &len, err)) == GKV_OK) {
         text_add(answer, text, len);
         if (r->o.lines && len)
             code = evidence_token(r, text, len);
@@ -524,6 +555,7 @@ void run_close(struct run *r)
     output_drop(&r->output);
     report_free(r->report);
     progress_end(&r->progress);
+    answerer_close(r->answerer);
     gkv_session_close(r->session);
     gkv_grammar_close(r->grammar);
     free(r->part);
@@ -623,15 +655,19 @@ static void json_device(struct json *j, const gkv_stats *s)
 }
 
 /* What belongs to the model that reads, and to the one that answers. */
-static void json_two_tokens(struct json *j, const gkv_stats *s)
+static void json_two_tokens(struct json *j, const struct run *r, const gkv_stats *s)
 {
     json_named_open(j, "reader", '{');
     json_named_uint(j, "document", s->tokens_document);
     json_named_uint(j, "prompt", s->tokens_prompt);
     json_close(j);
     json_named_open(j, "answerer", '{');
-    json_named_uint(j, "prompt", s->tokens_kept);
-    json_named_uint(j, "answer", s->tokens_answer);
+    if (r->answerer) {
+        answerer_tokens(j, r->answerer);
+    } else {
+        json_named_uint(j, "prompt", s->tokens_kept);
+        json_named_uint(j, "answer", s->tokens_answer);
+    }
     json_close(j);
 }
 
@@ -653,7 +689,7 @@ void run_json(struct json *j, const struct run *r, const char *answer, size_t le
 {
     gkv_stats s;
 
-    gkv_session_stats(r->session, &s);
+    run_stats(r, &s);
     json_open(j, '{');
     if (r->o.lines)
         json_named_string(j, "event", answer ? "answer" : "selection");
@@ -677,7 +713,9 @@ void run_json(struct json *j, const struct run *r, const char *answer, size_t le
     if (s.schedule_reason)
         json_named_string(j, "schedule_reason", s.schedule_reason);
     if (s.snap) {
-        json_named_string(j, "reader", r->o.reader);
+        json_named_string(j, "reader", r->answerer ? r->o.model : r->o.reader);
+        if (r->answerer)
+            answerer_json(j, r->answerer);
         json_named_string(j, "snap", s.snap);
     }
     json_named_string(j, "device", s.device);
@@ -693,7 +731,7 @@ void run_json(struct json *j, const struct run *r, const char *answer, size_t le
     json_named_uint(j, "kept", s.tokens_kept);
     json_named_uint(j, "answer", s.tokens_answer);
     if (s.snap)
-        json_two_tokens(j, &s);
+        json_two_tokens(j, r, &s);
     json_close(j);
 
     json_named_open(j, "seconds", '{');

@@ -35,6 +35,7 @@ struct run {
     FILE         *questions;                    /* of --questions, or NULL                */
     char         *line;                         /* ... where question is the last one     */
     size_t        room;
+    struct answerer *answerer;                  /* of --answer-url, or NULL: the model answers here */
     struct shelf  shelf;
     struct progress progress;
     char          warned[256];                  /* the last warning of the library        */
@@ -71,6 +72,9 @@ int  run_answer(struct run *r, struct text *text, gkv_status *status, gkv_error 
 
 /* Says that the answer was cut, if it was.  An exit status if it is not what --grammar asks for. */
 int  run_cut(const struct run *r);
+
+/* Of the last question; the answer's figures are of whoever made it. */
+void run_stats(const struct run *r, gkv_stats *s);
 
 /* Prints the library's warning, unless it was printed already. */
 void run_warn(struct run *r);

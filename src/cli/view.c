@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "src/cli/answerer.h"
 #include "src/cli/say.h"
 #include "src/cli/utf8.h"
 #include "src/cli/view.h"
@@ -75,7 +76,7 @@ void view_summary(const struct run *r)
     gkv_stats s;
 
     free(run_passages(r, &n));
-    gkv_session_stats(r->session, &s);
+    run_stats(r, &s);
     if (r->o.verbose)
         say(r->o.io, "method %s, schedule %s, on %s (%s), chat template %s", s.method, s.schedule,
             s.device, s.cpu, s.chat_template ? s.chat_template : "none");
@@ -144,11 +145,14 @@ void view_cost(const struct run *r)
     gkv_stats s;
     char      first[96] = "", rate[48] = "", *peak, *predicted;
 
-    gkv_session_stats(r->session, &s);
+    run_stats(r, &s);
     if (s.first > 0)
         snprintf(first, sizeof first, "first pass %.2f s (%.0f tokens/s)%s", s.first,
                  (double)s.tokens_prompt / s.first, s.second > 0 ? ", " : "");
-    if (s.second > 0)
+    if (r->answerer)
+        say(r->o.io, "%s%s has begun to answer after %.2f s, first token after %.2f s", first, answerer_model(r->answerer),
+            s.second, s.ttft);
+    else if (s.second > 0)
         say(r->o.io, "%ssecond pass %.2f s, first token after %.2f s", first, s.second, s.ttft);
     else if (s.first > 0)
         say(r->o.io, "%s", first);
