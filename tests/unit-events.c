@@ -59,6 +59,7 @@ int main(void)
     same("data: one\n\ndata: two\n\n", "one|two|");
     same("data: one\r\n\r\ndata: two\r\n\r\n", "one|two|");
     same("data: one\r\rdata: two\r\r", "one|two|");
+    same("data: one\r\ndata: and\r\n\r\n", "one\nand|");
     same("data:one\ndata: and\ndata:  two\n\n", "one\nand\n two|");
     same(": comment\n\nevent: x\nid: 1\nretry: 3\n\ndata: one\nevent: y\n\n", "one|");
     same("data\n\ndata:\n\ndatas: x\n\ndat: x\n\n", "||");
