@@ -61,6 +61,11 @@ MODELS = {
     "gpt-oss-mxfp4": (tf.GptOssConfig, dict(
         SMALL, hidden_size=64, intermediate_size=96, head_dim=16, num_local_experts=4, num_experts_per_tok=2,
         sliding_window=40, rope_parameters=dict(YARN, truncate=False))),
+    "lfm2": (tf.Lfm2Config, dict(SMALL, norm_eps=1e-5, block_auto_adjust_ff_dim=False, conv_L_cache=3,
+                                 layer_types=["conv", "conv", "full_attention", "conv"])),
+    "lfm2moe": (tf.Lfm2MoeConfig, dict(
+        SMALL, norm_eps=1e-5, conv_L_cache=4, moe_intermediate_size=40, num_experts=6, num_experts_per_tok=3,
+        num_dense_layers=1, layer_types=["conv", "full_attention", "conv", "full_attention"])),
 }
 
 torch.set_num_threads(1)
@@ -81,6 +86,9 @@ def build(name, seed):
             else:
                 p.copy_(torch.randn(p.shape) * 1.2 * p.shape[-1] ** -0.5)
                 p.copy_(p.half().float())
+        for key, p in model.named_buffers():
+            if key.endswith("expert_bias"):
+                p.copy_(0.3 * torch.randn(p.shape))
     return model
 
 

@@ -22,8 +22,8 @@ src_libcore_la_SOURCES = \
 	src/template/run.c src/template/run.h src/template/template.c src/template/template.h \
 	src/template/value.c src/template/value.h \
 	src/model/arch-exaone4.c src/model/arch-gemma2.c src/model/arch-gemma3.c src/model/arch-glm4.c \
-	src/model/arch-gpt-oss.c src/model/arch-granite.c src/model/arch-llama.c src/model/arch-llama4.c src/model/arch-mistral3.c \
-	src/model/arch-olmo2.c src/model/arch-phi3.c src/model/arch-smollm3.c \
+	src/model/arch-gpt-oss.c src/model/arch-granite.c src/model/arch-lfm2.c src/model/arch-llama.c src/model/arch-llama4.c \
+	src/model/arch-mistral3.c src/model/arch-olmo2.c src/model/arch-phi3.c src/model/arch-smollm3.c \
 	src/model/arch-qwen2.c src/model/arch-qwen3.c src/model/arch-qwen3moe.c src/model/arch-qwen35.c src/model/arch.c \
 	src/model/arch.h src/model/describe.c src/model/describe.h src/model/layers.c \
 	src/model/layers.h src/model/model.c src/model/model.h src/model/rope.c src/model/rope.h \

@@ -555,6 +555,8 @@ bool break_file(struct file *f, const char *arch, const char *name)
             if (what && !strcmp(what, DOWN) && (strstr(arch, "moe") || !strcmp(arch, "qwen3next") || !strcmp(arch, "gpt-oss") ||
                                                 !strcmp(arch, "llama4")))
                 what = "blk.1.ffn_down_exps.weight";
+            if (what && !strcmp(what, NORM) && !strncmp(arch, "lfm2", 4))
+                what = "token_embd_norm.weight";
             if (what && !strncmp(what, "llama.", 6)) {
                 snprintf(own, sizeof own, "%s%s", arch, what + 5);
                 what = own;

@@ -33,6 +33,8 @@ static const struct arch {
     const char *name;
     bool     biases, qk_norms, fused, post_norms, caps, experts, states, shared, one_ba;
     bool     no_pre_norms, norm_rows, gate_up, scales, gpt_oss;
+    bool     short_convs;                       /* in place of attention, as `states` */
+    const char *output_norm;
     uint32_t rope_base;
 } archs[] = {
     { .name = "llama", .rope_base = 500000 },
@@ -55,6 +57,10 @@ static const struct arch {
     { .name = "glm4", .post_norms = true, .gate_up = true, .rope_base = 10000 },
     { .name = "exaone4", .no_pre_norms = true, .post_norms = true, .qk_norms = true, .rope_base = 1000000 },
     { .name = "llama4", .experts = true, .shared = true, .rope_base = 500000 },
+    { .name = "lfm2", .qk_norms = true, .short_convs = true, .output_norm = "token_embd_norm.weight",
+      .rope_base = 1000000 },
+    { .name = "lfm2moe", .qk_norms = true, .short_convs = true, .experts = true,
+      .output_norm = "token_embd_norm.weight", .rope_base = 1000000 },
     { .name = "gpt-oss", .biases = true, .experts = true, .gpt_oss = true, .rope_base = 150000 },
 };
 
@@ -155,7 +161,7 @@ static const char usage[] =
     "shapes: tiny 1b 3b 7b 8b mistral-nemo-12b ministral-8b qwen2.5-7b qwen3-4b phi-3.5-mini\n"
     "        gemma-2-2b gemma-3-4b qwen3-30b-a3b qwen3.5-0.8b qwen3.5-2b qwen3.5-4b\n"
     "architectures: llama llama4 qwen2 qwen3 qwen3moe qwen35 qwen35moe qwen3next phi3 gemma2 gemma3 smollm3\n"
-    "               olmo2 mistral3 granite granitemoe glm4 exaone4 gpt-oss\n";
+    "               olmo2 mistral3 granite granitemoe glm4 exaone4 gpt-oss lfm2 lfm2moe\n";
 
 void die(const char *fmt, ...)
 {
@@ -262,6 +268,24 @@ static const char *key(const struct options *o, const char *name)
     return full;
 }
 
+/* Whether a layer has something else in place of attention. */
+static bool no_attention(const struct arch *a, uint32_t il)
+{
+    return a->short_convs ? il % 2 == 0 : a->states && (il + 1) % PERIOD;
+}
+
+/* How many KV heads there are in each layer, where some have none. */
+static void add_heads_kv(struct file *f, const struct options *o)
+{
+    struct kv *list = add_array(f, key(o, "attention.head_count_kv"), GKV__U32);
+
+    for (uint32_t il = 0; il < o->n_layer; il++) {
+        const uint32_t n = no_attention(arch_of(o), il) ? 0 : o->n_head_kv;
+
+        append(list, &n, sizeof n);
+    }
+}
+
 static void add_rope(struct file *f, const struct options *o)
 {
     if (o->linear) {
@@ -294,7 +318,10 @@ static void add_metadata(struct file *f, const struct options *o)
     add_u32(f, key(o, "embedding_length"), o->n_embd);
     add_u32(f, key(o, "feed_forward_length"), o->n_ff);
     add_u32(f, key(o, "attention.head_count"), o->n_head);
-    add_u32(f, key(o, "attention.head_count_kv"), o->n_head_kv);
+    if (a->short_convs)
+        add_heads_kv(f, o);
+    else
+        add_u32(f, key(o, "attention.head_count_kv"), o->n_head_kv);
     add_u32(f, key(o, "attention.key_length"), o->head_dim);
     add_u32(f, key(o, "attention.value_length"), o->head_dim);
     add_f32(f, key(o, "attention.layer_norm_rms_epsilon"), 1e-5f);
@@ -317,6 +344,8 @@ static void add_metadata(struct file *f, const struct options *o)
         add_u32(f, key(o, "ssm.inner_size"), o->v_heads * o->state_dim);
         add_u32(f, key(o, "full_attention_interval"), PERIOD);
     }
+    if (a->short_convs)
+        add_u32(f, key(o, "shortconv.l_cache"), CONVOLUTION);
     if (a->caps) {
         add_f32(f, key(o, "attn_logit_softcapping"), 50);
         add_f32(f, key(o, "final_logit_softcapping"), 30);
@@ -439,7 +468,7 @@ static void add_matrices(struct file *f, const struct options *o, const struct a
     const size_t n = a->gate_up ? ATTENTION + 2 : fused ? sizeof whole / sizeof *whole
                            : a->experts ? ATTENTION : sizeof mats / sizeof *mats;
 
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = no_attention(a, il) ? ATTENTION : 0; i < n; i++) {
         const size_t at = a->gate_up && i >= ATTENTION ? i - ATTENTION + 2 : i;
         const bool in_whole = fused || at != i;
         char name[64];
@@ -502,6 +531,18 @@ static void add_state(struct file *f, const struct options *o, const struct arch
     add_vector(f, AROUND_ONE, o->state_dim, il, "ssm_norm.weight");
 }
 
+static void add_short_convolution(struct file *f, const struct options *o, uint32_t il)
+{
+    const uint32_t d = o->n_embd;
+    char           name[64];
+
+    snprintf(name, sizeof name, "blk.%u.shortconv.in_proj.weight", il);
+    add_matrix(f, o, 1 / root((float)d), 3 * d, d, name);
+    snprintf(name, sizeof name, "blk.%u.shortconv.out_proj.weight", il);
+    add_matrix(f, o, 0.5f / root((float)d), d, d, name);
+    add_tensor(f, gkv__quant_named("f32"), RANDOM, 0.5f, d, CONVOLUTION, "blk.%u.shortconv.conv.weight", il);
+}
+
 /* One more expert, for all rows. */
 static void add_shared(struct file *f, const struct options *o, uint32_t il)
 {
@@ -527,16 +568,21 @@ static void add_layer(struct file *f, const struct options *o, uint32_t il)
         add_vector(f, AROUND_ONE, d, il, "attn_norm.weight");
     if (a->states)
         add_vector(f, AROUND_ONE, d, il, "post_attention_norm.weight");
-    if (a->states && (il + 1) % PERIOD)
+    if (a->states && no_attention(a, il))
         add_state(f, o, a, il);
     else
         add_matrices(f, o, a, il);
+    if (a->short_convs && no_attention(a, il))
+        add_short_convolution(f, o, il);
     if (a->experts)
         add_experts(f, o, il);
     if (a->shared)
         add_shared(f, o, il);
-    if (a->states && (il + 1) % PERIOD)
+    if (no_attention(a, il)) {
+        if (!a->states)
+            add_vector(f, AROUND_ONE, d, il, "ffn_norm.weight");
         return;
+    }
     if (a->biases) {
         add_vector(f, RANDOM, q, il, "attn_q.bias");
         add_vector(f, RANDOM, kv, il, "attn_k.bias");
@@ -566,9 +612,10 @@ static void add_tensors(struct file *f, const struct options *o)
 {
     const struct gkv__quant *f32 = gkv__quant_named("f32");
     const uint32_t           d = o->n_embd;
+    const char              *out = arch_of(o)->output_norm;
 
     add_matrix(f, o, 1, o->n_vocab, d, "token_embd.weight");
-    add_tensor(f, f32, AROUND_ONE, 0, 1, d, "output_norm.weight");
+    add_tensor(f, f32, AROUND_ONE, 0, 1, d, "%s", out ? out : "output_norm.weight");
     if (!o->tied)
         add_matrix(f, o, 4 / root((float)d), o->n_vocab, d, "output.weight");
     if (o->rope_freqs)

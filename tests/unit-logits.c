@@ -15,7 +15,7 @@
 
 static const char *const names[] = {
     "smollm3", "olmo2", "olmo3", "mistral3", "granite", "granitemoe", "granitemoeshared", "glm4", "exaone4",
-    "phi4mini", "llama4", "gpt-oss", "gpt-oss-mxfp4",
+    "phi4mini", "llama4", "gpt-oss", "gpt-oss-mxfp4", "lfm2", "lfm2moe",
 };
 
 enum { N_NAMES = sizeof names / sizeof *names, MAX_TOKENS = 256, MAX_LAYERS = 8, MAX_NEW = 16, MAX_ROWS = 16 };
@@ -129,7 +129,7 @@ static void check(const gkv_model *m, const char *name, const struct reference *
     for (uint32_t il = 0; il < s->n_layer; il++)
         r.hidden[il] = malloc(s->n_embd * sizeof **r.hidden);
     if (gkv__exec_open(&e, simd, gkv__gemm_named("own"), s, threads, chunk, NULL) != GKV_OK ||
-        gkv__cache_open(&c, gkv__quant_named("f32"), s->n_layer, s->n_head_kv, s->head_dim, MAX_TOKENS, NULL) != GKV_OK)
+        gkv__cache_open_for(&c, m, gkv__quant_named("f32"), s->n_layer, MAX_TOKENS, NULL) != GKV_OK)
         exit(1);
     for (size_t i = ref->n_rows; i-- > 0;) {    /* the longest prompt comes first in the file, and last here */
         if (!strcmp(ref->row[i].what, "logits")) {

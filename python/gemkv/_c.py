@@ -91,6 +91,7 @@ class gkv_model_info(Structure):
         ("type_groups", c_void_p),
         ("chat_template_own", c_int),
         ("chat_template_problem", c_char_p),
+        ("attending", c_char_p),
     ]
 
 

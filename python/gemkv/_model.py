@@ -120,6 +120,7 @@ class ModelInfo:
     tsp_layer_source: str
     chat_template_own: int
     chat_template_problem: str | None
+    attending: str | None
 
 
 def bundled_model() -> Path | None:

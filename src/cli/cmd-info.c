@@ -111,6 +111,8 @@ static void print_model(const struct info *in)
     row(io, "layers", format("%u, width %u, feed-forward %u", m.n_layer, m.n_embd, m.n_ff));
     row(io, "heads", format("%u, sharing %u of keys and values, width %u", m.n_head,
                             m.n_head_kv, m.head_dim));
+    if (m.attending)
+        row(io, "attending", format("layers %s; the others have a state, and none can be the filter layer", m.attending));
     row(io, "context", format("%u tokens", m.context));
     row(io, "rope", format("base %g, scaling %s", (double)m.rope_base, or_none(m.rope)));
     if (m.pre && *m.pre)
@@ -301,6 +303,7 @@ static void json_model(struct json *j, struct info *in)
     json_named_uint(j, "heads_kv", m.n_head_kv);
     json_named_uint(j, "head_dim", m.head_dim);
     json_named_uint(j, "feed_forward", m.n_ff);
+    json_named_string(j, "attending", m.attending);
     json_named_uint(j, "vocabulary", m.n_vocab);
     json_named_uint(j, "context", m.context);
     json_named_string(j, "rope", m.rope);

@@ -20,8 +20,9 @@
 enum { ROWS = 64 };             /* rows of a work item */
 
 /* Arrays in e->expert, each for e->chunk rows:
- *   in, out [n_embd]   rating [n_expert]   share [n_used]   weight   id [n_used]   row
- * rating: the router's scores; id: the chosen experts; share: the softmax of their scores. */
+ *   in, out [n_embd]   rating [n_expert]   share [n_used]   weight   id [n_used]   row   choice [n_expert]
+ * rating: the router's scores; id: the chosen experts; share: the softmax of their scores; choice: by which they are
+ * chosen, where that is not rating. */
 struct job {
     struct gkv__exec *e;
     const gkv_model  *m;
@@ -29,13 +30,15 @@ struct job {
     const float      *h;
     const float      *bias;             /* of the router, or of an expert's output, or NULL */
     size_t            n;                /* rows of the block, or of one expert */
-    float            *in, *out, *rating, *share, *weight;
+    float            *in, *out, *rating, *share, *weight, *choice;
     uint32_t         *id, *row;
 };
 
 uint64_t gkv__experts_floats(const struct gkv__shape *s)
 {
-    return s->n_expert ? 2 * (uint64_t)s->n_embd + s->n_expert + 2 * s->n_used + 2 : 0;
+    const uint64_t choice = s->router == GKV__ROUTER_SIGMOID ? s->n_expert : 0;
+
+    return s->n_expert ? 2 * (uint64_t)s->n_embd + s->n_expert + 2 * s->n_used + 2 + choice : 0;
 }
 
 static struct job job_of(struct gkv__exec *e, const gkv_model *m, float *x,
@@ -50,12 +53,35 @@ static struct job job_of(struct gkv__exec *e, const gkv_model *m, float *x,
     j.weight = j.share + (size_t)e->chunk * s->n_used;
     j.id = (uint32_t *)(void *)(j.weight + e->chunk);
     j.row = j.id + (size_t)e->chunk * s->n_used;
+    j.choice = (float *)(void *)(j.row + e->chunk);
     return j;
 }
 
 static size_t end_of(const struct job *j, size_t i)
 {
     return (i + 1) * ROWS < j->n ? (i + 1) * ROWS : j->n;
+}
+
+static float sigmoid(float x)
+{
+    return 1 / (1 + expf(-x));
+}
+
+/* The shares of one row's experts; rating becomes its sigmoids. */
+static void choose_by_sigmoids(const struct job *j, float *rating, float *choice, uint32_t *id, float *share)
+{
+    const size_t n_expert = j->m->shape.n_expert, n_used = j->m->shape.n_used;
+    float sum = 1e-6f;
+
+    for (size_t k = 0; k < n_expert; k++) {
+        rating[k] = sigmoid(rating[k]);
+        choice[k] = rating[k] + (j->bias ? j->bias[k] : 0);
+    }
+    gkv__top(choice, n_expert, n_used, id);
+    for (size_t k = 0; k < n_used; k++)
+        sum += share[k] = rating[id[k]];
+    for (size_t k = 0; k < n_used; k++)
+        share[k] /= sum;
 }
 
 static void choose_item(void *arg, size_t i, unsigned thread)
@@ -69,12 +95,16 @@ static void choose_item(void *arg, size_t i, unsigned thread)
         uint32_t *id = j->id + t * n_used;
         float *share = j->share + t * n_used, max = -INFINITY, sum = 0;
 
+        if (j->m->shape.router == GKV__ROUTER_SIGMOID) {
+            choose_by_sigmoids(j, rating, j->choice + t * n_expert, id, share);
+            continue;
+        }
         for (size_t k = 0; j->bias && k < n_expert; k++)
             rating[k] += j->bias[k];
         gkv__top(rating, n_expert, n_used, id);
         if (j->m->shape.router == GKV__ROUTER_SIGMOID_IN) {
             for (size_t k = 0; k < n_used; k++)
-                share[k] = 1 / (1 + expf(-rating[id[k]]));
+                share[k] = sigmoid(rating[id[k]]);
             continue;
         }
         for (size_t k = 0; k < n_used; k++)

@@ -87,7 +87,8 @@ static void convolve_item(void *arg, size_t i, unsigned thread)
             for (size_t c = 0; c < n; c++)
                 sum[c] += in[c] * by[c];
         }
-        j->e->simd->swiglu(sum, ones, n);
+        if (j->w->mixer != GKV__SHORT_CONV)
+            j->e->simd->swiglu(sum, ones, n);
         memcpy(j->qkv + t * all + first, sum, n * sizeof *sum);
     }
 }
@@ -160,7 +161,7 @@ uint64_t gkv__state_scratch(const struct gkv__simd *simd, const struct gkv__shap
     if (!s->state.width)
         return 0;
     arrays(simd, s, size);
-    for (size_t i = 0; i < N_ARRAYS; i++)
+    for (size_t i = 0; i < N_ARRAYS && s->state.k_dim; i++)
         sum += size[i];
     return gkv__max(sum, convolution) * sizeof(float);
 }
@@ -389,6 +390,33 @@ static void split(struct job *j)
         }
 }
 
+static void multiply_item(void *arg, size_t i, unsigned thread)
+{
+    const struct job *j = arg;
+    const size_t d = (size_t)gkv__state_channels(j->m);
+
+    (void)thread;
+    for (size_t x = i * ROWS * d; x < gkv__min((i + 1) * ROWS, j->n) * d; x++)
+        j->y[x] *= j->qkv[x];
+}
+
+/* The three projections go to qkv, y and z. */
+static void short_convolution(struct job *j, struct gkv__rows *h)
+{
+    const size_t channels = (size_t)gkv__state_channels(j->m), items = (j->n + ROWS - 1) / ROWS;
+    struct job before = *j, after = *j;
+
+    gkv__gemm(j->e, j->qkv, h, &j->w->qkv, false);
+    gkv__gemm(j->e, j->y, h, &j->w->beta, false);
+    gkv__gemm(j->e, j->z, h, &j->w->z, false);
+    before.y = j->qkv;
+    before.qkv = j->y;
+    gkv__for(j->e->n_threads, items, multiply_item, &before);
+    gkv__for(j->e->n_threads, (channels + CHANNELS - 1) / CHANNELS, convolve_item, j);
+    after.y = j->z;
+    gkv__for(j->e->n_threads, items, multiply_item, &after);
+}
+
 float *gkv__state(struct gkv__exec *e, const gkv_model *m, uint32_t il, struct gkv__rows *h, float *state, bool anew)
 {
     const struct gkv__shape *s = &m->shape;
@@ -401,6 +429,10 @@ float *gkv__state(struct gkv__exec *e, const gkv_model *m, uint32_t il, struct g
     j.alpha = j.beta + chunk * s->state.v_heads;
     if (anew)
         memset(state, 0, (size_t)gkv__state_floats(s) * sizeof *state);
+    if (j.w->mixer == GKV__SHORT_CONV) {
+        short_convolution(&j, h);
+        return j.z;
+    }
     gkv__gemm(e, j.qkv, h, &j.w->qkv, false);
     gkv__gemm(e, j.z, h, &j.w->z, false);
     gkv__gemm(e, j.beta, h, &j.w->beta, false);

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * state.h - layers with a state of fixed size instead of keys and values: gated DeltaNet.
+ * state.h - layers with a state of fixed size instead of keys and values.
+ *
+ * Gated DeltaNet, Yang, Kautz and Hatamizadeh, "Gated Delta Networks" (2024):
  *
  *   [q, k, v] = silu(convolution of the last `width` rows of Wqkv h), per channel;  q and k of length 1
  *   a = exp(A softplus(Walpha h + dt))       decay          b = sigmoid(Wbeta h)    rate
  *   S = a S + k (b (v - a S^T k))^T          the delta rule, for each head of values
  *   y = rmsnorm(S^T q / sqrt(k_dim)) silu(Wz h)
  *
- * Yang, Kautz and Hatamizadeh, "Gated Delta Networks" (2024). */
+ * The short convolution of LFM2, whose state is the last rows alone:
+ *
+ *   y = (Wz h) convolution of the last `width` rows of (Wqkv h) (Wbeta h), per channel */
 #ifndef GKV__STATE_H
 #define GKV__STATE_H
 

@@ -13,14 +13,10 @@ enum { CHUNK = 8192, PERIOD = 4 };
 static gkv_status keys(struct gkv_model *m, gkv_error *err)
 {
     struct gkv__shape *s = &m->shape;
-    const uint32_t dense = s->n_ff;
     uint32_t chunk = CHUNK;
 
     GKV__TRY(gkv__arch_u32(m, "interleave_moe_layer_step", &s->expert_period, true, err));
-    GKV__TRY(gkv__arch_expert_keys(m, err));
-    if (s->n_ff < dense)
-        s->n_ff = dense;
-    s->n_ff_dense = dense;
+    GKV__TRY(gkv__arch_mixed_expert_keys(m, err));
     s->router = GKV__ROUTER_SIGMOID_IN;
     GKV__TRY(gkv__arch_u32(m, "attention.sliding_window", &chunk, false, err));
     if (!chunk)

@@ -19,7 +19,9 @@ extern const struct gkv__arch gkv__arch_llama, gkv__arch_qwen2, gkv__arch_qwen3,
     gkv__arch_glm4,
     gkv__arch_exaone4,
     gkv__arch_gpt_oss,
-    gkv__arch_llama4;
+    gkv__arch_llama4,
+    gkv__arch_lfm2,
+    gkv__arch_lfm2moe;
 
 static const struct gkv__arch *const archs[] = {
     &gkv__arch_llama,
@@ -41,6 +43,8 @@ static const struct gkv__arch *const archs[] = {
     &gkv__arch_exaone4,
     &gkv__arch_gpt_oss,
     &gkv__arch_llama4,
+    &gkv__arch_lfm2,
+    &gkv__arch_lfm2moe,
 };
 
 const struct gkv__arch *gkv__arch_named(const char *name, size_t len)
@@ -76,6 +80,50 @@ gkv_status gkv__arch_u32(const struct gkv_model *m, const char *key, uint32_t *o
     return gkv__gguf_u32(m->file, full, out, err);
 }
 
+/* Of a key that has a number for each layer. */
+static gkv_status number_of_layer(const struct gkv_model *m, const struct gkv__kv *list, uint32_t il, uint32_t *out,
+                                  gkv_error *err)
+{
+    const bool whole = list->type != GKV__STR && list->type != GKV__F32 && list->type != GKV__F64;
+    const int64_t v = whole && il < list->n ? gkv__gguf_int_at(list, il) : -1;
+
+    if (v < 0 || v > UINT32_MAX)
+        return gkv__fail(err, GKV_FORMAT, "%s: %.*s has not one whole number for each of %u layers",
+                         gkv__gguf_path(m->file), (int)list->key.n, list->key.p, m->shape.n_layer);
+    *out = (uint32_t)v;
+    return GKV_OK;
+}
+
+gkv_status gkv__arch_u32_of(const struct gkv_model *m, const char *key, uint32_t il, uint32_t *out, gkv_error *err)
+{
+    const struct gkv__kv *kv;
+    char full[128];
+
+    GKV__TRY(full_key(m, key, false, full, err));
+    kv = gkv__gguf_find(m->file, full);
+    return kv && kv->is_array ? number_of_layer(m, kv, il, out, err) : gkv__gguf_u32(m->file, full, out, err);
+}
+
+/* A key that has one number, or one for each layer, which is the same in all layers or 0. */
+static gkv_status same_in_layers(const struct gkv_model *m, const char *key, uint32_t *out, bool required, gkv_error *err)
+{
+    const uint32_t fallback = *out;
+    uint32_t v = 0;
+    char full[128];
+
+    GKV__TRY(full_key(m, key, required, full, err));
+    *out = 0;
+    for (uint32_t il = 0; il < m->shape.n_layer; il++) {
+        v = fallback;
+        GKV__TRY(gkv__arch_u32_of(m, key, il, &v, err));
+        if (v && *out && v != *out)
+            return gkv__fail(err, GKV_UNSUPPORTED, "%s: %s is %u in one layer and %u in another", gkv__gguf_path(m->file),
+                             key, *out, v);
+        *out = v ? v : *out;
+    }
+    return GKV_OK;
+}
+
 gkv_status gkv__arch_f32(const struct gkv_model *m, const char *key, float *out, bool required,
                          gkv_error *err)
 {
@@ -94,6 +142,14 @@ gkv_status gkv__arch_positive(const struct gkv_model *m, const char *key, float 
     if (*out == fallback || (*out >= 1e-6f && *out <= 1e30f))
         return GKV_OK;
     return gkv__fail(err, GKV_FORMAT, "%s: %s is %g", gkv__gguf_path(m->file), key, (double)*out);
+}
+
+gkv_status gkv__arch_bool(const struct gkv_model *m, const char *key, bool *out, gkv_error *err)
+{
+    char full[128];
+
+    GKV__TRY(full_key(m, key, false, full, err));
+    return gkv__gguf_bool(m->file, full, out, err);
 }
 
 gkv_status gkv__arch_str(const struct gkv_model *m, const char *key, struct gkv__str *out,
@@ -119,19 +175,20 @@ gkv_status gkv__arch_shape(struct gkv_model *m, gkv_error *err)
     struct gkv__shape *s = &m->shape;
     const char *path = gkv__gguf_path(m->file);
     uint32_t v_dim;
+    bool causal = true;
 
     s->pairs = m->arch->pairs;
     GKV__TRY(gkv__arch_u32(m, "block_count", &s->n_layer, true, err));
+    GKV__TRY(in_range(m, "block_count", s->n_layer, 1, 1024, err));
     GKV__TRY(gkv__arch_u32(m, "embedding_length", &s->n_embd, true, err));
     GKV__TRY(gkv__arch_u32(m, "expert_feed_forward_length", &s->n_ff, false, err));  /* some have that alone */
     GKV__TRY(gkv__arch_u32(m, "feed_forward_length", &s->n_ff, !s->n_ff, err));
     GKV__TRY(gkv__arch_u32(m, "attention.head_count", &s->n_head, true, err));
-    GKV__TRY(in_range(m, "block_count", s->n_layer, 1, 1024, err));
     GKV__TRY(in_range(m, "embedding_length", s->n_embd, 1, 1 << 20, err));
     GKV__TRY(in_range(m, "feed_forward_length", s->n_ff, 1, 1 << 22, err));
     GKV__TRY(in_range(m, "attention.head_count", s->n_head, 1, 4096, err));
     s->n_head_kv = s->n_head;
-    GKV__TRY(gkv__arch_u32(m, "attention.head_count_kv", &s->n_head_kv, false, err));
+    GKV__TRY(same_in_layers(m, "attention.head_count_kv", &s->n_head_kv, false, err));
     if (!s->n_head_kv || s->n_head % s->n_head_kv)
         return gkv__fail(err, GKV_FORMAT, "%s: %u heads do not share %u KV heads evenly", path,
                          s->n_head, s->n_head_kv);
@@ -148,6 +205,9 @@ gkv_status gkv__arch_shape(struct gkv_model *m, gkv_error *err)
     if (!s->n_rot || s->n_rot % 2 || s->n_rot > s->head_dim)
         return gkv__fail(err, GKV_FORMAT, "%s: rope.dimension_count is %u for heads of %u", path,
                          s->n_rot, s->head_dim);
+    GKV__TRY(gkv__arch_bool(m, "attention.causal", &causal, err));
+    if (!causal)
+        return gkv__fail(err, GKV_UNSUPPORTED, "%s: the model's attention is not causal, so it cannot write", path);
     s->context = 0;
     GKV__TRY(gkv__arch_u32(m, "context_length", &s->context, true, err));
     GKV__TRY(gkv__arch_f32(m, "attention.layer_norm_rms_epsilon", &s->eps, true, err));
@@ -405,6 +465,18 @@ gkv_status gkv__arch_expert_keys(struct gkv_model *m, gkv_error *err)
     return GKV_OK;
 }
 
+gkv_status gkv__arch_mixed_expert_keys(struct gkv_model *m, gkv_error *err)
+{
+    struct gkv__shape *s = &m->shape;
+    const uint32_t dense = s->n_ff;
+
+    GKV__TRY(gkv__arch_expert_keys(m, err));
+    if (s->n_ff < dense)
+        s->n_ff = dense;
+    s->n_ff_dense = dense;
+    return GKV_OK;
+}
+
 gkv_status gkv__arch_experts(struct gkv_model *m, uint32_t il, gkv_error *err)
 {
     const uint32_t d = m->shape.n_embd, f = m->shape.n_ff_expert;
@@ -433,9 +505,10 @@ gkv_status gkv__arch_shared_expert(struct gkv_model *m, uint32_t il, uint32_t n_
 static gkv_status ends(struct gkv_model *m, gkv_error *err)
 {
     const struct gkv__shape *s = &m->shape;
+    const char *norm = m->arch->output_norm ? m->arch->output_norm : "output_norm.weight";
 
     GKV__TRY(gkv__arch_mat(m, "token_embd.weight", s->n_vocab, s->n_embd, &m->embed, err));
-    GKV__TRY(gkv__arch_vec(m, "output_norm.weight", s->n_embd, &m->output_norm, err));
+    GKV__TRY(gkv__arch_vec(m, norm, s->n_embd, &m->output_norm, err));
     m->output = m->embed;       /* tied, unless the file has its own */
     if (gkv__arch_has(m, "output.weight"))
         GKV__TRY(gkv__arch_mat(m, "output.weight", s->n_vocab, s->n_embd, &m->output, err));

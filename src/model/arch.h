@@ -10,6 +10,7 @@ struct gkv__arch {
     const char          *name;          /* general.architecture, and prefix of its keys      */
     enum gkv__rope_pairs pairs;
     bool                 yarn_between;  /* yarn's ramp may begin and end between two pairs   */
+    const char          *output_norm;   /* tensor of the last norm; NULL: output_norm.weight */
     /* Reads keys that only this architecture has into m->shape and m->rope; NULL: there are none. */
     gkv_status (*keys)(struct gkv_model *m, gkv_error *err);
     /* Binds the tensors of layer il, by name and shape, and fills in the rest of m->layer[il]. */
@@ -28,11 +29,14 @@ gkv_status gkv__arch_bind(struct gkv_model *m, gkv_error *err);
 /* ---- for the bind functions: keys are given without the "name." prefix ------------------ */
 gkv_status gkv__arch_u32(const struct gkv_model *m, const char *key, uint32_t *out, bool required,
                          gkv_error *err);
+/* An optional key that may have a number for each layer: that of layer il. */
+gkv_status gkv__arch_u32_of(const struct gkv_model *m, const char *key, uint32_t il, uint32_t *out, gkv_error *err);
 gkv_status gkv__arch_f32(const struct gkv_model *m, const char *key, float *out, bool required,
                          gkv_error *err);
 /* An optional key, whose value must be more than 0. */
 gkv_status gkv__arch_positive(const struct gkv_model *m, const char *key, float *out,
                               gkv_error *err);
+gkv_status gkv__arch_bool(const struct gkv_model *m, const char *key, bool *out, gkv_error *err);
 gkv_status gkv__arch_str(const struct gkv_model *m, const char *key, struct gkv__str *out,
                          gkv_error *err);
 
@@ -53,6 +57,8 @@ gkv_status gkv__arch_matrices(struct gkv_model *m, uint32_t il, gkv_error *err);
 /* A mixture of experts in place of the MLP: its keys, and its tensors. */
 gkv_status gkv__arch_expert_keys(struct gkv_model *m, gkv_error *err);
 gkv_status gkv__arch_experts(struct gkv_model *m, uint32_t il, gkv_error *err);
+/* The keys where other layers have an MLP, of feed_forward_length. */
+gkv_status gkv__arch_mixed_expert_keys(struct gkv_model *m, gkv_error *err);
 /* An expert for all rows, of n_ff. */
 gkv_status gkv__arch_shared_expert(struct gkv_model *m, uint32_t il, uint32_t n_ff, gkv_error *err);
 /* Leaves out the tensors of n layers from .., which predict further tokens and which no answer needs. */

@@ -93,6 +93,22 @@ static gkv_status vocabulary(struct gkv_model *m, gkv_error *err)
     return chat_template(m, err);
 }
 
+static void list_attending(struct gkv_model *m)
+{
+    const size_t room = sizeof m->attending;
+    size_t at = 0;
+
+    for (uint32_t il = 0; gkv__has_states(m) && il < m->shape.n_layer; il++) {
+        if (!gkv__attends(m, il))
+            continue;
+        if (at + 12 > room) {
+            snprintf(m->attending + at, room - at, " ...");
+            return;
+        }
+        at += (size_t)snprintf(m->attending + at, room - at, "%s%u", at ? " " : "", il);
+    }
+}
+
 static void describe(struct gkv_model *m)
 {
     struct gkv__str name = { "", 0 };
@@ -100,6 +116,7 @@ static void describe(struct gkv_model *m)
     if (gkv__gguf_str(m->file, "general.name", &name, NULL) == GKV_OK)
         snprintf(m->name, sizeof m->name, "%.*s", (int)(name.n < 63 ? name.n : 63), name.p);
     gkv__describe_types(m->file, &m->types);
+    list_attending(m);
 }
 
 static gkv_status unknown(const char *path, const struct gkv__str *arch, gkv_error *err)
@@ -209,6 +226,7 @@ static void describe_model(const gkv_model *m, gkv_model_info *out)
         .type_groups = m->types.group,
         .chat_template_own = m->chat_template && m->chat_template == m->own_template,
         .chat_template_problem = m->template_error.status ? m->template_error.text : NULL,
+        .attending = *m->attending ? m->attending : NULL,
     };
 }
 
@@ -320,16 +338,10 @@ uint32_t gkv__n_attending(const struct gkv_model *m, uint32_t n)
 
 gkv_status gkv__may_filter(const struct gkv_model *m, uint32_t il, gkv_error *err)
 {
-    char list[160] = "";
-    size_t at = 0;
-
     if (gkv__attends(m, il))
         return GKV_OK;
-    for (uint32_t i = 0; i < m->shape.n_layer && at + 8 < sizeof list; i++)
-        if (gkv__attends(m, i))
-            at += (size_t)snprintf(list + at, sizeof list - at, " %u", i);
     return gkv__fail(err, GKV_INVALID, "layer %u has a state and no keys, so it cannot score tokens; layers that "
-                     "attend:%s", il, list);
+                     "attend: %s", il, m->attending);
 }
 
 /* ---- residency -------------------------------------------------------------------------- */

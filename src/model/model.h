@@ -35,6 +35,7 @@ static inline struct gkv__mat gkv__mat_rows(const struct gkv__mat *w, uint32_t f
 enum gkv__mixer {
     GKV__ATTENTION,             /* keys and values of all tokens, in the KV cache            */
     GKV__DELTA,                 /* gated DeltaNet (Yang et al. 2024): a state of fixed size  */
+    GKV__SHORT_CONV,            /* a gated convolution over the last tokens (LFM2)           */
 };
 
 /* Everything beyond the common layer is data: layer.c and attend.c apply it if it is there.
@@ -62,7 +63,8 @@ struct gkv__layer_weights {
     struct gkv__mat qkv, z, beta, alpha, out;       /* [channels, n_embd], [v_heads * v_dim, n_embd],
                                                        [v_heads, n_embd] twice, [n_embd, v_heads * v_dim];
                                                        without alpha, beta has both for each head of keys,
-                                                       its heads' beta and then their alpha  */
+                                                       its heads' beta and then their alpha; of a short
+                                                       convolution it is [channels, n_embd]  */
     const float    *conv;                           /* [channels][width]                     */
     const float    *dt, *a, *state_norm;            /* [v_heads] twice, [v_dim]              */
     uint32_t        chunk;                          /* a query sees its own chunk of so many tokens */
@@ -107,6 +109,7 @@ enum gkv__glu {
 /* The shares of the experts that a row has chosen. */
 enum gkv__router {
     GKV__ROUTER_SOFTMAX,        /* of their scores: factors of their outputs                 */
+    GKV__ROUTER_SIGMOID,        /* the sigmoid of each, over their sum; biases only choose   */
     GKV__ROUTER_SIGMOID_IN,     /* the sigmoid of each score: factor of the expert's input   */
 };
 
@@ -188,6 +191,7 @@ struct gkv_model {
     gkv_error                   template_error;     /* ... else why it cannot                */
     uint32_t                    filter_layer, tsp_layer;
     const char                 *filter_layer_source, *tsp_layer_source;
+    char                        attending[160];     /* numbers of the layers that attend, or "": all */
     char                        name[64];
     struct gkv__types           types;
     double                      load_seconds;
@@ -216,7 +220,7 @@ static inline bool gkv__has_states(const struct gkv_model *m)
     return m->shape.state.width;
 }
 /* Channels of the convolution, and floats of one layer's state: the last width - 1 rows of the channels, and a
- * matrix [k_dim][v_dim] for each of v_heads. */
+ * matrix [k_dim][v_dim] for each of v_heads (a short convolution has k_dim 0, so none). */
 static inline uint64_t gkv__state_channels(const struct gkv__shape *s)
 {
     return 2 * (uint64_t)s->state.k_heads * s->state.k_dim + (uint64_t)s->state.v_heads * s->state.v_dim;

@@ -15,3 +15,8 @@ n() { gemkv info --memory --json "$@" | tr '{' '\n' | sed -n 's/^"method": "gemf
 test "$(n -c 100000)" -lt "$(n -c 200000)" && echo "tokens"
 # nothing is printed before a refusal
 t info --memory --json --kv-type q8_0
+# layers that attend, and the refusal of another as the filter layer
+"$mkmodel" --arch=lfm2 lfm2.gguf
+gemkv info lfm2.gguf | grep -E "^(family|attending|filter)"
+echo hello > lfm2.txt
+t ask --layer 2 -m lfm2.gguf -f lfm2.txt "who?"
