@@ -25,6 +25,8 @@ SMALL = dict(vocab_size=V, hidden_size=32, num_hidden_layers=4, num_attention_he
              intermediate_size=48, max_position_embeddings=4096, bos_token_id=1, eos_token_id=2, pad_token_id=0)
 YARN = dict(rope_type="yarn", rope_theta=10000.0, factor=4.0, original_max_position_embeddings=64,
             beta_fast=32.0, beta_slow=1.0)
+HYBRID = dict(SMALL, vocab_size=256, embedding_multiplier=5.0, residual_multiplier=0.4, attention_multiplier=0.2,
+              logits_scaling=1.5, mamba_expand=2, mamba_d_conv=4, mamba_chunk_size=64)
 LOCAL = ["sliding_attention"] * 3 + ["full_attention"]
 MODELS = {
     "smollm3": (tf.SmolLM3Config, dict(SMALL, rope_parameters=dict(rope_type="default", rope_theta=10000.0))),
@@ -61,11 +63,18 @@ MODELS = {
     "gpt-oss-mxfp4": (tf.GptOssConfig, dict(
         SMALL, hidden_size=64, intermediate_size=96, head_dim=16, num_local_experts=4, num_experts_per_tok=2,
         sliding_window=40, rope_parameters=dict(YARN, truncate=False))),
-    "lfm2": (tf.Lfm2Config, dict(SMALL, norm_eps=1e-5, block_auto_adjust_ff_dim=False, conv_L_cache=3,
+    "lfm2": (tf.Lfm2Config, dict(SMALL, vocab_size=256, norm_eps=1e-5, block_auto_adjust_ff_dim=False, conv_L_cache=3,
                                  layer_types=["conv", "conv", "full_attention", "conv"])),
     "lfm2moe": (tf.Lfm2MoeConfig, dict(
         SMALL, norm_eps=1e-5, conv_L_cache=4, moe_intermediate_size=40, num_experts=6, num_experts_per_tok=3,
         num_dense_layers=1, layer_types=["conv", "full_attention", "conv", "full_attention"])),
+    "granitehybrid": (tf.GraniteMoeHybridConfig, dict(
+        HYBRID, num_local_experts=0, shared_intermediate_size=48, mamba_n_heads=8, mamba_n_groups=2, mamba_d_state=16,
+        layer_types=["mamba", "mamba", "attention", "mamba"])),
+    "granitehybridmoe": (tf.GraniteMoeHybridConfig, dict(
+        HYBRID, num_local_experts=6, num_experts_per_tok=2, shared_intermediate_size=40, mamba_n_heads=4,
+        mamba_n_groups=1, mamba_d_state=24, mamba_conv_bias=False, attention_bias=True,
+        layer_types=["mamba", "attention", "mamba", "attention"])),
 }
 
 torch.set_num_threads(1)
@@ -106,19 +115,30 @@ def round_mxfp4(model):
             p.copy_(torch.tensor(w).transpose(1, 2))
 
 
+def rename_layers(path):
+    """The converter knows Granite's layers by other names."""
+    import json
+    c = json.load(open(path))
+    if c["model_type"] == "granitemoehybrid":
+        names = {"linear_attention": "mamba", "full_attention": "attention"}
+        c["layer_types"] = [names[x] for x in c["layer_types"]]
+        json.dump(c, open(path, "w"))
+
+
 def convert(model, name, path):
     import conversion.base as base
     from conversion import get_model_class
     import gguf
     with tempfile.TemporaryDirectory() as d:
         model.save_pretrained(d)
+        rename_layers(d + "/config.json")
         arch = model.config.architectures[0] if model.config.architectures else type(model).__name__
         cls = get_model_class(arch)
 
         def vocab(self):
             w = self.gguf_writer
             w.add_tokenizer_model("none")
-            w.add_vocab_size(V)
+            w.add_vocab_size(model.config.vocab_size)
         cls.set_vocab = vocab
         cls.tensor_force_quant = lambda self, _, new, *rest: \
             gguf.GGMLQuantizationType.MXFP4 if "mxfp4" in name and "_exps.weight" in new else False
@@ -136,7 +156,7 @@ def run(model, name):
     def put(label, a):
         out.append("%s %d %d\n" % (label, len(data), a.numel()))
         data.extend(a.detach().double().numpy().astype("<f4").tobytes())
-    ids = np.random.default_rng(len(name)).integers(3, V, N)
+    ids = np.random.default_rng(len(name)).integers(3, model.config.vocab_size, N)
     model = model.double()
     with torch.no_grad():
         out.append("tokens %s\n" % " ".join(map(str, ids)))

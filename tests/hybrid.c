@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * hybrid.c - models whose layers have a state, against the modules of `transformers` in float64 (made by
  * build-aux/golden-hybrid.py): logits of every row, however the text is cut; decoding; scores by every
- * schedule; what is kept for the next prompt; and the same bytes from one thread and from three. */
+ * schedule; what is kept for the next prompt; and the same bytes from one thread and from three.
+ *
+ * Then the models of other kinds of states in tests/files/hf, whose logits unit-logits.c compares with transformers:
+ * here what a prompt in one block gives is the reference for all else. */
 #include "config.h"
 #include <math.h>
 #include <stdio.h>
@@ -15,6 +18,8 @@
 #include "tests/file.h"
 #include "tests/tap.h"
 
+static const char *const others[] = { "lfm2", "granitehybrid" };
+
 enum { N_VOCAB = 256, MAX_TOKENS = 400, MAX_NEW = 16, QUESTION = 24 };
 
 /* How far logits may be off, relative to the largest: float arithmetic against double (1.3e-4 was seen; the module in
@@ -27,7 +32,7 @@ static struct {
     size_t   n;
     unsigned layer, keep, n_new;
     uint32_t id[MAX_TOKENS], kept[MAX_TOKENS], answer[MAX_NEW];
-    float    logits[MAX_TOKENS * N_VOCAB], score[MAX_TOKENS], second[N_VOCAB];
+    float    logits[MAX_TOKENS * N_VOCAB], score[MAX_TOKENS], want[MAX_TOKENS], second[N_VOCAB];   /* want: smooth score */
 } g;
 
 static gkv_model *model;
@@ -192,17 +197,15 @@ static void test_schedules(void)
         { "stream:budget=512,step=64,warm=512,refine=0,keys=f32", 64, false },
     };
     static struct result r, other, first;
-    static float want[MAX_TOKENS];
-    size_t others = 0;
+    bool kept;
 
-    smooth(g.score, g.n, want);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         const struct gkv__task t = task_of("gemfilter", all[i].spec, g.id, g.n);
         double error;
 
         run(&t, g.id, 1, all[i].chunk, NULL, NULL, 0, &r);
         run(&t, g.id, 3, all[i].chunk, NULL, NULL, 0, &other);
-        error = apart(r.score, want, g.n);
+        error = apart(r.score, g.want, g.n);
         ok(error < bound / 5, "%s %s, %s: scores by %s: off by %.2g", g.name, g.prompt, level, all[i].spec, error);
         ok(same(&r, &other, g.n), "... the same bytes from three threads");
         if (!i)
@@ -211,9 +214,9 @@ static void test_schedules(void)
             ok(!memcmp(r.score, first.score, g.n * sizeof *r.score), "... and as by %s", all[0].spec);
         if (bound > F32)
             continue;
-        others = memcmp(r.kept, g.kept, g.keep * sizeof *r.kept) != 0;
+        kept = !memcmp(r.kept, g.kept, g.keep * sizeof *r.kept);
         error = apart(r.logits, g.second, N_VOCAB);
-        ok(!others && r.n_kept == g.keep, "... the oracle's tokens");
+        ok(kept && r.n_kept == g.keep, "... the oracle's tokens");
         ok(error < bound, "... the second pass over them: off by %.2g", error);
     }
 }
@@ -285,34 +288,78 @@ static void test_next(const char *method)
 
 /* ---- what there is ---------------------------------------------------------------------- */
 
-static void check(void)
+static void check_level(void)
+{
+    test_rows();
+    test_schedules();
+    test_answer();
+    test_bounded();
+    test_next("full");
+    test_next("gemfilter");
+}
+
+/* What one block gives at the reference's level. */
+static void refer(void)
+{
+    static struct result r;
+    struct gkv__task t;
+
+    gkv__simd_init(&simd, 0);
+    g.layer = model->filter_layer;
+    all_rows(1, MAX_TOKENS, g.n, g.logits);
+    t = task_of("full", "layer", g.id, g.n);
+    run(&t, g.id, 1, MAX_TOKENS, NULL, NULL, 0, &r);
+    memcpy(g.answer, r.answer, sizeof g.answer);
+    t = task_of("gemfilter", "layer", g.id, g.n);
+    run(&t, g.id, 1, MAX_TOKENS, NULL, NULL, 0, &r);
+    memcpy(g.want, r.score, sizeof g.want);
+    memcpy(g.kept, r.kept, sizeof g.kept);
+    memcpy(g.second, r.logits, sizeof g.second);
+}
+
+static void check(const char *folder, bool own)
 {
     const unsigned cpu = gkv__cpu_detect();
     unsigned mask;
     char path[512];
     gkv_error err;
 
-    snprintf(path, sizeof path, "%s/tests/files/golden/%s.gguf", getenv("srcdir") ? getenv("srcdir") : ".", g.name);
+    snprintf(path, sizeof path, "%s/tests/files/%s/%s.gguf", getenv("srcdir") ? getenv("srcdir") : ".", folder, g.name);
     must(gkv_model_open(&model, path, 0, &err), &err);
+    if (own)
+        refer();
     for (size_t i = 0; (level = gkv__simd_level(i, &mask)); i++) {
         if ((mask & cpu) != mask) {
             skip("this CPU lacks it", "%s %s: %s", g.name, g.prompt, level);
             continue;
         }
-        if (i % 3 && getenv("GOLDEN_EVERY")) {
-            skip("GOLDEN_EVERY", "%s %s: %s", g.name, g.prompt, level);
+        if ((i % 3 && getenv("GOLDEN_EVERY")) || (i > 1 && own)) {
+            skip(own ? "models of the oracle are enough" : "GOLDEN_EVERY", "%s %s: %s", g.name, g.prompt, level);
             continue;
         }
         gkv__simd_init(&simd, mask);
         bound = simd.attend.pairs || simd.product[GKV__TYPE_F16].form ? BF16 : F32;
-        test_rows();
-        test_schedules();
-        test_answer();
-        test_bounded();
-        test_next("full");
-        test_next("gemfilter");
+        check_level();
     }
     gkv_model_close(model);
+}
+
+static void check_other(const char *name)
+{
+    char path[64], *text, *s;
+    size_t len;
+
+    snprintf(path, sizeof path, "tests/files/hf/%s.txt", name);
+    s = text = slurp(path, &len);
+    snprintf(g.name, sizeof g.name, "%s", name);
+    strcpy(g.prompt, "own");
+    strsep(&s, " ");
+    for (g.n = 0; *s >= '0' && *s <= '9'; s += *s == ' ')
+        g.id[g.n++] = (uint32_t)strtoul(s, &s, 10);
+    g.keep = 48;
+    g.n_new = 6;
+    check("hf", true);
+    free(text);
 }
 
 int main(void)
@@ -336,7 +383,8 @@ int main(void)
         } else if (sscanf(line, "second %zu %zu", &off, &n) == 2) {
             memcpy(g.second, blob + off, n * sizeof(float));
         } else if (!strcmp(line, "end")) {
-            check();
+            smooth(g.score, g.n, g.want);
+            check("golden", false);
         } else {
             uint32_t *to = !strncmp(line, "tokens", 6) ? g.id : !strncmp(line, "answer", 6) ? g.answer : g.kept;
             char *s = strchr(line, ' ');
@@ -347,5 +395,7 @@ int main(void)
     }
     free(text);
     free(blob);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        check_other(others[i]);
     return done();
 }

@@ -50,6 +50,10 @@ EXTRA_DIST += tests/files/hf/phi4mini.gguf tests/files/hf/phi4mini.txt tests/fil
 EXTRA_DIST += tests/files/hf/llama4.gguf tests/files/hf/llama4.txt tests/files/hf/llama4.bin
 EXTRA_DIST += tests/files/hf/gpt-oss.gguf tests/files/hf/gpt-oss.txt tests/files/hf/gpt-oss.bin
 EXTRA_DIST += tests/files/hf/gpt-oss-mxfp4.gguf tests/files/hf/gpt-oss-mxfp4.txt tests/files/hf/gpt-oss-mxfp4.bin
+EXTRA_DIST += tests/files/hf/lfm2.gguf tests/files/hf/lfm2.txt tests/files/hf/lfm2.bin
+EXTRA_DIST += tests/files/hf/lfm2moe.gguf tests/files/hf/lfm2moe.txt tests/files/hf/lfm2moe.bin
+EXTRA_DIST += tests/files/hf/granitehybrid.gguf tests/files/hf/granitehybrid.txt tests/files/hf/granitehybrid.bin
+EXTRA_DIST += tests/files/hf/granitehybridmoe.gguf tests/files/hf/granitehybridmoe.txt tests/files/hf/granitehybridmoe.bin
 
 TESTS += tests/kernels.test
 check_PROGRAMS += tests/kernels.test

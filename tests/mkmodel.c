@@ -33,7 +33,7 @@ static const struct arch {
     const char *name;
     bool     biases, qk_norms, fused, post_norms, caps, experts, states, shared, one_ba;
     bool     no_pre_norms, norm_rows, gate_up, scales, gpt_oss;
-    bool     short_convs;                       /* in place of attention, as `states` */
+    bool     short_convs, mamba;                /* in place of attention, as `states` */
     const char *output_norm;
     uint32_t rope_base;
 } archs[] = {
@@ -57,6 +57,7 @@ static const struct arch {
     { .name = "glm4", .post_norms = true, .gate_up = true, .rope_base = 10000 },
     { .name = "exaone4", .no_pre_norms = true, .post_norms = true, .qk_norms = true, .rope_base = 1000000 },
     { .name = "llama4", .experts = true, .shared = true, .rope_base = 500000 },
+    { .name = "granitehybrid", .scales = true, .mamba = true, .rope_base = 10000 },
     { .name = "lfm2", .qk_norms = true, .short_convs = true, .output_norm = "token_embd_norm.weight",
       .rope_base = 1000000 },
     { .name = "lfm2moe", .qk_norms = true, .short_convs = true, .experts = true,
@@ -161,7 +162,7 @@ static const char usage[] =
     "shapes: tiny 1b 3b 7b 8b mistral-nemo-12b ministral-8b qwen2.5-7b qwen3-4b phi-3.5-mini\n"
     "        gemma-2-2b gemma-3-4b qwen3-30b-a3b qwen3.5-0.8b qwen3.5-2b qwen3.5-4b\n"
     "architectures: llama llama4 qwen2 qwen3 qwen3moe qwen35 qwen35moe qwen3next phi3 gemma2 gemma3 smollm3\n"
-    "               olmo2 mistral3 granite granitemoe glm4 exaone4 gpt-oss lfm2 lfm2moe\n";
+    "               olmo2 mistral3 granite granitemoe granitehybrid glm4 exaone4 gpt-oss lfm2 lfm2moe\n";
 
 void die(const char *fmt, ...)
 {
@@ -271,7 +272,7 @@ static const char *key(const struct options *o, const char *name)
 /* Whether a layer has something else in place of attention. */
 static bool no_attention(const struct arch *a, uint32_t il)
 {
-    return a->short_convs ? il % 2 == 0 : a->states && (il + 1) % PERIOD;
+    return a->short_convs || a->mamba ? il % 2 == 0 : a->states && (il + 1) % PERIOD;
 }
 
 /* How many KV heads there are in each layer, where some have none. */
@@ -318,7 +319,7 @@ static void add_metadata(struct file *f, const struct options *o)
     add_u32(f, key(o, "embedding_length"), o->n_embd);
     add_u32(f, key(o, "feed_forward_length"), o->n_ff);
     add_u32(f, key(o, "attention.head_count"), o->n_head);
-    if (a->short_convs)
+    if (a->short_convs || a->mamba)
         add_heads_kv(f, o);
     else
         add_u32(f, key(o, "attention.head_count_kv"), o->n_head_kv);
@@ -336,14 +337,17 @@ static void add_metadata(struct file *f, const struct options *o)
         add_u32(f, key(o, "expert_used_count"), o->used);
         add_u32(f, key(o, "expert_feed_forward_length"), o->n_ff);
     }
-    if (a->states) {
+    if (a->states || a->mamba) {
         add_u32(f, key(o, "ssm.conv_kernel"), CONVOLUTION);
         add_u32(f, key(o, "ssm.state_size"), o->state_dim);
         add_u32(f, key(o, "ssm.group_count"), o->k_heads);
         add_u32(f, key(o, "ssm.time_step_rank"), o->v_heads);
         add_u32(f, key(o, "ssm.inner_size"), o->v_heads * o->state_dim);
-        add_u32(f, key(o, "full_attention_interval"), PERIOD);
     }
+    if (a->states)
+        add_u32(f, key(o, "full_attention_interval"), PERIOD);
+    if (a->mamba)
+        add_bool(f, key(o, "rope.scaling.finetuned"), false);
     if (a->short_convs)
         add_u32(f, key(o, "shortconv.l_cache"), CONVOLUTION);
     if (a->caps) {
@@ -543,6 +547,24 @@ static void add_short_convolution(struct file *f, const struct options *o, uint3
     add_tensor(f, gkv__quant_named("f32"), RANDOM, 0.5f, d, CONVOLUTION, "blk.%u.shortconv.conv.weight", il);
 }
 
+static void add_mamba(struct file *f, const struct options *o, uint32_t il)
+{
+    const struct gkv__quant *f32 = gkv__quant_named("f32");
+    const uint32_t d = o->n_embd, v = o->v_heads * o->state_dim, n = 2 * o->k_heads * o->state_dim + v;
+    char           name[64];
+
+    snprintf(name, sizeof name, "blk.%u.ssm_in.weight", il);
+    add_matrix(f, o, 1 / root((float)d), v + n + o->v_heads, d, name);
+    snprintf(name, sizeof name, "blk.%u.ssm_out.weight", il);
+    add_matrix(f, o, 0.5f / root((float)v), d, v, name);
+    add_tensor(f, f32, RANDOM, 0.5f, n, CONVOLUTION, "blk.%u.ssm_conv1d.weight", il);
+    add_vector(f, RANDOM, n, il, "ssm_conv1d.bias");
+    add_vector(f, RANDOM, o->v_heads, il, "ssm_dt.bias");
+    add_tensor(f, f32, MINUS, 0, o->v_heads, 1, "blk.%u.ssm_a", il);
+    add_tensor(f, f32, AROUND_ONE, 0, o->v_heads, 1, "blk.%u.ssm_d", il);
+    add_tensor(f, f32, AROUND_ONE, 0, o->k_heads, v / o->k_heads, "blk.%u.ssm_norm.weight", il);
+}
+
 /* One more expert, for all rows. */
 static void add_shared(struct file *f, const struct options *o, uint32_t il)
 {
@@ -574,6 +596,8 @@ static void add_layer(struct file *f, const struct options *o, uint32_t il)
         add_matrices(f, o, a, il);
     if (a->short_convs && no_attention(a, il))
         add_short_convolution(f, o, il);
+    if (a->mamba && no_attention(a, il))
+        add_mamba(f, o, il);
     if (a->experts)
         add_experts(f, o, il);
     if (a->shared)

@@ -9,6 +9,8 @@
  *     O = exp(G) Q S + P U     P[i][j] = exp(G[i] - G[j]) q[i] . k[j]    for j <= i
  *     S = exp(G[last]) S + K'^T U     k'[j] = exp(G[last] - G[j]) k[j]
  *
+ * Mamba-2 is the same without A: U = b V.
+ *
  * No exponent is above 0.  This is the paper's chunked form, with S taken in before the triangular system is solved
  * and not after, so that one solution is enough.  One row alone, as in decoding, goes by the rule itself.  Tiles
  * begin at the first row of a block: texts cut at multiples of TILE give the same bits.
@@ -64,6 +66,7 @@ static void convolve_item(void *arg, size_t i, unsigned thread)
     const size_t width = j->m->state.width, before = width - 1;
     float *old = gkv__scratch(j->e, thread), *weight = old + before * CHANNELS, *sum = weight + width * CHANNELS;
     float *ones = sum + CHANNELS;
+    const float *bias = j->w->conv_bias ? j->w->conv_bias + first : NULL;
 
     for (size_t t = 0; t < before; t++)
         memcpy(old + t * CHANNELS, j->tail + t * all + first, n * sizeof *old);
@@ -79,7 +82,8 @@ static void convolve_item(void *arg, size_t i, unsigned thread)
     for (size_t c = 0; c < n; c++)
         ones[c] = 1;
     for (size_t t = j->n; t-- > 0;) {
-        memset(sum, 0, CHANNELS * sizeof *sum);
+        for (size_t c = 0; c < n; c++)
+            sum[c] = bias ? bias[c] : 0;
         for (size_t x = 0; x < width; x++) {
             const float *in = t + x < before ? old + (t + x) * CHANNELS : j->qkv + (t + x - before) * all + first;
             const float *by = weight + x * CHANNELS;
@@ -110,8 +114,10 @@ static void rates_item(void *arg, size_t i, unsigned thread)
         for (size_t h = 0; h < heads; h++) {
             float *b = j->beta + t * heads + h, *a = j->alpha + t * heads + h;
 
-            *b = 1 / (1 + expf(-*b));
-            *a = j->w->a[h] * softplus(*a + j->w->dt[h]);
+            const float rate = softplus(*a + j->w->dt[h]);
+
+            *b = j->w->mixer == GKV__MAMBA2 ? rate : 1 / (1 + expf(-*b));
+            *a = j->w->a[h] * rate;
         }
 }
 
@@ -122,6 +128,7 @@ static void rates_item(void *arg, size_t i, unsigned thread)
 struct head {
     const struct gkv__simd *simd;
     size_t dk, dv, wk, wv, n;           /* dimensions, distances of rows, rows of the tile   */
+    bool   delta;                       /* the rule, and not Mamba-2                         */
     float *s;                           /* [dk][dv]                                          */
     float *k, *q;                       /* [TILE][wk], side by side: one product for both    */
     float *u, *o;                       /* [TILE][wv], likewise                              */
@@ -173,6 +180,7 @@ static void open_head(struct head *d, const struct job *j, size_t h, float *p)
 
     arrays(j->e->simd, j->m, size);
     d->simd = j->e->simd;
+    d->delta = j->w->mixer == GKV__DELTA;
     d->dk = s->k_dim;
     d->dv = s->v_dim;
     d->wk = up(d->dk);
@@ -244,15 +252,21 @@ static void load(struct head *d, const struct job *j, size_t h, size_t at)
 {
     const struct gkv__state_shape *s = &j->m->state;
     const size_t hk = s->side_by_side ? h / (s->v_heads / s->k_heads) : h % s->k_heads;
-    const size_t all = (size_t)gkv__state_channels(j->m), keys = (size_t)s->k_heads * s->k_dim;
+    const size_t all = (size_t)gkv__state_channels(j->m), keys = (size_t)s->k_heads * s->k_dim, values = all - 2 * keys;
     float sum = 0;
 
     for (size_t t = 0; t < d->n; t++) {
         const float *row = j->qkv + (at + t) * all;
+        float *q = d->q + t * d->wk, *k = d->k + t * d->wk;
 
-        unit(d->q + t * d->wk, row + hk * d->dk, d->dk, 1 / sqrtf((float)d->dk));
-        unit(d->k + t * d->wk, row + keys + hk * d->dk, d->dk, 1);
-        memcpy(d->u + t * d->wv, row + 2 * keys + h * d->dv, d->dv * sizeof *d->u);
+        if (d->delta) {
+            unit(q, row + hk * d->dk, d->dk, 1 / sqrtf((float)d->dk));
+            unit(k, row + keys + hk * d->dk, d->dk, 1);
+        } else {
+            memcpy(k, row + values + hk * d->dk, d->dk * sizeof *k);
+            memcpy(q, row + values + keys + hk * d->dk, d->dk * sizeof *q);
+        }
+        memcpy(d->u + t * d->wv, row + (d->delta ? 2 * keys : 0) + h * d->dv, d->dv * sizeof *d->u);
         d->b[t] = j->beta[(at + t) * s->v_heads + h];
         d->g[t] = sum += j->alpha[(at + t) * s->v_heads + h];
     }
@@ -266,7 +280,8 @@ static void step(struct head *d)
     memset(d->o, 0, d->dv * sizeof *d->o);
     for (size_t i = 0; i < d->dk; i++) {
         scale(d->s + i * d->dv, a, d->dv);
-        axpy(d->o, d->k[i], d->s + i * d->dv, d->dv);
+        if (d->delta)
+            axpy(d->o, d->k[i], d->s + i * d->dv, d->dv);
     }
     for (size_t i = 0; i < d->dv; i++)
         d->u[i] = d->b[0] * (d->u[i] - d->o[i]);
@@ -285,7 +300,8 @@ static void weigh(struct head *d)
             const float decay = x <= i ? expf(d->g[i] - d->g[x]) : 0;
 
             d->qk[i * TILE + x] *= decay;
-            d->kk[i * TILE + x] *= x < i ? -d->b[i] * decay : 0;
+            if (d->delta)
+                d->kk[i * TILE + x] *= x < i ? -d->b[i] * decay : 0;
         }
 }
 
@@ -323,7 +339,8 @@ static void tile(struct head *d)
     /* Products with the keys: of the keys, and of the queries. */
     for (size_t c = 0; c < n; c += nr)
         simd->pack(d->panels + c * dk, d->k + c * d->wk, d->wk, gkv__min(nr, n - c), dk);
-    simd->gemm(d->kk, TILE, d->k, d->wk, d->panels, n, n, dk, 0);
+    if (d->delta)
+        simd->gemm(d->kk, TILE, d->k, d->wk, d->panels, n, n, dk, 0);
     simd->gemm(d->qk, TILE, d->q, d->wk, d->panels, n, n, dk, 0);
     weigh(d);
     for (size_t t = 0; t < n; t++)              /* k', as columns, before k is overwritten    */
@@ -333,14 +350,19 @@ static void tile(struct head *d)
     for (size_t t = 0; t < n; t++) {
         const float a = expf(d->g[t]);
 
-        scale(d->k + t * d->wk, -d->b[t] * a, dk);
+        if (d->delta)
+            scale(d->k + t * d->wk, -d->b[t] * a, dk);
         scale(d->q + t * d->wk, a, dk);
         scale(d->u + t * d->wv, d->b[t], dv);
     }
     pack_rows(d, d->panels, d->s, dv, dv, dk);
-    simd->gemm(d->u, d->wv, d->k, d->wk, d->panels, n, dv, dk, 1);
+    if (d->delta)
+        simd->gemm(d->u, d->wv, d->k, d->wk, d->panels, n, dv, dk, 1);
     simd->gemm(d->o, d->wv, d->q, d->wk, d->panels, n, dv, dk, 0);
-    solve(d);
+    if (d->delta)
+        solve(d);
+    else
+        pack_rows(d, d->u_panels, d->u, d->wv, dv, n);
     simd->gemm(d->o, d->wv, d->qk, TILE, d->u_panels, n, dv, n, 1);
     scale(d->s, expf(last), dk * dv);
     simd->gemm(d->s, dv, d->kt, TILE, d->u_panels, dk, dv, n, 1);
@@ -372,6 +394,25 @@ static void gate_item(void *arg, size_t i, unsigned thread)
     for (size_t t = i * ROWS * heads; t < gkv__min((i + 1) * ROWS, j->n) * heads; t++) {
         j->e->simd->rmsnorm(j->y + t * d, j->y + t * d, j->w->state_norm, d, j->m->eps);
         j->e->simd->swiglu(j->z + t * d, j->y + t * d, d);
+    }
+}
+
+/* z = rmsnorm((y + skip x) silu(z)), by groups; x is what the convolution has left. */
+static void skip_item(void *arg, size_t i, unsigned thread)
+{
+    const struct job *j = arg;
+    const struct gkv__state_shape *s = &j->m->state;
+    const size_t all = (size_t)gkv__state_channels(j->m), width = (size_t)s->v_heads * s->v_dim, group = width / s->k_heads;
+
+    (void)thread;
+    for (size_t t = i * ROWS; t < gkv__min((i + 1) * ROWS, j->n); t++) {
+        float *y = j->y + t * width, *z = j->z + t * width;
+
+        for (size_t h = 0; h < s->v_heads; h++)
+            axpy(y + h * s->v_dim, j->w->skip[h], j->qkv + t * all + h * s->v_dim, s->v_dim);
+        j->e->simd->swiglu(z, y, width);
+        for (size_t g = 0; g < width; g += group)
+            j->e->simd->rmsnorm(z + g, z + g, j->w->state_norm + g, group, j->m->eps);
     }
 }
 
@@ -435,7 +476,8 @@ float *gkv__state(struct gkv__exec *e, const gkv_model *m, uint32_t il, struct g
     }
     gkv__gemm(e, j.qkv, h, &j.w->qkv, false);
     gkv__gemm(e, j.z, h, &j.w->z, false);
-    gkv__gemm(e, j.beta, h, &j.w->beta, false);
+    if (j.w->beta.data)
+        gkv__gemm(e, j.beta, h, &j.w->beta, false);
     if (j.w->alpha.data)
         gkv__gemm(e, j.alpha, h, &j.w->alpha, false);
     else
@@ -443,6 +485,6 @@ float *gkv__state(struct gkv__exec *e, const gkv_model *m, uint32_t il, struct g
     gkv__for(e->n_threads, (channels + CHANNELS - 1) / CHANNELS, convolve_item, &j);
     gkv__for(e->n_threads, (j.n + ROWS - 1) / ROWS, rates_item, &j);
     gkv__for(e->n_threads, s->state.v_heads, head_item, &j);
-    gkv__for(e->n_threads, (j.n + ROWS - 1) / ROWS, gate_item, &j);
+    gkv__for(e->n_threads, (j.n + ROWS - 1) / ROWS, j.w->mixer == GKV__MAMBA2 ? skip_item : gate_item, &j);
     return j.z;
 }

@@ -8,6 +8,13 @@
  *   S = a S + k (b (v - a S^T k))^T          the delta rule, for each head of values
  *   y = rmsnorm(S^T q / sqrt(k_dim)) silu(Wz h)
  *
+ * Mamba-2, Dao and Gu, "Transformers are SSMs" (2024), the same without the rule's correction:
+ *
+ *   [x, k, q] = silu(convolution of the last `width` rows of Wqkv h + bias), per channel
+ *   b = softplus(Walpha h + dt)              a = exp(A b)
+ *   S = a S + k (b x)^T                      for each head of x, k_heads of which share a key
+ *   y = rmsnorm((S^T q + skip x) silu(Wz h)), by groups of heads that share a key
+ *
  * The short convolution of LFM2, whose state is the last rows alone:
  *
  *   y = (Wz h) convolution of the last `width` rows of (Wqkv h) (Wbeta h), per channel */

@@ -1,25 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * arch-lfm2.c - LFM 2: most layers have a short convolution between two gates instead of attention; lfm2moe with a
- * mixture of experts in all but the first layers, whose shares are sigmoids and whose biases only choose. */
+ * arch-lfm2.c - LFM 2: most layers have a short convolution between two gates instead of attention; lfm2moe with
+ * a mixture of experts in all but the first layers, whose shares are sigmoids and whose biases only choose. */
 #include "config.h"
 #include "src/model/arch.h"
 
 enum { MOST_TOKENS = 16, SIGMOID = 2 };         /* of the convolution; expert_gating_func    */
 
-/* Layers without KV heads have a convolution. */
-static gkv_status convolves(const struct gkv_model *m, uint32_t il, bool *out, gkv_error *err)
-{
-    uint32_t heads = m->shape.n_head_kv;
-
-    GKV__TRY(gkv__arch_u32_of(m, "attention.head_count_kv", il, &heads, err));
-    *out = !heads;
-    return GKV_OK;
-}
-
 static gkv_status keys(struct gkv_model *m, gkv_error *err)
 {
     struct gkv__state_shape *s = &m->shape.state;
-    bool any = false;
+    bool all = false;
 
     GKV__TRY(gkv__arch_windows(m, 0, 0, err));
     GKV__TRY(gkv__arch_u32(m, "shortconv.l_cache", &s->width, true, err));
@@ -28,9 +18,8 @@ static gkv_status keys(struct gkv_model *m, gkv_error *err)
                          s->width, MOST_TOKENS);
     s->v_heads = 1;
     s->v_dim = m->shape.n_embd;
-    for (uint32_t il = 0; il < m->shape.n_layer && !any; il++)
-        GKV__TRY(convolves(m, il, &any, err));
-    if (!any)
+    GKV__TRY(gkv__arch_all_have_heads(m, &all, err));
+    if (all)
         *s = (struct gkv__state_shape){ 0 };
     return GKV_OK;
 }
@@ -53,11 +42,11 @@ static gkv_status convolution(struct gkv_model *m, uint32_t il, gkv_error *err)
 
 static gkv_status upper(struct gkv_model *m, uint32_t il, gkv_error *err)
 {
-    bool state = false;
+    bool attends = true;
 
     GKV__TRY(gkv__arch_norms(m, il, err));
-    GKV__TRY(convolves(m, il, &state, err));
-    if (state)
+    GKV__TRY(gkv__arch_has_heads(m, il, &attends, err));
+    if (!attends)
         return convolution(m, il, err);
     GKV__TRY(gkv__arch_attention(m, il, err));
     return gkv__arch_qk_norms(m, il, err);

@@ -11,31 +11,6 @@
 
 enum { PERIOD = 4 };            /* where the file does not say it */
 
-static gkv_status at_least_one(const struct gkv_model *m, const char *key, uint32_t most, uint32_t *out, gkv_error *err)
-{
-    GKV__TRY(gkv__arch_u32(m, key, out, true, err));
-    if (*out && *out <= most)
-        return GKV_OK;
-    return gkv__fail(err, GKV_FORMAT, "%s: %s is %u, not in 1 .. %u", gkv__gguf_path(m->file), key, *out, most);
-}
-
-static gkv_status state_keys(struct gkv_model *m, gkv_error *err)
-{
-    struct gkv__state_shape *s = &m->shape.state;
-    uint32_t inner;
-
-    GKV__TRY(at_least_one(m, "ssm.conv_kernel", 16, &s->width, err));
-    GKV__TRY(at_least_one(m, "ssm.state_size", 1024, &s->k_dim, err));
-    GKV__TRY(at_least_one(m, "ssm.group_count", 1024, &s->k_heads, err));
-    GKV__TRY(at_least_one(m, "ssm.time_step_rank", 1024, &s->v_heads, err));
-    GKV__TRY(at_least_one(m, "ssm.inner_size", 1 << 20, &inner, err));
-    if (s->v_heads % s->k_heads || inner % s->v_heads || inner / s->v_heads > 1024 || inner / s->v_heads < 2)
-        return gkv__fail(err, GKV_FORMAT, "%s: ssm.inner_size %u, ssm.time_step_rank %u and ssm.group_count %u do not "
-                         "divide evenly", gkv__gguf_path(m->file), inner, s->v_heads, s->k_heads);
-    s->v_dim = inner / s->v_heads;
-    return GKV_OK;
-}
-
 /* The file may end with layers that predict further tokens. */
 static gkv_status further(struct gkv_model *m, gkv_error *err)
 {
@@ -54,7 +29,7 @@ static gkv_status keys(struct gkv_model *m, gkv_error *err)
 {
     m->shape.gated = true;
     GKV__TRY(further(m, err));
-    return state_keys(m, err);
+    return gkv__arch_state_keys(m, err);
 }
 
 /* Which layers have a state: a list in the file, or all but every PERIOD-th. */

@@ -16,6 +16,7 @@ extern const struct gkv__arch gkv__arch_llama, gkv__arch_qwen2, gkv__arch_qwen3,
     gkv__arch_mistral3,
     gkv__arch_granite,
     gkv__arch_granitemoe,
+    gkv__arch_granitehybrid,
     gkv__arch_glm4,
     gkv__arch_exaone4,
     gkv__arch_gpt_oss,
@@ -39,6 +40,7 @@ static const struct gkv__arch *const archs[] = {
     &gkv__arch_mistral3,
     &gkv__arch_granite,
     &gkv__arch_granitemoe,
+    &gkv__arch_granitehybrid,
     &gkv__arch_glm4,
     &gkv__arch_exaone4,
     &gkv__arch_gpt_oss,
@@ -399,6 +401,44 @@ gkv_status gkv__arch_windows(struct gkv_model *m, uint32_t window, uint32_t peri
                          gkv__gguf_path(m->file), key, m->shape.n_layer);
     for (uint32_t il = 0; il < m->shape.n_layer; il++)
         m->layer[il].window = gkv__gguf_int_at(flags, il) ? window : 0;
+    return GKV_OK;
+}
+
+gkv_status gkv__arch_has_heads(const struct gkv_model *m, uint32_t il, bool *out, gkv_error *err)
+{
+    uint32_t heads = m->shape.n_head_kv;
+
+    GKV__TRY(gkv__arch_u32_of(m, "attention.head_count_kv", il, &heads, err));
+    *out = heads;
+    return GKV_OK;
+}
+
+gkv_status gkv__arch_all_have_heads(const struct gkv_model *m, bool *out, gkv_error *err)
+{
+    *out = true;
+    for (uint32_t il = 0; il < m->shape.n_layer && *out; il++)
+        GKV__TRY(gkv__arch_has_heads(m, il, out, err));
+    return GKV_OK;
+}
+
+gkv_status gkv__arch_state_keys(struct gkv_model *m, gkv_error *err)
+{
+    struct gkv__state_shape *s = &m->shape.state;
+    uint32_t inner = 0;
+    const struct { const char *key; uint32_t most, *to; } rows[] = {
+        { "ssm.conv_kernel", 16, &s->width },           { "ssm.state_size", 1024, &s->k_dim },
+        { "ssm.group_count", 1024, &s->k_heads },       { "ssm.time_step_rank", 1024, &s->v_heads },
+        { "ssm.inner_size", 1 << 20, &inner },
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        GKV__TRY(gkv__arch_u32(m, rows[i].key, rows[i].to, true, err));
+        GKV__TRY(in_range(m, rows[i].key, *rows[i].to, 1, rows[i].most, err));
+    }
+    if (s->v_heads % s->k_heads || inner % s->v_heads || inner / s->v_heads > 1024 || inner / s->v_heads < 2)
+        return gkv__fail(err, GKV_FORMAT, "%s: ssm.inner_size %u, ssm.time_step_rank %u and ssm.group_count %u do not "
+                         "divide evenly", gkv__gguf_path(m->file), inner, s->v_heads, s->k_heads);
+    s->v_dim = inner / s->v_heads;
     return GKV_OK;
 }
 

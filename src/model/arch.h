@@ -44,6 +44,12 @@ gkv_status gkv__arch_str(const struct gkv_model *m, const char *key, struct gkv_
  * layer, or a period.  window, period: what they are without keys; 0: no window, all layers. */
 gkv_status gkv__arch_windows(struct gkv_model *m, uint32_t window, uint32_t period, gkv_error *err);
 
+/* Whether layer il has KV heads, where a layer without them has a state; and whether all layers have. */
+gkv_status gkv__arch_has_heads(const struct gkv_model *m, uint32_t il, bool *out, gkv_error *err);
+gkv_status gkv__arch_all_have_heads(const struct gkv_model *m, bool *out, gkv_error *err);
+/* The keys ssm.* of layers with a state: m->shape.state. */
+gkv_status gkv__arch_state_keys(struct gkv_model *m, gkv_error *err);
+
 /* Bind the norms before attention and MLP; those after them; those of queries and keys. */
 gkv_status gkv__arch_norms(struct gkv_model *m, uint32_t il, gkv_error *err);
 gkv_status gkv__arch_post_norms(struct gkv_model *m, uint32_t il, gkv_error *err);

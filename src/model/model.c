@@ -391,7 +391,8 @@ static uint64_t vector_bytes(const struct gkv__shape *s, const struct gkv__layer
         { w->down_bias, (uint64_t)s->n_expert * s->n_embd },
         { w->shared_router, s->n_embd },
         { w->conv, gkv__state_channels(s) * s->state.width }, { w->dt, s->state.v_heads },
-        { w->a, s->state.v_heads }, { w->state_norm, s->state.v_dim },
+        { w->a, s->state.v_heads }, { w->skip, s->state.v_heads }, { w->conv_bias, gkv__state_channels(s) },
+        { w->state_norm, (w->mixer == GKV__MAMBA2 ? s->state.v_heads : 1) * (uint64_t)s->state.v_dim },
     };
     uint64_t sum = 0;
 

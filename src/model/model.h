@@ -35,6 +35,7 @@ static inline struct gkv__mat gkv__mat_rows(const struct gkv__mat *w, uint32_t f
 enum gkv__mixer {
     GKV__ATTENTION,             /* keys and values of all tokens, in the KV cache            */
     GKV__DELTA,                 /* gated DeltaNet (Yang et al. 2024): a state of fixed size  */
+    GKV__MAMBA2,                /* a state space (Dao and Gu 2024): a state of fixed size    */
     GKV__SHORT_CONV,            /* a gated convolution over the last tokens (LFM2)           */
 };
 
@@ -65,8 +66,9 @@ struct gkv__layer_weights {
                                                        without alpha, beta has both for each head of keys,
                                                        its heads' beta and then their alpha; of a short
                                                        convolution it is [channels, n_embd]  */
-    const float    *conv;                           /* [channels][width]                     */
-    const float    *dt, *a, *state_norm;            /* [v_heads] twice, [v_dim]              */
+    const float    *conv, *conv_bias;               /* [channels][width], [channels]         */
+    const float    *dt, *a, *skip;                  /* [v_heads] each                        */
+    const float    *state_norm;                     /* [v_dim]; of Mamba-2 [v_heads * v_dim] */
     uint32_t        chunk;                          /* a query sees its own chunk of so many tokens */
     bool            local_rope;                     /* uses the table GKV__ROPE_LOCAL        */
     bool            no_rope;                        /* uses the table GKV__ROPE_STILL        */
