@@ -10,7 +10,7 @@ TYPE.bin has blocks of random bits, each with a scale out of SCALES: the block, 
 each 32 of its weights the FNV-1a of their binary32 values, all little-endian.
 decode.txt has the FNV-1a of all values of f16 and bf16 except NaNs, in order of their codes.
 encode.txt has the FNV-1a of gguf-py's encoding of N floats of unit-quant.c's generator, for
-the types that it can write."""
+the types that it can write.  grids.txt has the FNV-1a of the points of iq1 to iq3."""
 import re
 import sys
 
@@ -18,7 +18,8 @@ import gguf
 import numpy as np
 from gguf.quants import dequantize, quantize
 
-ROW = re.compile(r"X\(([A-Z]\w+), +(\w+),.*?(?:, u[78], +\d+, ([01]), [01], \((.*)\))?\) *\\?$")
+ROW = re.compile(r"X\(([A-Z]\w+), +(\w+),.*?(?:(?:, u[78], +\d+, ([01]), [01])?, \((.*)\))?\) *\\?$")
+SPREAD = -1
 SIZE = {"uint16_t": 2, "uint8_t": 1, "int8_t": 1}
 
 
@@ -30,7 +31,10 @@ def rows(path):                 # rows of types.h: name, offsets of the f16 numb
             if layout and "uint8_t d," in layout:        # a power of two, not an f16
                 yield name, []
                 continue
-            yield name, layout and [place_of_d(layout) + 2 * i for i in range(1 + int(least))]
+            if name == "iq1_m":                              # spread over four numbers
+                yield name, [SPREAD]
+                continue
+            yield name, layout and [place_of_d(layout) + 2 * i for i in range(1 + int(least or 0))]
 
 
 def place_of_d(layout):
@@ -82,7 +86,11 @@ def main():
         for j, offset in enumerate(at):         # the second number gets another scale
             for i, block in enumerate(blocks):
                 d = np.array([SCALES[(i + 3 * j) % len(SCALES)]], dtype="<u2")
-                block[offset:offset + 2] = d.view(np.uint8)
+                if offset == SPREAD:
+                    scale = block[-8:].view("<u2")
+                    scale[:] = scale & 0xfff | (d >> np.array([0, 4, 8, 12]) & 15) << 12
+                else:
+                    block[offset:offset + 2] = d.view(np.uint8)
         if not at:
             blocks[:, 0] = POWERS
         values = dequantize(blocks, kind).astype("<f4")
@@ -92,6 +100,11 @@ def main():
                 f.write(block.tobytes())
                 for group in row.reshape(-1, 32):
                     f.write(fnv(group.tobytes()).to_bytes(4, "little"))
+    with open(sys.argv[1] + "/grids.txt", "w") as f:     # all points of the grids, as floats
+        for name in "iq2_xxs", "iq2_xs", "iq2_s", "iq3_xxs", "iq3_s", "iq1_s":
+            grid = getattr(gguf.quants, name.upper())
+            grid.init_grid()
+            f.write("%s %08x\n" % (name, fnv(grid.grid.astype("<f4").tobytes())))
     with open(sys.argv[1] + "/decode.txt", "w") as f:
         codes = np.arange(1 << 16, dtype="<u2")
         for name, exponent in (("f16", 0x7c00), ("bf16", 0x7f80)):
@@ -104,6 +117,8 @@ def main():
     x = x.reshape(-1, 32) * np.exp2(np.arange(N // 32) % 24 - 12).astype(np.float32)[:, None]
     with open(sys.argv[1] + "/encode.txt", "w") as f:
         for name, at in types.items():
+            if name.startswith(("iq1", "iq2", "iq3", "tq")):      # we read these only
+                continue
             try:
                 made = quantize(x.reshape(-1), gguf.GGMLQuantizationType[name.upper()])
             except NotImplementedError:

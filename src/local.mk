@@ -11,10 +11,13 @@ src_libcore_la_SOURCES = \
 	src/base/spill.c src/base/spill.h src/base/size.h src/base/status.c src/base/status.h src/base/sum.c src/base/sum.h src/base/team.h src/base/thread.c \
 	src/base/thread.h src/base/top.c src/base/top.h src/base/unicode-data.h src/base/unicode.c \
 	src/base/unicode.h \
-	src/quant/bf16.c src/quant/convert.h src/quant/f16.c src/quant/iq4_nl.c src/quant/iq4_xs.c src/quant/mxfp4.c src/quant/q2_k.c \
+	src/quant/bf16.c src/quant/convert.h src/quant/f16.c src/quant/grid-data.h src/quant/grid.c src/quant/grid.h \
+	src/quant/iq1_m.c src/quant/iq1_s.c src/quant/iq2_s.c src/quant/iq2_xs.c src/quant/iq2_xxs.c src/quant/iq3_s.c \
+	src/quant/iq3_xxs.c src/quant/iq4_nl.c src/quant/iq4_xs.c src/quant/mxfp4.c src/quant/q2_k.c \
 	src/quant/q3_k.c src/quant/q4_0.c src/quant/q4_1.c src/quant/q4_k.c src/quant/q5_0.c \
 	src/quant/q5_1.c src/quant/q5_k.c src/quant/q6_k.c src/quant/q8_0.c src/quant/quant.c \
-	src/quant/quant.h src/quant/scale.c src/quant/scale.h src/quant/types.h \
+	src/quant/quant.h src/quant/scale.c src/quant/scale.h src/quant/tq1_0.c src/quant/tq2_0.c \
+	src/quant/types.h \
 	src/gguf/gguf.c src/gguf/gguf.h src/gguf/metadata.c \
 	src/token/bpe.c src/token/kind.h src/token/merge.c src/token/merge.h src/token/pre.c \
 	src/token/pre.h src/token/spm.c src/token/token.c src/token/token.h \

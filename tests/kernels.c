@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "simd/simd.h"
 #include "tests/kernels.h"
+#include "tests/table-scale.h"
 #include "tests/tap.h"
 
 static uint32_t state = 12345;
@@ -94,6 +95,10 @@ static uint8_t *blocks(const struct gkv__quant *q, size_t n, int before)
         case GKV__TYPE_BF16: d = (uint16_t)(u >> 16); memcpy(b, &d, sizeof d); break;
         case GKV__TYPE_MXFP4: b[0] = (uint8_t)(range > 0 ? 124 + (int)(uniform() * 4) : 0); break;
         default:
+            if (!q->from_f32) {
+                table_scale(q, b, d);
+                break;
+            }
             memcpy(b + scales_at[q->type].m, &m, sizeof m);
             memcpy(b + scales_at[q->type].d, &d, sizeof d);
         }

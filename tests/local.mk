@@ -57,7 +57,7 @@ EXTRA_DIST += tests/files/hf/granitehybridmoe.gguf tests/files/hf/granitehybridm
 
 TESTS += tests/kernels.test
 check_PROGRAMS += tests/kernels.test
-tests_kernels_test_SOURCES = tests/kernels.c tests/kernels.h tests/tap.h
+tests_kernels_test_SOURCES = tests/kernels.c tests/kernels.h tests/table-scale.h tests/tap.h
 tests_kernels_test_LDADD   = src/libcore.la
 EXTRA_DIST += tests/wide.c
 
@@ -197,8 +197,9 @@ tests_unit_gguf_test_SOURCES = tests/unit-gguf.c tests/gguf-walk.h tests/rng.h t
 tests_unit_gguf_test_LDADD   = src/libcore.la
 tests_unit_quant_test_SOURCES = tests/unit-quant.c tests/file.h tests/rng.h tests/tap.h
 tests_unit_quant_test_LDADD   = src/libcore.la
-EXTRA_DIST += build-aux/quant-vectors.py tests/files/quant
-tests_mkmodel_SOURCES = tests/mkmodel.c tests/mkmodel-write.c tests/mkmodel-break.c tests/mkmodel.h
+EXTRA_DIST += build-aux/quant-grids.py build-aux/quant-vectors.py tests/files/quant
+tests_mkmodel_SOURCES = tests/mkmodel.c tests/mkmodel-write.c tests/mkmodel-break.c tests/mkmodel.h \
+	tests/table-scale.h
 tests_mkmodel_LDADD   = src/libcore.la
 
 # A device that is this processor, opened as plugins are.

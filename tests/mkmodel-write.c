@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "tests/mkmodel.h"
+#include "tests/table-scale.h"
 
 /* Weights repeat after this many, so that big models are written as fast as the disk allows.  It is a
  * whole number of blocks of every type, and that number is prime, so that rows differ. */
@@ -160,6 +161,24 @@ static void make_weights(const struct tensor *t, uint64_t seed, float *x, size_t
         }
 }
 
+/* Random bits, of a type that is not written, with a scale for the deviation. */
+static void make_blocks(const struct tensor *t, uint64_t seed, uint8_t *p, size_t n)
+{
+    const struct gkv__quant *q = t->format;
+
+    for (size_t i = 0; i < n; i += q->block, p += q->bytes) {
+        float x[256], sum = 0;
+
+        for (size_t j = 0; j < q->bytes; j++)
+            p[j] = (uint8_t)(next(&seed) >> 32);
+        table_scale(q, p, gkv__f32_to_f16(1));
+        q->to_f32(p, x, q->block);
+        for (size_t j = 0; j < q->block; j++)
+            sum += x[j] < 0 ? -x[j] : x[j];
+        table_scale(q, p, gkv__f32_to_f16(0.8f * t->deviation * (float)q->block / sum));
+    }
+}
+
 static uint64_t data_bytes(const struct tensor *t)
 {
     return t->elements / t->format->block * t->format->bytes;
@@ -178,8 +197,12 @@ static void put_data(FILE *out, const struct tensor *t, uint64_t seed)
     float   *x = grow(NULL, n, sizeof *x);
     uint8_t *encoded = grow(NULL, bytes, 1);
 
-    make_weights(t, seed, x, n);
-    t->format->from_f32(x, encoded, n);
+    if (t->format->from_f32) {
+        make_weights(t, seed, x, n);
+        t->format->from_f32(x, encoded, n);
+    } else {
+        make_blocks(t, seed, encoded, n);
+    }
     for (uint64_t left = data_bytes(t); left; left -= bytes) {
         if (left < bytes)
             bytes = (size_t)left;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "src/quant/grid.h"
 #include "src/quant/quant.h"
 #include "tests/file.h"
 #include "tests/rng.h"
@@ -311,6 +312,37 @@ static void test_vectors(const struct gkv__quant *q)
     free(file);
 }
 
+/* All points of each grid, of which a vector has some. */
+static void test_grids(void)
+{
+    static const uint8_t three[8] = { GKV__IQ3_XXS_VALUES }, odd[8] = { GKV__IQ3_S_VALUES };
+    static const struct { const uint16_t *point; size_t n; const uint8_t *value; } grid[] = {
+        { gkv__grid_iq2_xxs, 256, NULL }, { gkv__grid_iq2_xs, 512, NULL }, { gkv__grid_iq2_s, 1024, NULL },
+        { gkv__grid_iq3_xxs, 256, three }, { gkv__grid_iq3_s, 512, odd }, { gkv__grid_iq1, 2048, NULL },
+    };
+    size_t   n, i = 0;
+    char    *text = slurp("tests/files/quant/grids.txt", &n), name[16];
+    unsigned want;
+    int      used;
+
+    for (const char *p = text; sscanf(p, "%15s %x%n", name, &want, &used) == 2; p += used, i++) {
+        const size_t wide = grid[i].value ? 4 : 8;
+        float       *x = malloc(grid[i].n * 8 * sizeof *x);
+
+        for (size_t k = 0; k < grid[i].n; k++)
+            if (grid[i].value)
+                gkv__grid_four(x + k * wide, 1, grid[i].point[k], 0, grid[i].value);
+            else if (name[2] == '1')
+                gkv__grid_ternary(x + k * wide, 1, grid[i].point[k], 0);
+            else
+                gkv__grid_eight(x + k * wide, 1, grid[i].point[k], 0);
+        ok(fnv(x, grid[i].n * wide * sizeof *x) == want, "%s: %zu points as gguf-py has them", name, grid[i].n);
+        free(x);
+    }
+    ok(i == sizeof grid / sizeof *grid, "... all %zu grids", i);
+    free(text);
+}
+
 /* The same for every number that f16 and bf16 have. */
 static void test_halves(void)
 {
@@ -422,7 +454,13 @@ static void test_integers(void)
         /* Steps of four-bit floats are up to a third of the number. */
         test_quality(q, ldexp(q->type == GKV__TYPE_MXFP4 ? 2.4 : 1.2, -row[i].bits));
     }
+#define READ(TYPE, ...)                                                                     \
+    if (!BIG_ENDIAN_HOST)                                                                   \
+        test_vectors(gkv__quant_of(GKV__TYPE_##TYPE));
+    GKV__TABLE_TYPES(READ)
+#undef READ
     if (!BIG_ENDIAN_HOST) {
+        test_grids();
         test_halves();
         test_encode();
     }
@@ -452,8 +490,7 @@ static void test_table(void)
 {
 #define ONE(...) + 1
     const unsigned all = GKV__N_TYPES + (0 GKV__KNOWN_TYPES(ONE));
-#undef ONE
-    unsigned n = 0, unique = 0, none = 0;
+    unsigned n = 0, unique = 0, none = 0, read = 0;
     bool     good = true;
     float    x[2] = { -1.5f, NAN }, y[2];
 
@@ -471,9 +508,11 @@ static void test_table(void)
     for (int t = 0; t < GKV__N_TYPES; t++) {
         const struct gkv__quant *q = gkv__quant_of((enum gkv__type)t);
 
-        good = good && (int)q->type == t && q->to_f32 && q->from_f32 && q == gkv__quant_of_ggml(q->ggml);
+        good = good && (int)q->type == t && q->to_f32 && q == gkv__quant_of_ggml(q->ggml);
+        read += !q->from_f32;
     }
-    ok(good, "the rows that compute");
+    ok(good && read == (0 GKV__TABLE_TYPES(ONE)), "the rows that compute, %u of them only read", read);
+#undef ONE
     ok(!gkv__quant_of_ggml(4) && !gkv__quant_of_ggml(31) &&
        !gkv__quant_of_ggml(UINT32_MAX) && !gkv__quant_named("q4") && !gkv__quant_named(""),
        "unknown numbers and names");

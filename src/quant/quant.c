@@ -7,6 +7,7 @@
 #define SIZE(TYPE, name, ggml, block, bytes, ...)                                           \
     _Static_assert(sizeof(struct gkv__block_##name) == bytes, "blocks have no padding");
 GKV__INTEGER_TYPES(SIZE)
+GKV__TABLE_TYPES(SIZE)
 
 void gkv__to_f32_f32(const void *src, float *dst, size_t n)
 {
@@ -21,7 +22,11 @@ void gkv__from_f32_f32(const float *src, void *dst, size_t n)
 static const struct gkv__quant computed[GKV__N_TYPES] = {
 #define COMPUTED(TYPE, name, ggml, block, bytes, ...)                                       \
     { #name, ggml, block, bytes, GKV__TYPE_##TYPE, gkv__to_f32_##name, gkv__from_f32_##name },
-    GKV__TYPES(COMPUTED)
+    GKV__FLOAT_TYPES(COMPUTED)
+    GKV__INTEGER_TYPES(COMPUTED)
+#define READ(TYPE, name, ggml, block, bytes, ...)                                           \
+    { #name, ggml, block, bytes, GKV__TYPE_##TYPE, gkv__to_f32_##name, NULL },
+    GKV__TABLE_TYPES(READ)
 };
 
 static const struct gkv__quant known[] = {

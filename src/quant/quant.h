@@ -24,7 +24,7 @@ struct gkv__quant {
     uint32_t       bytes;       /* bytes per block                                           */
     enum gkv__type type;
     void (*to_f32)(const void *src, float *dst, size_t n);      /* convert.h; NULL: type NONE */
-    void (*from_f32)(const float *src, void *dst, size_t n);
+    void (*from_f32)(const float *src, void *dst, size_t n);  /* NULL: not written           */
 };
 
 const struct gkv__quant *gkv__quant_of_ggml(uint32_t ggml);     /* NULL: unknown number      */
@@ -36,6 +36,9 @@ const struct gkv__quant *gkv__quant_named(const char *name);    /* NULL: unknown
 #define GKV__ROW(TYPE, name, ggml, block, bytes, bits, range, off, min, halves, layout)     \
     struct gkv__block_##name { GKV__MEMBERS layout };
 GKV__INTEGER_TYPES(GKV__ROW)
+#undef GKV__ROW
+#define GKV__ROW(TYPE, name, ggml, block, bytes, bits, layout) struct gkv__block_##name { GKV__MEMBERS layout };
+GKV__TABLE_TYPES(GKV__ROW)
 #undef GKV__ROW
 #undef GKV__MEMBERS
 
@@ -64,6 +67,7 @@ GKV__INTEGER_TYPES(GKV__ROW)
  *   iq4_xs           8 groups of 32, nibbles as in the blocks of 32
  *                    x = d * (scale - 32) * value: scale s has its low four bits in nibble s of
  *                    scale_l and its high two bits in scale_h, at bit 2 s
+ * iq1 to iq3, tq1 and tq2 are in their own files, with grid.h.
  * q3_k.c shows how q3_k packs its six-bit scales, scale.h how q4_k and q5_k do. */
 
 #define GKV__IQ4_VALUES -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * tq2_0.c - ternary weights, two bits each */
+#include "config.h"
+#include <string.h>
+#include "src/quant/convert.h"
+
+#define QK 256
+
+void gkv__to_f32_tq2_0(const void *src, float *dst, size_t n)
+{
+    const uint8_t *p = src;             /* need not be aligned */
+    struct gkv__block_tq2_0 b;
+
+    for (size_t i = 0; i < n; i += QK, p += sizeof b) {
+        float d;
+
+        memcpy(&b, p, sizeof b);
+        d = gkv__f16_to_f32(b.d);
+        for (size_t j = 0; j < QK; j++)
+            dst[i + j] = d * (float)((b.q[j / 128 * 32 + j % 32] >> j / 32 % 4 * 2 & 3) - 1);
+    }
+}
