@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Not built by default: make bench/kernels bench/attend bench/decode bench/token bench/device
-EXTRA_PROGRAMS += bench/kernels bench/attend bench/decode bench/token bench/device
+# Not built by default: make bench/kernels bench/attend bench/decode bench/draft bench/verify bench/token bench/device
+EXTRA_PROGRAMS += bench/kernels bench/attend bench/decode bench/draft bench/verify bench/token bench/device
 bench_kernels_SOURCES = bench/kernels.c bench/peak.c bench/peak.h
 bench_kernels_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_AVX2)
 bench_kernels_LDADD   = src/libcore.la
@@ -10,6 +10,11 @@ bench_attend_LDADD    = src/libcore.la
 bench_decode_SOURCES  = bench/decode.c bench/peak.c bench/peak.h
 bench_decode_CFLAGS   = $(AM_CFLAGS) $(CFLAGS_AVX2)
 bench_decode_LDADD    = src/libcore.la
+
+bench_draft_SOURCES   = bench/draft.c
+bench_draft_LDADD     = src/libcore.la
+bench_verify_SOURCES  = bench/verify.c
+bench_verify_LDADD    = src/libcore.la
 bench_token_SOURCES   = bench/token.c
 bench_token_LDADD     = src/libcore.la
 EXTRA_DIST += bench/README.md bench/HISTORY.md bench/e2e.sh bench/index.sh bench/load.sh bench/methods.py bench/min-score.py bench/needle.py bench/needles.json \

@@ -263,6 +263,7 @@ typedef struct {
                                    NULL: the model itself.  chat_template and system are not for it */
     const char *snap;           /* what is kept goes over as text, widened to "none" (characters), "word", "sentence";
                                    NULL: "word" with a reader, otherwise not as text, but as tokens  */
+    uint32_t    draft;          /* tokens guessed at a time from earlier text, at most 4; 0: none.  The answer is the same */
 } gkv_options;
 
 /* Sets the defaults.  Calls refuse options that were not set up by this.  They copy the struct, but not its strings,
@@ -393,6 +394,7 @@ typedef struct {
     const char *reader;         /* ... the reader's name; NULL: the model itself                     */
     double      load_reader, hand_over;                 /* seconds: part of load; choosing pieces of text */
     uint64_t    predicted_reader, predicted_answerer;   /* bytes; memory_predicted is the larger one */
+    uint64_t    drafted, accepted;                      /* tokens of the answer: guessed, and right  */
 } gkv_stats;
 
 /* Runs of kept document tokens of the last question, merged where adjacent, in document order.  Valid

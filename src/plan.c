@@ -133,6 +133,7 @@ gkv_status gkv__plan_task(struct gkv__plan *p, const gkv_model *m, const gkv_opt
     GKV__TRY(check_numbers(m, o, err));
     t->row = t->method->row ? t->method->row(t->param) : GKV__ROW_LAST;
     t->layer = o->layer;
+    p->rows = gkv__decode_rows(m, o->draft);
     t->filter = o->layer >= 0 ? (uint32_t)o->layer : m->filter_layer;
     t->n_new = o->max_tokens;
     if (gkv__has_states(m) && t->method->kind > GKV__SCORES)
@@ -204,7 +205,7 @@ static uint64_t run_peak(const struct gkv__plan *p)
     const struct gkv__task *t = &p->task;
     const struct gkv__shape *s = &t->m->shape;
     const uint64_t spare = gkv__model_embed_spare(t->m, gkv__plus(t->n, t->n_new));
-    const uint64_t logits = s->n_vocab * (sizeof(float) + sizeof(struct gkv__candidate));
+    const uint64_t logits = s->n_vocab * (p->rows * sizeof(float) + sizeof(struct gkv__candidate));
     const bool one_pass = p->kind == GKV__SWEEPS || p->kind == GKV__RUNS;
     uint64_t both = gkv__times(gkv__max(t->k, t->k_pick), sizeof(uint32_t)), first = 0, second = 0;      /* indices */
 

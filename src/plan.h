@@ -20,6 +20,7 @@ struct gkv__plan {
     double                      asked_param[GKV__MAX_PARAMS];
     const char                 *kv_type;        /* from the user, or NULL                    */
     uint32_t                    max_chunk;
+    size_t                      rows;           /* of a step of decoding, at most            */
     uint64_t                    limit;          /* bytes                                     */
     bool                        select_only;    /* no second pass                            */
     bool                        often;          /* more questions will come: keep in memory what

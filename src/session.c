@@ -174,6 +174,7 @@ static gkv_status open_on(gkv_session *s, gkv_document *shared, gkv_error *err)
     s->decode.kv = p->task.kv;
     s->decode.n_new = o->max_tokens;
     s->decode.grammar = o->grammar;
+    s->decode.draft.most = o->draft;
     if (shared) {
         s->document = shared;
         p->task.part = shared->part;
@@ -733,6 +734,8 @@ static void fill(const gkv_session *s, gkv_stats *out)
     out->tokens_prompt = s->prompt.n;
     out->tokens_kept = s->run.n_kept;
     out->tokens_answer = d->n_answer;
+    out->drafted = d->draft.drafted;
+    out->accepted = d->draft.accepted;
     out->load = load(s);
     out->total = load(s) + gkv__seconds() - s->t_open;
     out->memory_predicted = s->plan.predicted;

@@ -110,6 +110,11 @@ check_PROGRAMS += tests/unit-schema.test
 tests_unit_schema_test_SOURCES = tests/unit-schema.c tests/rng.h tests/tap.h
 tests_unit_schema_test_LDADD   = src/libcli.la src/libcore.la
 
+TESTS += tests/unit-draft.test
+check_PROGRAMS += tests/unit-draft.test
+tests_unit_draft_test_SOURCES = tests/unit-draft.c tests/rng.h tests/tap.h
+tests_unit_draft_test_LDADD   = src/libcore.la
+
 TESTS += tests/unit-events.test
 check_PROGRAMS += tests/unit-events.test
 tests_unit_events_test_SOURCES = tests/unit-events.c tests/rng.h tests/tap.h

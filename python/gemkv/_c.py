@@ -141,6 +141,7 @@ class gkv_options(Structure):
         ("grammar", c_void_p),
         ("reader", c_void_p),
         ("snap", c_char_p),
+        ("draft", c_uint32),
     ]
 
 
@@ -202,6 +203,8 @@ class gkv_stats(Structure):
         ("hand_over", c_double),
         ("predicted_reader", c_uint64),
         ("predicted_answerer", c_uint64),
+        ("drafted", c_uint64),
+        ("accepted", c_uint64),
     ]
 
 

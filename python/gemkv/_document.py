@@ -83,6 +83,8 @@ class Stats:
     hand_over: float
     predicted_reader: int
     predicted_answerer: int
+    drafted: int
+    accepted: int
 
 
 @dataclass(frozen=True)

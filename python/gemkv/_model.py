@@ -59,6 +59,7 @@ class QuestionOptions(TypedDict, total=False):
     seed: int
     begin: str
     snap: str
+    draft: int
     gpu_memory: int
     ignore_end: bool
 

@@ -63,13 +63,13 @@ void gkv__decode_end(struct gkv__decode *d)
     gkv__hook_close(&d->hook);
     free(d->id);
     free(d->x);
-    free(d->logits);
+    free(d->all);
     free(d->candidates);
     gkv__match_close(d->match);
     d->match = NULL;
     d->hurried = false;
     d->id = NULL;
-    d->x = d->logits = NULL;
+    d->x = d->all = d->logits = NULL;
     d->candidates = NULL;
     d->n_kept = 0;
     d->n_done = d->n_reused = d->n_answer = d->next = 0;
@@ -98,15 +98,22 @@ uint64_t gkv__decode_kv(const struct gkv__decode *d)
     return spare ? gkv__cache_used(c, c->layer->n_max - spare) : gkv__cache_size(c);
 }
 
+/* Rows that were computed for nothing are taken back; a state cannot be. */
+size_t gkv__decode_rows(const gkv_model *m, uint32_t draft)
+{
+    return gkv__states_floats(m, m->shape.n_layer) ? 1 : 1 + (size_t)gkv__min(draft, GKV__DRAFT_MOST);
+}
+
 static gkv_status reserve(struct gkv__decode *d, const struct gkv__context *c, gkv_error *err)
 {
     const struct gkv__shape *s = &d->m->shape;
+    const size_t rows = gkv__decode_rows(d->m, d->draft.most);
 
     d->n_kept = c->n_kept;
     d->n_fixed = 0;
     d->id = malloc((size_t)(d->n_kept + d->n_new) * sizeof *d->id);
-    d->x = malloc(s->n_embd * sizeof *d->x);
-    d->logits = malloc(s->n_vocab * sizeof *d->logits);
+    d->x = malloc(rows * s->n_embd * sizeof *d->x);
+    d->logits = d->all = malloc(rows * s->n_vocab * sizeof *d->all);
     d->candidates = malloc(s->n_vocab * sizeof *d->candidates);
     if (!d->id || !d->x || !d->logits || !d->candidates)
         return gkv__fail(err, GKV_NOMEM, "out of memory");
@@ -220,6 +227,48 @@ static gkv_status on_cpu(struct gkv__decode *d, uint64_t n, gkv_error *err)
     return GKV_OK;
 }
 
+/* In steps of the answer, where rows can be taken back: a method that goes on acting has seen them. */
+static bool may_guess(const struct gkv__decode *d, uint64_t n)
+{
+    return gkv__decode_rows(d->m, d->draft.most) > 1 && !d->hook.attended && !d->hook.window && d->n_done + 1 == n &&
+           d->n_answer;
+}
+
+/* The n-th token, and guesses after it, each in a row of its own. */
+static gkv_status step(struct gkv__decode *d, uint64_t n, gkv_error *err)
+{
+    const double start = gkv__seconds();
+    struct gkv__pass p = d->p;
+    size_t rows;
+
+    gkv__draft_guess(&d->draft, d->id, (size_t)n, (size_t)(d->n_kept + d->n_new - n));
+    if (!d->draft.n) {
+        GKV__TRY(on_cpu(d, n, err));
+        gkv__draft_took(&d->draft, gkv__seconds() - start);
+        return GKV_OK;
+    }
+    rows = 1 + d->draft.n;
+    memcpy(d->id + n, d->draft.id, d->draft.n * sizeof *d->id);
+    if (d->prefix)
+        d->prefix->touched = gkv__max(d->prefix->touched, n + d->draft.n);
+    p.alone = true;
+    GKV__TRY(gkv__block(&p, d->id + d->n_done, rows, d->n_done + d->next - d->n_kept, d->x, err));
+    gkv__logits(d->e, d->m, d->x, rows, d->all);
+    d->n_done = n;
+    gkv__draft_took(&d->draft, gkv__seconds() - start);
+    return GKV_OK;
+}
+
+/* Whether the last token was guessed, so that its row is there. */
+static bool is_there(struct gkv__decode *d, uint64_t n)
+{
+    if (d->n_done + 1 != n || !gkv__draft_is_next(&d->draft, d->id[n - 1]))
+        return false;
+    d->logits += d->m->shape.n_vocab;
+    d->n_done = n;
+    return true;
+}
+
 /* Gives up the device: the CPU takes over, and begins again with the kept tokens. */
 static void leave_device(struct gkv__decode *d, const gkv_error *why)
 {
@@ -246,7 +295,10 @@ static gkv_status forward(struct gkv__decode *d, uint64_t n, gkv_error *err)
         }
         leave_device(d, &why);
     }
-    return on_cpu(d, n, err);
+    if (is_there(d, n))
+        return GKV_OK;
+    d->logits = d->all;
+    return may_guess(d, n) ? step(d, n, err) : on_cpu(d, n, err);
 }
 
 /* Takes over the cache that the method's only pass left, so decoding begins without a prefill. */
@@ -272,6 +324,7 @@ gkv_status gkv__decode_begin(struct gkv__decode *d, struct gkv__context *c, gkv_
     const struct gkv__shape *s = &d->m->shape;
 
     GKV__TRY(reserve(d, c, err));
+    gkv__draft_begin(&d->draft);
     if (d->grammar)
         GKV__TRY(gkv__match_open(&d->match, d->grammar, err));
     d->p = (struct gkv__pass){ .e = d->e, .m = d->m, .span = c->span, .c = &d->cache, .hook = &d->hook };

@@ -6,6 +6,7 @@
 #define GKV__DECODE_H
 
 #include "src/answer/device.h"
+#include "src/answer/draft.h"
 #include "src/answer/grammar.h"
 #include "src/answer/sample.h"
 #include "src/select/select.h"
@@ -35,6 +36,7 @@ struct gkv__decode {
     struct gkv__sampler      sampler;
     const gkv_grammar       *grammar;   /* of answers, or NULL                               */
     struct gkv__device      *device;    /* or NULL; closed here                              */
+    struct gkv__draft        draft;     /* draft.most is given                               */
     struct gkv__prefix      *prefix;    /* of earlier prompts, and for the next; or NULL     */
     char                     device_why[256];   /* why the device is not used, or ""         */
     char                     warning[256];      /* why the device was given up, or ""        */
@@ -48,7 +50,8 @@ struct gkv__decode {
     uint64_t                 n_reused;  /* ... for an earlier prompt                         */
     uint64_t                 n_answer;
     uint64_t                 next;      /* position of the answer's first token              */
-    float                   *x, *logits;        /* [n_embd], [n_vocab]                       */
+    float                   *x, *all;           /* [rows][n_embd], [rows][n_vocab]; rows: of a step */
+    float                   *logits;            /* [n_vocab] of all: after the last token    */
     uint32_t                 best;      /* instead of logits, if a device can choose it      */
     struct gkv__candidate   *candidates;
     struct gkv__match       *match;     /* of the grammar, and the answer; or NULL           */
@@ -70,6 +73,8 @@ bool       gkv__decode_incomplete(const struct gkv__decode *d);
 void       gkv__decode_end(struct gkv__decode *d);
 void       gkv__decode_close(struct gkv__decode *d);
 
+/* Rows of a step that guesses `draft` tokens at a time, where the model's layers allow that. */
+size_t     gkv__decode_rows(const gkv_model *m, uint32_t draft);
 /* Bytes of the keys and values that the answer is written from. */
 uint64_t   gkv__decode_kv(const struct gkv__decode *d);
 

@@ -82,6 +82,7 @@ void gkv_options_init_size(gkv_options *opt, size_t size)
         .keep_first = 4,
         .keep_last = GKV_KEEP_PROMPT,
         .max_tokens = 256,
+        .draft = 4,
         .top_p = 1,
         .repeat_last_n = 64,
         .repeat_penalty = 1,

@@ -77,6 +77,8 @@ const struct opt options_table[] = {
       opt_u64, IN(gkv.max_context, 1, UINT32_MAX) },
     { ANSWER, 'n', "max-tokens", "N", "256", "longest answer",
       opt_u32, IN(gkv.max_tokens, 1, INT32_MAX) },
+    { ANSWER | FOR_ROWS, 0, "draft", "N", "4", "tokens of the answer guessed at a time from earlier text, 0 to 4; it stays the same",
+      opt_u32, IN(gkv.draft, 0, 4) },
     { FOR_ROWS, 'n', "max-tokens", "N", "the task's", "longest answer",
       opt_u32, IN(gkv.max_tokens, 1, INT32_MAX) },
     { ANSWER, 0, "temperature", "T", "0, always the likeliest token", "randomness of the answer",

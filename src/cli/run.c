@@ -730,6 +730,8 @@ void run_json(struct json *j, const struct run *r, const char *answer, size_t le
     json_named_uint(j, "prompt", s.tokens_prompt);
     json_named_uint(j, "kept", s.tokens_kept);
     json_named_uint(j, "answer", s.tokens_answer);
+    json_named_uint(j, "drafted", s.drafted);
+    json_named_uint(j, "accepted", s.accepted);
     if (s.snap)
         json_two_tokens(j, r, &s);
     json_close(j);

@@ -173,6 +173,8 @@ void view_cost(const struct run *r)
     } else if (r->o.verbose && s.device_reason) {
         say(r->o.io, "on the CPU: %s", s.device_reason);
     }
+    if (r->o.verbose && s.drafted)
+        say(r->o.io, "%" PRIu64 " tokens of the answer guessed, %" PRIu64 " of them right", s.drafted, s.accepted);
     peak = view_bytes(s.memory_peak);
     predicted = view_bytes(s.memory_predicted);
     if (s.decode > 0)

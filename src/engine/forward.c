@@ -17,7 +17,7 @@ gkv_status gkv__block(const struct gkv__pass *p, const uint32_t *id, size_t n, u
     gkv__embed(e, p->m, id, x, n);
     for (uint32_t il = 0; il < s->n_layer; il++) {
         gkv__layer(p, il, x, n, pos, il);
-        if (n > 1)              /* a step of decoding reports no progress of its own */
+        if (n > 1 && !p->alone) /* a step of decoding reports no progress of its own */
             gkv__progress(e, gkv__layer_work(s, pos - p->c->layer[il].shift, n));
         if (gkv__cancelled(e))
             return gkv__fail(err, GKV_CANCELLED, "cancelled at token %" PRIu64, pos);

@@ -389,6 +389,13 @@ static void attend(const struct gkv__pass *p, uint32_t il, uint32_t ic, size_t n
 
     if (hook && hook->window && (!view.window || hook->window < view.window))
         view.window = (uint32_t)hook->window;
+    for (size_t t = 0; p->alone && t < n; t++) {
+        const size_t at = t * p->m->shape.n_head * p->m->shape.head_dim;
+
+        gkv__attend(p->e, p->c, ic, p->e->att + at, p->e->q + at, 1, slot + t, &view, NULL);
+    }
+    if (p->alone)
+        return;
     gkv__attend(p->e, p->c, ic, p->e->att, p->e->q, n, slot, &view,
                 hook && hook->attended ? hook->sums : p->sums);
     if (hook && hook->attended)

@@ -29,6 +29,8 @@ struct gkv__pass {
     struct gkv__cache *c;       /* keys and values; may be NULL where no layer attends       */
     float             *sums;    /* [chunk][n_head][2] or NULL: attention stores here the maximum
                                    and the sum of each row's softmax, in base 2              */
+    bool               alone;   /* a few rows, each of which attends as if it were the only one: the
+                                   same bytes as in steps of one row                         */
     struct gkv__hook  *hook;    /* or NULL                                                   */
 };
 

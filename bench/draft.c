@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * draft.c - answers with guessed tokens beside answers without
+ *
+ *     bench/draft MODEL FILE QUESTION [TEMPERATURE [TOKENS [THREADS [ROUNDS]]]]
+ *
+ * Alternates both, the same answer each time, and prints the median and the quartiles of the ratios of their decode times,
+ * plain by guessing: above 1 guessing is faster.  Defaults: 0, 128 tokens, two threads, 5 rounds. */
+#include "config.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "gemkv.h"
+
+enum { MOST = 1000, TEXT = 1 << 20 };
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double at(double *x, size_t n, double part)
+{
+    qsort(x, n, sizeof *x, compare);
+    return x[(size_t)((double)(n - 1) * part + 0.5)];
+}
+
+static void must(gkv_status status, const gkv_error *err)
+{
+    if (status) {
+        fprintf(stderr, "draft: %s\n", err->text);
+        exit(1);
+    }
+}
+
+static gkv_stats answer(gkv_session *s, const char *question)
+{
+    gkv_error err;
+    gkv_stats stats;
+    gkv_status status;
+    const char *p;
+    size_t n;
+
+    must(gkv_ask(s, question, strlen(question), &err), &err);
+    while ((status = gkv_next(s, &p, &n, &err)) == GKV_OK) { }
+    must(status == GKV_END ? GKV_OK : status, &err);
+    gkv_session_stats(s, &stats);
+    return stats;
+}
+
+int main(int argc, char **argv)
+{
+    const size_t rounds = argc > 7 ? strtoull(argv[7], NULL, 10) : 5;
+    static char text[TEXT];
+    static double ratio[MOST], rate[MOST];
+    gkv_session *s[2];
+    gkv_stats stats = { 0 };
+    gkv_options opt;
+    gkv_model *m;
+    gkv_error err;
+    FILE *f = argc > 3 ? fopen(argv[2], "r") : NULL;
+    size_t n;
+
+    if (!f || !rounds || rounds > MOST) {
+        fprintf(stderr, "usage: bench/draft MODEL FILE QUESTION [TEMPERATURE [TOKENS [THREADS [ROUNDS]]]]\n");
+        return 2;
+    }
+    n = fread(text, 1, sizeof text, f);
+    fclose(f);
+    gkv_options_init(&opt);
+    opt.device = "cpu";
+    opt.method = "full";
+    opt.ignore_end = 1;
+    opt.temperature = argc > 4 ? strtof(argv[4], NULL) : 0;
+    opt.max_tokens = argc > 5 ? (uint32_t)atoi(argv[5]) : 128;
+    opt.threads = argc > 6 ? (uint32_t)atoi(argv[6]) : 2;
+    must(gkv_model_open(&m, argv[1], 0, &err), &err);
+    for (size_t i = 0; i < 2; i++) {
+        opt.draft = i ? 4 : 0;
+        must(gkv_session_open(&s[i], m, &opt, &err), &err);
+        must(gkv_feed(s[i], text, n, &err), &err);
+    }
+    for (size_t r = 0; r <= rounds; r++) {      /* the first warms up */
+        const size_t k = r ? r - 1 : 0;
+        const double plain = answer(s[0], argv[3]).decode;
+
+        stats = answer(s[1], argv[3]);
+        ratio[k] = plain / stats.decode;
+        rate[k] = (double)stats.tokens_answer / plain;
+    }
+    printf("%.1f tokens/s, with guesses %.2f (%.2f - %.2f) of it; %d guessed, %d of them right\n", at(rate, rounds, 0.5),
+           at(ratio, rounds, 0.5), at(ratio, rounds, 0.25), at(ratio, rounds, 0.75), (int)stats.drafted, (int)stats.accepted);
+    for (size_t i = 0; i < 2; i++)
+        gkv_session_close(s[i]);
+    gkv_model_close(m);
+    return 0;
+}

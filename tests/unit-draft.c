@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * unit-draft.c - answers with guessed tokens are those without, to the last bit of each token's logits */
+#include "config.h"
+#include <stdlib.h>
+#include <string.h>
+#include "src/answer/draft.h"
+#include "src/engine/forward.h"
+#include "src/engine/gemm.h"
+#include "src/engine/layer.h"
+#include "src/session.h"
+#include "tests/rng.h"
+#include "tests/tap.h"
+
+static gkv_error err;
+
+/* ---- guesses ----------------------------------------------------------------------------- */
+
+/* The same, slowly. */
+static size_t find_slowly(const uint32_t *id, size_t n, uint32_t *out, size_t most)
+{
+    size_t best = 0, at = 0;
+
+    for (size_t i = 1; i < n; i++) {
+        size_t k = 0;
+
+        while (k < 8 && k < i && id[i - 1 - k] == id[n - 1 - k])
+            k++;
+        if (k >= 2 && k >= best) {
+            best = k;
+            at = i;
+        }
+    }
+    for (size_t j = 0; best && j < most; j++)
+        out[j] = at + j < n ? id[at + j] : out[at + j - n];
+    return best;
+}
+
+static void finds(void)
+{
+    size_t wrong = 0, some = 0;
+
+    for (size_t i = 0; i < 20000; i++) {
+        uint32_t id[24], a[4] = { 0 }, b[4] = { 0 };
+        const size_t n = 1 + rng() % 24, most = 1 + rng() % 4;
+        size_t k;
+
+        for (size_t j = 0; j < n; j++)
+            id[j] = rng() % (i % 2 ? 3 : 2);
+        k = gkv__draft_find(id, n, a, most);
+        some += k != 0;
+        wrong += k != find_slowly(id, n, b, most) || memcmp(a, b, sizeof a);
+    }
+    ok(!wrong && some > 5000, "what follows the longest earlier occurrence: %zu wrong of %zu", wrong, some);
+}
+
+/* The seconds of an answer of n tokens, of which each guess is right with probability p, beside those without guesses. */
+static double ratio(double more, double p, size_t n)
+{
+    struct gkv__draft d = { .most = 4 };
+    static uint32_t id[8192];
+    double seconds = 0;
+    size_t done = 64;
+
+    /* The text is 0 1 2 ... 31 again and again, so that a guess is there at each step. */
+    for (size_t answer = 0; answer < 2; answer++) {     /* the second knows what the first has learnt */
+        gkv__draft_begin(&d);
+        seconds = 0;
+        done = 64;
+        for (size_t i = 0; i < 64 + n + 8; i++)
+            id[i] = (uint32_t)(i % 32);
+        while (done < 64 + n) {
+            double took;
+
+            gkv__draft_guess(&d, id, done, 64 + n - done);
+            took = 1 + more * (double)d.n;
+            gkv__draft_took(&d, took);
+            seconds += took;
+            do
+                done++;
+            while (done < 64 + n && gkv__draft_is_next(&d, rng() % 1000 < p * 1000 ? (uint32_t)(done - 1) % 32 : 99));
+        }
+    }
+    return (double)n / seconds;
+}
+
+static void pays(void)
+{
+    static const double more[] = { 0.02, 0.1, 0.3, 0.6, 1 };
+    double worst = 10, quoting = 10;
+
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+        for (int p = 0; p <= 10; p++) {
+            const double r = ratio(more[i], p / 10.0, 400);
+
+            worst = r < worst ? r : worst;
+            if (more[i] < 0.2 && p == 10)
+                quoting = r < quoting ? r : quoting;
+        }
+    ok(worst > 0.97, "whatever a row costs and however often guesses are right, at least 0.97 of the speed: %.3f", worst);
+    ok(quoting > 3, "right guesses that cost little: %.2f of the speed", quoting);
+    ok(ratio(1, 1, 400) > 0.97 && ratio(1, 1, 400) < 1.01, "rows that cost as much as steps gain nothing");
+}
+
+/* ---- answers ----------------------------------------------------------------------------- */
+
+static const char text[] =
+    "Line 1: the cat and the hat sat on mat number 7. Line 2: the cat and the hat sat on mat number 8.\n"
+    "Line 3: the cat and the hat sat on mat number 9. The key is in the box, and the box is in the room.\n";
+static const char question[] = "Which line is the cat in?";
+
+enum { LONG = 28 };
+
+static gkv_session *asked(gkv_model *m, gkv_options *o, uint32_t draft)
+{
+    gkv_session *s = NULL;
+    gkv_status status;
+
+    o->draft = draft;
+    status = gkv_session_open(&s, m, o, &err);
+    if (!status) {
+        s->decode.draft.always = draft;
+        status = gkv_feed(s, text, strlen(text), &err);
+    }
+    if (!status)
+        status = gkv_ask(s, question, strlen(question), &err);
+    if (status)
+        printf("# %s\n", err.text);
+    return s;
+}
+
+static gkv_stats totals;        /* of all answers */
+
+/* Both token by token. */
+static bool is_same(gkv_model *m, gkv_options o, bool guesses)
+{
+    gkv_session *a = asked(m, &o, 0), *b = asked(m, &o, 4);
+    const size_t bytes = a && b ? m->shape.n_vocab * sizeof(float) : 0;
+    gkv_stats s = { 0 };
+    bool same = bytes;
+    gkv_status status[2] = { GKV_OK, GKV_OK };
+
+    while (same && status[0] == GKV_OK) {
+        const char *p[2];
+        size_t n[2];
+
+        same = !memcmp(a->decode.logits, b->decode.logits, bytes);
+        status[0] = gkv_next(a, &p[0], &n[0], &err);
+        status[1] = gkv_next(b, &p[1], &n[1], &err);
+        same = same && status[0] == status[1] && n[0] == n[1] && !memcmp(p[0], p[1], n[0]);
+    }
+    if (bytes) {
+        same = same && a->decode.n_answer == b->decode.n_answer &&
+               !memcmp(a->decode.id, b->decode.id, (a->decode.n_kept + (size_t)a->decode.n_answer) * sizeof *a->decode.id);
+        gkv_session_stats(b, &s);
+        totals.drafted += s.drafted;
+        totals.accepted += s.accepted;
+    }
+    gkv_session_close(a);
+    gkv_session_close(b);
+    return same && (!guesses || s.drafted > 0) && (guesses || o.max_tokens < LONG || !s.drafted);
+}
+
+static gkv_options options(const char *method)
+{
+    gkv_options o;
+
+    gkv_options_init(&o);
+    o.method = method;
+    o.device = "cpu";
+    o.keep = 90;
+    o.max_tokens = LONG;
+    o.threads = 2;
+    o.ignore_end = 1;
+    return o;
+}
+
+static gkv_model *model_named(const char *name)
+{
+    gkv_model *m = NULL;
+    char path[512];
+
+    snprintf(path, sizeof path, "%s/%s.gguf", getenv("srcdir") ? getenv("srcdir") : ".", name);
+    if (gkv_model_open(&m, path, 0, &err)) {
+        printf("Bail out! %s\n", err.text);
+        exit(1);
+    }
+    return m;
+}
+
+enum { BEFORE = 40, ROWS = 1 + GKV__DRAFT_MOST };
+
+/* Hidden states of ROWS tokens after BEFORE others, one by one or in one step. */
+static void rows_of(gkv_model *m, bool together, float *x, float *logits)
+{
+    const struct gkv__shape *s = &m->shape;
+    struct gkv__exec e = { .n_threads = 0 };
+    struct gkv__cache c = { .n_layer = 0 };
+    uint32_t id[BEFORE + ROWS];
+    struct gkv__pass p = { .e = &e, .m = m, .span = BEFORE + ROWS, .c = &c };
+    gkv_status status = gkv__exec_open(&e, gkv__simd(), gkv__gemm_named("own"), s, 2, 64, &err);
+
+    for (size_t i = 0; i < BEFORE + ROWS; i++)
+        id[i] = rng() % s->n_vocab;
+    if (!status)
+        status = gkv__cache_open_for(&c, m, gkv__quant_of(GKV__TYPE_F16), s->n_layer, BEFORE + ROWS, &err);
+    if (!status)
+        status = gkv__forward(&p, id, BEFORE, 0, x, &err);
+    p.alone = together;
+    for (size_t i = 0; i < ROWS && !status; i += together ? ROWS : 1) {
+        const size_t n = together ? ROWS : 1;
+
+        status = gkv__block(&p, id + BEFORE + i, n, BEFORE + i, x + i * s->n_embd, &err);
+        if (!status)
+            gkv__logits(&e, m, x + i * s->n_embd, n, logits + i * s->n_vocab);
+    }
+    if (status)
+        printf("# %s\n", err.text);
+    gkv__cache_close(&c);
+    gkv__exec_close(&e);
+}
+
+/* Whatever is special in a model's layers. */
+static void models(void)
+{
+    static const char *const file[] = {
+        "golden/llama3", "golden/mistral", "golden/qwen2", "golden/qwen3yarn", "golden/phi3", "golden/gemma2", "golden/gemma3",
+        "golden/qwen3moe", "golden/head64", "golden/head128", "golden/qwen2-8", "golden/phi3-8", "hf/llama4", "hf/gpt-oss",
+        "hf/gpt-oss-mxfp4", "hf/granitemoeshared", "hf/smollm3", "hf/olmo3", "hf/exaone4", "hf/glm4", "hf/mistral3",
+    };
+
+    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
+        char name[64];
+        gkv_model *m;
+        size_t d, v;
+        float *x[2], *logits[2];
+
+        snprintf(name, sizeof name, "tests/files/%s", file[i]);
+        m = model_named(name);
+        d = ROWS * (size_t)m->shape.n_embd;
+        v = ROWS * (size_t)m->shape.n_vocab;
+        for (size_t k = 0; k < 2; k++) {
+            x[k] = calloc(d, sizeof *x[k]);
+            logits[k] = calloc(v, sizeof *logits[k]);
+            rng_state = 1;
+            rows_of(m, k, x[k], logits[k]);
+        }
+        ok(!memcmp(x[0], x[1], d * sizeof **x) && !memcmp(logits[0], logits[1], v * sizeof **logits) && logits[0][v - 1] != 0,
+           "%s: rows of one step", file[i]);
+        for (size_t k = 0; k < 2; k++) {
+            free(x[k]);
+            free(logits[k]);
+        }
+        gkv_model_close(m);
+    }
+}
+
+static void ways(gkv_model *m)
+{
+    static const char *const method[] = { "gemfilter", "snapkv", "finch" };
+    static const char *const kv[] = { "f32", "q8_0" };
+    static const char gbnf[] = "root ::= (\"the cat and the hat \" | [0-9] \", \")+";
+    gkv_options o = options("full");
+    gkv_grammar *g = NULL;
+
+    for (size_t i = 0; i < sizeof method / sizeof *method; i++)
+        ok(is_same(m, options(method[i]), true), "method %s", method[i]);
+    for (size_t i = 0; i < 2; i++) {
+        o = options(i ? "streamingllm-online" : "h2o:recent=8,evict=step");
+        o.keep = 50;
+        ok(is_same(m, o, false), "%s, which goes on acting", o.method);
+    }
+    o = options("full");
+    for (size_t i = 0; i < sizeof kv / sizeof *kv; i++) {
+        o.kv_type = kv[i];
+        ok(is_same(m, o, true), "keys and values in %s", kv[i]);
+    }
+    o.kv_type = NULL;
+    for (o.seed = 1; o.seed <= 2; o.seed++) {
+        o.temperature = 0.7f * (float)o.seed;
+        ok(is_same(m, o, true), "temperature %.1f", (double)o.temperature);
+    }
+    o.temperature = 0.7f;
+    o.top_k = 5;
+    o.repeat_penalty = 1.3f;
+    o.frequency_penalty = 0.2f;
+    ok(is_same(m, o, true), "penalties");
+    o = options("full");
+    ok(!gkv_grammar_open(&g, gbnf, strlen(gbnf), &err), "a grammar");
+    o.grammar = g;
+    ok(is_same(m, o, true), "by the grammar");
+    o.temperature = 1;
+    ok(is_same(m, o, true), "by the grammar, drawn");
+    gkv_grammar_close(g);
+    o = options("full");
+    for (o.max_tokens = 1; o.max_tokens < 8; o.max_tokens += 3)
+        ok(is_same(m, o, o.max_tokens > 6), "%u tokens", o.max_tokens);
+    o = options("full");
+    o.threads = 1;
+    ok(is_same(m, o, true), "one thread");
+}
+
+int main(void)
+{
+    gkv_model *m = NULL;
+
+    finds();
+    pays();
+    if (BIG_ENDIAN_HOST)
+        return done();
+    models();
+    m = model_named("tests/files/golden/qwen35");
+    ok(is_same(m, options("full"), false), "layers with a state");
+    gkv_model_close(m);
+    m = model_named("data/gemkv-mini-q8_0");
+    ways(m);
+    gkv_model_close(m);
+    ok(totals.accepted > 50 && totals.drafted > totals.accepted + 50, "guesses were right, and others wrong: %d of %d",
+       (int)totals.accepted, (int)totals.drafted);
+    return done();
+}
