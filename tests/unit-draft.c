@@ -53,21 +53,22 @@ static void finds(void)
     ok(!wrong && some > 5000, "what follows the longest earlier occurrence: %zu wrong of %zu", wrong, some);
 }
 
-/* The seconds of an answer of n tokens, of which each guess is right with probability p, beside those without guesses. */
-static double ratio(double more, double p, size_t n)
+/* The speed of an answer of n tokens beside that without guesses.  Each guess is right with probability p; or, with p
+ * below 0, after every -p right ones as many are wrong. */
+static double ratio(double more, double p, size_t n, size_t n_answers)
 {
     struct gkv__draft d = { .most = 4 };
     static uint32_t id[8192];
     double seconds = 0;
-    size_t done = 64;
+    size_t done = 64, i = 0;
 
     /* The text is 0 1 2 ... 31 again and again, so that a guess is there at each step. */
-    for (size_t answer = 0; answer < 2; answer++) {     /* the second knows what the first has learnt */
+    for (size_t answer = 0; answer < n_answers; answer++) {     /* later ones know what earlier ones have learnt */
         gkv__draft_begin(&d);
         seconds = 0;
         done = 64;
-        for (size_t i = 0; i < 64 + n + 8; i++)
-            id[i] = (uint32_t)(i % 32);
+        for (size_t t = 0; t < 64 + n + 8; t++)
+            id[t] = (uint32_t)(t % 32);
         while (done < 64 + n) {
             double took;
 
@@ -75,9 +76,13 @@ static double ratio(double more, double p, size_t n)
             took = 1 + more * (double)d.n;
             gkv__draft_took(&d, took);
             seconds += took;
-            do
+            do {
+                const bool right = p < 0 ? i++ / (size_t)-p % 2 : rng() % 1000 < p * 1000;
+
                 done++;
-            while (done < 64 + n && gkv__draft_is_next(&d, rng() % 1000 < p * 1000 ? (uint32_t)(done - 1) % 32 : 99));
+                if (done >= 64 + n || !gkv__draft_is_next(&d, right ? (uint32_t)(done - 1) % 32 : 99))
+                    break;
+            } while (true);
         }
     }
     return (double)n / seconds;
@@ -90,7 +95,7 @@ static void pays(void)
 
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
         for (int p = 0; p <= 10; p++) {
-            const double r = ratio(more[i], p / 10.0, 400);
+            const double r = ratio(more[i], p / 10.0, 400, 2);
 
             worst = r < worst ? r : worst;
             if (more[i] < 0.2 && p == 10)
@@ -98,7 +103,16 @@ static void pays(void)
         }
     ok(worst > 0.97, "whatever a row costs and however often guesses are right, at least 0.97 of the speed: %.3f", worst);
     ok(quoting > 3, "right guesses that cost little: %.2f of the speed", quoting);
-    ok(ratio(1, 1, 400) > 0.97 && ratio(1, 1, 400) < 1.01, "rows that cost as much as steps gain nothing");
+    worst = 10;
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+        for (int p = 1; p < 40; p++) {
+            const double r = ratio(more[i], -p, 60, 1);
+
+            worst = r < worst ? r : worst;
+        }
+    ok(worst > 0.97, "short answers that go on as before now and then: %.3f", worst);
+    ok(ratio(0.6, 0, 24, 1) > 0.94, "a short answer that goes another way each time: %.3f", ratio(0.6, 0, 24, 1));
+    ok(ratio(1, 1, 400, 2) > 0.97 && ratio(1, 1, 400, 2) < 1.01, "rows that cost as much as steps gain nothing");
 }
 
 /* ---- answers ----------------------------------------------------------------------------- */
