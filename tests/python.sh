@@ -15,9 +15,10 @@ scratch=$(mktemp -d) || exit 99
 trap 'rm -rf "$scratch"' EXIT
 trap 'exit 99' HUP INT TERM
 "$build/tests/mkmodel" "$scratch/tiny.gguf" || { echo "Bail out! no model"; exit 99; }
-GEMKV=$build/gemkv GEMKV_LIBRARY=$build/.libs/libgemkv.so GEMKV_MODEL=$scratch/tiny.gguf GEMKV_HEADER=$src/include/gemkv.h
+"$build/tests/mkmodel" --layers=6 --seed=5 "$scratch/large.gguf" || { echo "Bail out! no model"; exit 99; }
+GEMKV=$build/gemkv GEMKV_LIBRARY=$build/.libs/libgemkv.so GEMKV_MODEL=$scratch/tiny.gguf GEMKV_ANSWERER=$scratch/large.gguf GEMKV_HEADER=$src/include/gemkv.h
 GEMKV_CPU=ref GEMKV_PLUGIN_DIR=/nowhere         # no real device
 XDG_DATA_HOME=$scratch/data                     # no calibration of the user
 PYTHONPATH=$src/python PYTHONDONTWRITEBYTECODE=1 # the source may be read-only
-export GEMKV GEMKV_LIBRARY GEMKV_MODEL GEMKV_HEADER GEMKV_CPU GEMKV_PLUGIN_DIR XDG_DATA_HOME PYTHONPATH PYTHONDONTWRITEBYTECODE
+export GEMKV GEMKV_LIBRARY GEMKV_MODEL GEMKV_ANSWERER GEMKV_HEADER GEMKV_CPU GEMKV_PLUGIN_DIR XDG_DATA_HOME PYTHONPATH PYTHONDONTWRITEBYTECODE
 "$python" "$src/python/tests"

@@ -292,6 +292,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "gkv_document_hash": (c_uint64, [c_void_p]),
     "gkv_document_join": (c_int, [_OUT, _OUT, c_size_t, _ERR]),
     "gkv_session_of": (c_int, [_OUT, c_void_p, _OPT, _ERR]),
+    "gkv_session_for": (c_int, [_OUT, c_void_p, c_void_p, _OPT, _ERR]),
     "gkv_session_turns": (c_int, [c_void_p, POINTER(gkv_turn), c_size_t, _ERR]),
     "gkv_ask": (c_int, [c_void_p, c_char_p, c_size_t, _ERR]),
     "gkv_select": (c_int, [c_void_p, c_char_p, c_size_t, _ERR]),

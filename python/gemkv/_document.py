@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -162,17 +163,32 @@ class Watcher:
             raise error
 
 
+def _close_and(held: contextlib.ExitStack) -> Callable[[Any], None]:
+    """Closes a session, and then lets go of the other model that it used."""
+
+    def close(pointer: Any) -> None:
+        lib.gkv_session_close(pointer)
+        held.close()
+
+    return close
+
+
 class _Session:
     """A session of the library: one question at a time."""
 
-    def __init__(self, document: Handle, given: dict[str, Any]) -> None:
+    def __init__(self, document: Handle, given: dict[str, Any], answerer: Model | None) -> None:
         self.given = given
+        self.answerer = answerer
         self.watcher = Watcher(make_options(given, QUESTION_OPTIONS | DOCUMENT_OPTIONS))
         self.has_turns = self.broken = False
         pointer = c_void_p()
-        with document.hold() as d:
-            call("gkv_session_of", byref(pointer), d, byref(self.watcher.options))
-            self.handle = Handle("session", pointer, lib.gkv_session_close, document, self.watcher)
+        options = byref(self.watcher.options)
+        with document.hold() as d, contextlib.ExitStack() as held:
+            if answerer is None:
+                call("gkv_session_of", byref(pointer), d, options)
+            else:
+                call("gkv_session_for", byref(pointer), held.enter_context(answerer._handle.hold()), d, options)
+            self.handle = Handle("session", pointer, _close_and(held.pop_all()), document, self.watcher)
         self.watcher.watch.session = self.handle.pointer
 
     def call(self, name: str, *arguments: Any, ends: bool = False) -> bool:
@@ -382,16 +398,19 @@ class Document:
         question: str,
         *,
         turns: Turns = (),
+        answerer: Model | None = None,
         progress: Callable[[Progress], None] | None = None,
         **options: Unpack[QuestionOptions],
     ) -> Answer:
         """Ask a question, and wait for the answer.
 
         turns: earlier questions and their answers, which this one may refer to.
+        answerer: another model, which answers from the text that the document's model has read and chosen: the option
+        --reader of gemkv-ask(1), from the other side.
         progress: called a few times a second.  An exception in it cancels the question, and is raised by ask.  So does
         Ctrl-C.
         """
-        with self.stream(question, turns=turns, progress=progress, **options) as stream:
+        with self.stream(question, turns=turns, answerer=answerer, progress=progress, **options) as stream:
             return stream.read()
 
     def stream(
@@ -399,11 +418,12 @@ class Document:
         question: str,
         *,
         turns: Turns = (),
+        answerer: Model | None = None,
         progress: Callable[[Progress], None] | None = None,
         **options: Unpack[QuestionOptions],
     ) -> Stream:
         """Ask a question, and take the answer piece by piece, as it is written."""
-        session = self._start("gkv_ask", question, turns, progress, dict(options))
+        session = self._start("gkv_ask", question, turns, answerer, progress, dict(options))
         return Stream(self, session, question, self._kept(session))
 
     def select(
@@ -411,11 +431,12 @@ class Document:
         question: str,
         *,
         turns: Turns = (),
+        answerer: Model | None = None,
         progress: Callable[[Progress], None] | None = None,
         **options: Unpack[QuestionOptions],
     ) -> list[Passage]:
         """The passages that an answer would be written from, as whole sentences, the best first."""
-        session = self._start("gkv_select", question, turns, progress, {"device": "cpu", **options})
+        session = self._start("gkv_select", question, turns, answerer, progress, {"device": "cpu", **options})
         kept = self._kept(session)
         self._give_back(session)
         return widen(kept, self._texts)
@@ -425,13 +446,16 @@ class Document:
         how: str,
         question: str,
         turns: Turns,
+        answerer: Model | None,
         progress: Callable[[Progress], None] | None,
         options: dict[str, Any],
     ) -> _Session:
         data = c_string("question", question)
         if not data.strip():
             raise InvalidError("the question is empty")
-        session = self._take({**self._given, **{k: v for k, v in options.items() if v is not None}})
+        # The document's template is not for another model.
+        ours = {k: v for k, v in self._given.items() if answerer is None or k not in ("chat_template", "system")}
+        session = self._take({**ours, **{k: v for k, v in options.items() if v is not None}}, answerer)
         try:
             session.watcher.watch.progress = progress
             session.set_turns(turns)
@@ -441,18 +465,18 @@ class Document:
             raise
         return session
 
-    def _take(self, given: dict[str, Any]) -> _Session:
+    def _take(self, given: dict[str, Any], answerer: Model | None) -> _Session:
         """The session of the last question, if it had the same options, or a new one."""
         unknown = given.keys() - QUESTION_OPTIONS - DOCUMENT_OPTIONS
         if unknown:
             make_options(dict.fromkeys(unknown), QUESTION_OPTIONS)
         with self._lock:
             session, self._idle = self._idle, None
-            if session is not None and session.given == given:
+            if session is not None and session.given == given and session.answerer is answerer:
                 return session
             if session is not None:
                 session.handle.drop()           # its memory is free for the next one
-            return _Session(self._handle, given)
+            return _Session(self._handle, given, answerer)
 
     def _give_back(self, session: _Session) -> None:
         session.watcher.watch.progress = None

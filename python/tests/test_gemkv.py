@@ -60,6 +60,30 @@ class Case(unittest.TestCase):
             self.assertIn(first, pages[(p.page or 1) - 1].split("\n")[p.lines[0] - 1])
 
 
+
+class TwoModels(Case):
+    def test_answerer(self) -> None:
+        """the document's model reads, another answers"""
+        other = Model(os.environ.get("GEMKV_ANSWERER", gemkv.default_model().path))
+        answer = ask(self.document, answerer=other)
+        self.assertEqual(answer.stats.snap, "word")
+        self.assertTrue(answer.stats.reader)
+        self.assertTrue(answer.stats.predicted_reader and answer.stats.predicted_answerer)
+        self.check_passages(self.document, answer.passages)
+        self.assertEqual(ask(self.document, answerer=other).text, answer.text)
+        self.assertIsNone(ask(self.document).stats.reader)
+        self.assertTrue(self.document.select(QUESTION, answerer=other, keep=96, threads=1))
+
+    def test_closed(self) -> None:
+        """a model that answers stays until its session ends"""
+        other = Model(gemkv.default_model().path)
+        stream = self.document.stream(QUESTION, answerer=other, keep=96, max_tokens=4, threads=1, device="cpu")
+        other.close()
+        self.assertTrue(stream.read().stats.reader)
+        with self.assertRaises(gemkv.InvalidError):
+            ask(self.document, answerer=other, keep=97)
+
+
 class Asking(Case):
     def test_answer(self) -> None:
         """an answer has text, passages, and what it cost"""
