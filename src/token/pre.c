@@ -380,6 +380,8 @@ static const struct gkv__pre pres[] = {
     { "granite-docling",  false, false, word_gpt2    },
     { "gigachat",         false, false, word_gpt2    },
     { "mellum",           false, false, word_gpt2    },
+    { "a.x-4.0",          false, false, word_gpt2    },
+    { "trillion",         false, false, word_gpt2    },
     { "llama-bpe",        true,  true,  word_llama3  },
     { "llama3",           true,  true,  word_llama3  },
     { "llama-v3",         true,  true,  word_llama3  },
@@ -404,6 +406,8 @@ static const struct gkv__pre pres[] = {
     { "llama4",           false, false, word_gpt4o   },
     { "smollm",           false, false, word_smollm  },
     { "refact",           false, false, word_smollm  },
+    { "mellum2",          false, false, word_smollm  },
+    { "minerva-7b",       false, false, word_smollm  },
     { "command-r",        false, false, word_smollm  },
     { "default",          false, false, word_default },
 };
