@@ -140,6 +140,8 @@ src_libcli_la_SOURCES = \
 	src/cli/input/pages.h \
 	src/cli/input/readers.h \
 	src/cli/input/rtf.c \
+	src/cli/input/sandbox.c \
+	src/cli/input/sandbox.h \
 	src/cli/input/sheet.c \
 	src/cli/input/zip.c \
 	src/cli/input/zip.h \

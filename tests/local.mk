@@ -164,6 +164,11 @@ check_PROGRAMS += tests/unit-output.test
 tests_unit_output_test_SOURCES = tests/unit-output.c tests/tap.h
 tests_unit_output_test_LDADD   = src/libcli.la src/libcore.la
 
+TESTS += tests/unit-child.test
+check_PROGRAMS += tests/unit-child.test
+tests_unit_child_test_SOURCES = tests/unit-child.c tests/tap.h
+tests_unit_child_test_LDADD   = src/libcli.la src/libcore.la
+
 TESTS += tests/unit-place.test
 check_PROGRAMS += tests/unit-place.test
 tests_unit_place_test_SOURCES = tests/unit-place.c tests/marked.h tests/rng.h tests/tap.h

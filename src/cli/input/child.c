@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "src/cli/input/child.h"
+#include "src/cli/input/sandbox.h"
 #include "src/cli/progress.h"
 #include "src/cli/say.h"
 
@@ -130,6 +131,7 @@ _Noreturn static void become(char **argv, child_reader *reader, int file, int ou
     limit(RLIMIT_CPU, seconds());
     limit(RLIMIT_FSIZE, CHILD_OUTPUT_GIB * GiB);
     limit(RLIMIT_AS, CHILD_MEMORY_GIB * GiB + (reader ? mapped() : 0));
+    sandbox_enter(reader ? NULL : dir, CHILD_FILE, STDERR_FILENO);
     if (!reader) {
         setenv("TMPDIR", dir, 1);
         setenv("HOME", dir, 1);

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * sandbox.c - see sandbox.h */
+#include "config.h"
+#include "src/cli/input/sandbox.h"
+#if HAVE_LINUX_LANDLOCK_H
+#include <fcntl.h>
+#include <linux/landlock.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* struct landlock_ruleset_attr of version 6.  The header may be older than the kernel; the kernel's bits never change. */
+struct rules {
+    uint64_t files, net, scope;
+};
+
+enum {
+    READ_FILE = LANDLOCK_ACCESS_FS_READ_FILE,
+    READ      = READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR,
+    EXECUTE   = LANDLOCK_ACCESS_FS_EXECUTE,
+    REFER     = 1 << 13,
+    TRUNCATE  = 1 << 14,
+    IOCTL_DEV = 1 << 15,
+    WRITE     = LANDLOCK_ACCESS_FS_WRITE_FILE | TRUNCATE,
+    CHANGE    = READ | WRITE | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_DIR
+                | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO
+                | LANDLOCK_ACCESS_FS_MAKE_SYM | REFER
+};
+
+/* All that a kernel of that version can refuse. */
+static struct rules all_of(long version)
+{
+    static const struct { long version; struct rules r; } known[] = {
+        { 1, { REFER - 1, 0, 0 } },
+        { 2, { REFER, 0, 0 } },                 /* files that move between folders        */
+        { 3, { TRUNCATE, 0, 0 } },
+        { 4, { 0, 3, 0 } },                     /* TCP: bind, connect                     */
+        { 5, { IOCTL_DEV, 0, 0 } },             /* ioctl on devices                       */
+        { 6, { 0, 0, 3 } }                      /* abstract sockets, signals              */
+    };
+    struct rules all = { 0, 0, 0 };
+
+    for (size_t i = 0; i < sizeof known / sizeof *known && known[i].version <= version; i++) {
+        all.files |= known[i].r.files;
+        all.net |= known[i].r.net;
+        all.scope |= known[i].r.scope;
+    }
+    return all;
+}
+
+static void allow(int set, const struct rules *all, int fd, uint64_t access)
+{
+    const struct landlock_path_beneath_attr a = { .allowed_access = access & all->files, .parent_fd = fd };
+
+    syscall(__NR_landlock_add_rule, set, LANDLOCK_RULE_PATH_BENEATH, &a, 0);     /* fails for a pipe, which needs none */
+}
+
+static void allow_path(int set, const struct rules *all, const char *path, uint64_t access)
+{
+    int fd = open(path, O_PATH | O_CLOEXEC);
+
+    if (fd >= 0) {
+        allow(set, all, fd, access);
+        close(fd);
+    }
+}
+
+/* The folders that a variable such as $PATH names. */
+static void allow_folders(int set, const struct rules *all, const char *variable)
+{
+    const char *s = getenv(variable);
+    char        path[4096];
+
+    for (size_t n; s && *s; s += n + (s[n] == ':')) {
+        n = strcspn(s, ":");
+        if (*s != '/' || n >= sizeof path)
+            continue;
+        memcpy(path, s, n);
+        path[n] = 0;
+        allow_path(set, all, path, READ | EXECUTE);
+    }
+}
+
+void sandbox_enter(const char *dir, int file, int err)
+{
+    static const struct { const char *path; uint64_t reader, program; } known[] = {
+        { "/usr/lib", READ, READ | EXECUTE },   /* iconv's tables are there               */
+        { "/usr/lib64", READ, READ | EXECUTE },
+        { "/lib", READ, READ | EXECUTE },
+        { "/lib64", READ, READ | EXECUTE },
+        { "/nix/store", READ, READ | EXECUTE },
+        { "/gnu/store", READ, READ | EXECUTE },
+        { "/usr", 0, READ | EXECUTE },
+        { "/bin", 0, READ | EXECUTE },
+        { "/etc", 0, READ | EXECUTE },
+        { "/opt", 0, READ | EXECUTE },
+        { "/dev/null", 0, READ_FILE | WRITE },
+        { "/dev/zero", 0, READ_FILE },
+        { "/dev/random", 0, READ_FILE },
+        { "/dev/urandom", 0, READ_FILE }
+    };
+    const long         version = syscall(__NR_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+    const struct rules all = all_of(version);
+    int                set;
+
+    if (version < 1)
+        return;
+    set = (int)syscall(__NR_landlock_create_ruleset, &all, sizeof all, 0);
+    if (set < 0)
+        return;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        allow_path(set, &all, known[i].path, dir ? known[i].program : known[i].reader);
+    if (dir) {                                  /* what the user's programs are found by  */
+        allow_folders(set, &all, "PATH");
+        allow_folders(set, &all, "LD_LIBRARY_PATH");
+        allow_folders(set, &all, "TESSDATA_PREFIX");
+        allow_path(set, &all, dir, CHANGE);
+        allow(set, &all, file, READ_FILE);
+        allow(set, &all, err, READ_FILE | WRITE);
+    }
+    syscall(__NR_landlock_restrict_self, set, 0);
+    close(set);
+}
+#else
+void sandbox_enter(const char *dir, int file, int err)
+{
+    (void)dir;
+    (void)file;
+    (void)err;
+}
+#endif

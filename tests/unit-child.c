@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * unit-child.c - what the process that reads a document may not do: open the user's files, write elsewhere, connect.
+ * (tests/cli/document-limits.sh tests its limits and how it ends.) */
+#include "config.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <iconv.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#if HAVE_LINUX_LANDLOCK_H
+#include <linux/landlock.h>
+#endif
+#include "src/cli/input/child.h"
+#include "src/cli/text.h"
+#include "tests/tap.h"
+
+static char dir[] = "/tmp/gemkv-child-XXXXXX", *secret, *outside, *program;
+
+static long landlock(void)
+{
+#if HAVE_LINUX_LANDLOCK_H
+    return syscall(__NR_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+#else
+    return -1;
+#endif
+}
+
+static bool has_namespaces(void)
+{
+    int   status = 1;
+    pid_t pid = fork();
+
+    if (!pid)
+        _exit(unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0);
+    return waitpid(pid, &status, 0) == pid && !status;
+}
+
+static void put(const char *path, const char *text, mode_t mode)
+{
+    FILE *f = fopen(path, "w");
+
+    fputs(text, f);
+    fclose(f);
+    chmod(path, mode);
+}
+
+static char *get(const char *path)
+{
+    static char buf[64];
+    FILE       *f = fopen(path, "r");
+
+    buf[f ? fread(buf, 1, sizeof buf - 1, f) : 0] = 0;
+    if (f)
+        fclose(f);
+    return buf;
+}
+
+static bool opens(const char *path, int how)
+{
+    return open(path, how, 0600) >= 0;
+}
+
+/* An errno, or 0. */
+static int connects(int type)
+{
+    const struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(9), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+
+    return connect(socket(AF_INET, type, 0), (const struct sockaddr *)&to, sizeof to) ? errno : 0;
+}
+
+/* Each word is something that worked. */
+static int probe(int fd, FILE *out, FILE *err)
+{
+    char c = 0;
+
+    (void)err;
+    fprintf(out, "%s%s%s%s%s%s%s", read(fd, &c, 1) == 1 && c == 'i' ? "read " : "",
+            iconv_open("UTF-8", "WINDOWS-1252") != (iconv_t)-1 ? "iconv " : "",
+            opens(secret, O_RDONLY) ? "secret " : "", opens("/etc/passwd", O_RDONLY) ? "etc " : "",
+            opens("new", O_WRONLY | O_CREAT) ? "new " : "", opens("/dev/null", O_WRONLY) ? "null " : "",
+            truncate(secret, 1) ? "" : "truncate ");
+    return 0;
+}
+
+static int probe_network(int fd, FILE *out, FILE *err)
+{
+    (void)fd;
+    (void)err;
+    fprintf(out, "%d %d", connects(SOCK_DGRAM), connects(SOCK_STREAM));
+    return 0;
+}
+
+/* What it wrote; its exit status is *code, and its first message is in why. */
+static char *said(const char *const *argv, child_reader *reader, int *code, char why[200])
+{
+    static char  buf[1000];
+    struct child c;
+    const char  *stopped;
+    FILE        *f = tmpfile();
+    size_t       n = 0;
+
+    fputs("input\n", f);
+    rewind(f);
+    if (!f || fflush(f) || child_start(&c, argv, reader, fileno(f)))
+        return NULL;
+    for (ssize_t k; n < sizeof buf - 1 && (k = child_read(&c, buf + n, sizeof buf - 1 - n, &stopped)) > 0; n += (size_t)k)
+        ;
+    buf[n] = 0;
+    *code = child_end(&c, why, 200);
+    fclose(f);
+    return buf;
+}
+
+static void files(void)
+{
+    const char *const argv[] = { "convert", secret, outside, program, NULL };
+    const char *const hidden[] = { program, NULL };
+    char        why[200], *s;
+    int         code;
+
+    s = said(NULL, probe, &code, why);
+    ok(s && !code && !strcmp(s, "read iconv "), "a reader of ours opens no file");
+    s = said(argv, NULL, &code, why);
+    ok(s && !code && !strcmp(s, "input\nown\nnull\netc\n"), "what a program may do");
+    ok(!strcmp(why, "message"), "its messages: %s", why);
+    ok(!strcmp(get(secret), "secret") && access(outside, F_OK), "nothing was changed");
+    s = said(hidden, NULL, &code, why);
+    ok(s && !*s && code == 126, "a program elsewhere is not started: %d", code);
+}
+
+int main(void)
+{
+    const long version = landlock();
+    char       why[200], *s;
+    int        code, udp = -1, tcp = -1;
+
+    if (!mkdtemp(dir))
+        return 99;
+    secret = format("%s/secret", dir);
+    outside = format("%s/outside", dir);
+    program = format("%s/program", dir);
+    s = format("%s/bin", dir);
+    mkdir(s, 0700);
+    free(s);
+    put(secret, "secret", 0600);
+    put(program, "#!/bin/sh\necho ran\n", 0700);
+    s = format("%s/bin/convert", dir);
+    put(s, "#!/bin/sh\n"
+        "head -n 1 /dev/fd/3\n"
+        "mkdir a && echo own >a/b && mv a/b c && cat c\n"
+        "(echo >/dev/null) && echo null\n"
+        "(: </etc/passwd) && echo etc\n"
+        "echo message >/dev/stderr\n"
+        "exec 2>/dev/null\n"
+        "(: <\"$1\") && echo secret\n"
+        "(: >\"$1\") && echo written\n"
+        "(: >\"$2\") && echo outside\n"
+        "rm \"$1\" && echo removed\n"
+        "mv c \"$2\" && echo moved\n"
+        "\"$3\" && echo started\n"
+        "exit 0\n", 0700);
+    free(s);
+    s = format("/nowhere:%s/bin:%s", dir, getenv("PATH"));
+    setenv("PATH", s, 1);
+    free(s);
+
+    if (version > 2)
+        files();
+    else
+        skip("this kernel has no Landlock, or an old one", "files");
+    s = said(NULL, probe_network, &code, why);
+    ok(s && !code && sscanf(s, "%d %d", &udp, &tcp) == 2, "connections are tried");
+    if (has_namespaces())
+        ok(udp == ENETUNREACH, "there is no network: %d", udp);
+    else
+        skip("this system has no namespaces of users", "there is no network");
+    if (version >= 4)
+        ok(tcp == EACCES, "TCP is refused: %d", tcp);
+    else
+        skip("this kernel has no Landlock, or an old one", "TCP is refused");
+
+    s = format("rm -rf %s", dir);
+    code = system(s);
+    free(s);
+    free(secret);
+    free(outside);
+    free(program);
+    return code ? 99 : done();
+}
