@@ -49,3 +49,8 @@ printf 'From: a@b\nSubject: bad\nContent-Type: multipart/mixed; boundary="x"\n\n
 show bad
 printf 'From: J\374rgen M\374ller <j@example.org>\nSubject: Gr\374\337e aus K\366ln\nContent-Type: text/plain; charset=utf-8\n\nDer Preis betr\303\244gt 5 \342\202\254.\n' >old
 show old
+# An empty plain part gives way to the HTML; lines end in CR LF; "From " within a paragraph begins no message.
+printf 'From: a@b\r\nSubject: c\r\nContent-Type: multipart/alternative; boundary=x\r\n\r\n--x\r\n\r\n \r\n--x\r\nContent-Type: text/html\r\n\r\n<p>in HTML</p>\r\n--x--\r\n' >empty
+show empty
+printf 'From a@b Mon Mar  4\r\nFrom: a@b\r\nSubject: c\r\n\r\nNews\r\nFrom the desk\r\n' >crlf
+show crlf | tr '\r' '%'

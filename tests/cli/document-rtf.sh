@@ -10,3 +10,6 @@ cat >a.rtf <<'R'
 R
 gemkv select --method full -q -f a.rtf q | tr '\f' '@'
 head -c 300 a.rtf >cut.rtf; t ask -q -f cut.rtf q
+# The code page of old PCs, a character whose second byte looks like ASCII, what ends a superscript, a bullet.
+printf '{\\rtf1\\pc \\bullet  caf\\'"'"'82 10{\\super\\plain 6}}' >pc.rtf; gemkv select --method full -q -f pc.rtf q
+printf '{\\rtf1\\ansicpg932 \\'"'"'83A}' >wide.rtf; gemkv select --method full -q -f wide.rtf q
