@@ -245,6 +245,48 @@ static void budgets(gkv_model *bytes, gkv_model *trained)
     }
 }
 
+/* Bytes of a file's pages that this process has in memory; 0: the system does not say. */
+static double resident(const char *file)
+{
+    FILE *f = fopen("/proc/self/smaps", "r");
+    char line[1024];
+    bool ours = false;
+    double bytes = 0, kib;
+
+    while (f && fgets(line, sizeof line, f)) {
+        if (strchr(line, '-') && strchr(line, '-') < strchr(line, ' '))
+            ours = strstr(line, file);
+        if (ours && sscanf(line, "Rss: %lf", &kib) == 1)
+            bytes += 1024 * kib;
+    }
+    if (f)
+        fclose(f);
+    return bytes;
+}
+
+/* The reader's weights are not in memory while the other model answers. */
+static void released(gkv_model *writer)
+{
+    static const char file[] = "gemkv-mini-q8_0.gguf";
+    gkv_model *reader = model_named("data/gemkv-mini-q8_0.gguf");
+    const double opened = resident(file);
+    double alone, after;
+    gkv_options o = options("gemfilter", NULL, NULL);
+    struct got g;
+
+    ok(!ask(reader, o, mixed, strlen(mixed), false, &g), "a model alone");
+    alone = resident(file);
+    o.reader = reader;
+    ok(!ask(writer, o, mixed, strlen(mixed), false, &g) && g.stats.reader && g.stats.first > 0, "the same model reads");
+    after = resident(file);
+    if (opened > 0 && alone > 8 * opened)
+        ok(after < 4 * opened, "its weights are released: %.0f KiB are left, %.0f when it was opened, %.0f when it answered",
+           after / 1024, opened / 1024, alone / 1024);
+    else
+        skip("the system does not say what is in memory", "its weights are released");
+    gkv_model_close(reader);
+}
+
 static void refusals(gkv_model *reader, gkv_model *writer)
 {
     struct got g;
@@ -296,8 +338,9 @@ int main(void)
     budgets(reader, trained);
     refusals(reader, writer);
     shared(reader, writer);
+    gkv_model_close(trained);
+    released(writer);
     gkv_model_close(reader);
     gkv_model_close(writer);
-    gkv_model_close(trained);
     return done();
 }

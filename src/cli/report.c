@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "src/cli/answerer.h"
 #include "src/cli/input.h"
 #include "src/cli/report-parts.h"
 #include "src/cli/report.h"
@@ -109,7 +110,12 @@ static void figures(struct asked *q, const struct run *r)
     prompt = report_grouped(s.tokens_prompt);
     peak = view_bytes(s.memory_peak);
     q->cut = q->answered && s.finish && !strcmp(s.finish, "length");
-    figure(q, "Model", format("%s", m.name && *m.name ? m.name : m.architecture));
+    if (r->answerer)
+        figure(q, "Answered by", format("%s", answerer_model(r->answerer)));
+    figure(q, r->answerer ? "Read by" : r->reader ? "Answered by" : "Model",
+           format("%s", m.name && *m.name ? m.name : m.architecture));
+    if (r->reader)
+        figure(q, "Read by", format("%s", *s.reader ? s.reader : r->o.reader));
     figure(q, "Read again", format("%s of %s tokens (%.2g %%), in %zu passage%s", kept, prompt,
                                    s.tokens_prompt ? 100.0 * (double)s.tokens_kept / (double)s.tokens_prompt : 0.0,
                                    q->n, q->n == 1 ? "" : "s"));

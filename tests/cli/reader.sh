@@ -24,3 +24,6 @@ gemkv ask --reader tiny.gguf -m large.gguf --method snapkv -k 100 -f text x; ech
 gemkv ask --snap line -f text x; echo "status $?"
 gemkv bench --reader tiny.gguf; echo "status $?"
 gemkv info --memory -c 1000 --reader tiny.gguf -m large.gguf | awk '{ print $1 }' | sort -u
+echo "-- the report names both"
+gemkv ask -q --report page.html --reader tiny.gguf -m large.gguf -k 100 -n 2 -f text 'Which number?' >out || exit 1
+sed 's/<[^>]*>/ /g' page.html | grep -o '\(Answered\|Read\) by *[^ ]*'
