@@ -315,8 +315,8 @@ static void test_vectors(const struct gkv__quant *q)
 /* All points of each grid, of which a vector has some. */
 static void test_grids(void)
 {
-    static const uint8_t three[8] = { GKV__IQ3_XXS_VALUES }, odd[8] = { GKV__IQ3_S_VALUES };
-    static const struct { const uint16_t *point; size_t n; const uint8_t *value; } grid[] = {
+    static const float three[8] = { GKV__IQ3_XXS_VALUES }, odd[8] = { GKV__IQ3_S_VALUES };
+    static const struct { const uint16_t *point; size_t n; const float *value; } grid[] = {
         { gkv__grid_iq2_xxs, 256, NULL }, { gkv__grid_iq2_xs, 512, NULL }, { gkv__grid_iq2_s, 1024, NULL },
         { gkv__grid_iq3_xxs, 256, three }, { gkv__grid_iq3_s, 512, odd }, { gkv__grid_iq1, 2048, NULL },
     };

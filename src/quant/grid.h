@@ -17,26 +17,35 @@ extern const uint16_t gkv__grid_iq2_xxs[256], gkv__grid_iq2_xs[512], gkv__grid_i
 #define GKV__IQ3_S_VALUES   1, 3, 5, 7, 9, 11, 13, 15
 /* iq1: -1, 0 and 1, moved by an eighth up or down. */
 
-/* Eight weights of iq2, and four of iq3: d * value, negative where a bit of `signs` is set. */
+/* Eight weights of iq2, and four of iq3: d * value, negative where a bit of `signs` is set.  Signs are random, so
+ * a branch for each would cost more than all else. */
 static inline void gkv__grid_eight(float *to, float d, uint16_t point, unsigned signs)
 {
-    static const uint8_t value[4] = { GKV__IQ2_VALUES };
+    static const float value[4] = { GKV__IQ2_VALUES };
+    const float scale[2] = { d, -d };
 
+#pragma GCC unroll 8
     for (size_t j = 0; j < 8; j++)
-        to[j] = (signs >> j & 1 ? -d : d) * value[point >> 2 * j & 3];
+        to[j] = scale[signs >> j & 1] * value[point >> 2 * j & 3];
 }
 
-static inline void gkv__grid_four(float *to, float d, uint16_t point, unsigned signs, const uint8_t value[8])
+static inline void gkv__grid_four(float *to, float d, uint16_t point, unsigned signs, const float value[8])
 {
+    const float scale[2] = { d, -d };
+
+#pragma GCC unroll 4
     for (size_t j = 0; j < 4; j++)
-        to[j] = (signs >> j & 1 ? -d : d) * value[point >> 3 * j & 7];
+        to[j] = scale[signs >> j & 1] * value[point >> 3 * j & 7];
 }
 
 /* Eight weights of iq1. */
 static inline void gkv__grid_ternary(float *to, float d, uint16_t point, float shift)
 {
+    const float value[4] = { d * (shift - 1), d * shift, d * (shift + 1), 0 };
+
+#pragma GCC unroll 8
     for (size_t j = 0; j < 8; j++)
-        to[j] = d * ((float)((int)(point >> 2 * j & 3) - 1) + shift);
+        to[j] = value[point >> 2 * j & 3];
 }
 
 /* Seven signs; the eighth makes the number of negative weights even. */

@@ -7,7 +7,7 @@
 
 #define QK 256
 
-static const uint8_t value[8] = { GKV__IQ3_S_VALUES };
+static const float value[8] = { GKV__IQ3_S_VALUES };
 
 void gkv__to_f32_iq3_s(const void *src, float *dst, size_t n)
 {

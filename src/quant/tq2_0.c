@@ -16,7 +16,8 @@ void gkv__to_f32_tq2_0(const void *src, float *dst, size_t n)
 
         memcpy(&b, p, sizeof b);
         d = gkv__f16_to_f32(b.d);
-        for (size_t j = 0; j < QK; j++)
-            dst[i + j] = d * (float)((b.q[j / 128 * 32 + j % 32] >> j / 32 % 4 * 2 & 3) - 1);
+        for (size_t s = 0; s < QK / 32; s++)
+            for (size_t j = 0; j < 32; j++)
+                dst[i + 32 * s + j] = d * (float)((b.q[s / 4 * 32 + j] >> s % 4 * 2 & 3) - 1);
     }
 }
