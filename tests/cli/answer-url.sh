@@ -3,11 +3,18 @@ python=${PYTHON:-python3}
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null || skip "no Python 3.8"
 gemkv ask --answer-url http://localhost --answer-model x -f text x 2>&1 | grep -q 'built without' && skip "no libcurl"
 server=$cases/../answer-server.py
+wait_for() {    # a file that is not empty, for 30 seconds at most
+    tries=0
+    while test ! -s "$1" && test $tries -lt 300; do
+        sleep 0.1
+        tries=$((tries + 1))
+    done
+}
 unset GEMKV_ANSWER_KEY http_proxy https_proxy all_proxy HTTPS_PROXY ALL_PROXY
 mkfifo alive
 "$python" "$server" port sent <alive &
 exec 3>alive                    # it ends when this does
-for i in 1 2 3 4 5 6 7 8 9; do test -s port || sleep 0.3; done
+wait_for port
 at=http://127.0.0.1:$(cat port)
 here() {
     sed "s|$at|http://HERE|g; s/[0-9.]* s\b/N s/g; s/transfer closed.*read;/BROKEN;/"
@@ -64,7 +71,7 @@ printf '%s\n' 'Which number?' 'And why?' |
 echo "-- a signal ends it at once"
 gemkv ask -q --answer-url "$at/endless/v1" --answer-model big -k 80 -f text 'Which number?' >out 2>err &
 pid=$!
-for i in 1 2 3 4 5 6 7 8 9; do test -s out || sleep 0.1; done
+wait_for out
 kill -TERM $pid; wait $pid 2>/dev/null; echo "status $?"
 cat err | sed 's/[0-9]* tokens/N tokens/'
 echo "-- what cannot be"
