@@ -47,6 +47,11 @@ printf 'From: the desk\nTo be or not to be, that is the question.\n' >letter
 show letter
 printf 'From: a@b\nSubject: bad\nContent-Type: multipart/mixed; boundary="x"\n\n--x\nContent-Type: multipart/mixed; boundary=x\n\n--x\n\ntext\n--x' >bad
 show bad
+# Parts that no boundary divides, or another than is said, are read as they are.
+printf 'From: a@b\nSubject: cut\nContent-Type: multipart/mixed;\n bo\n\n--y\n\nundelivered\n--y--\n' >cut
+show cut
+sed 's/bo$/boundary=z/' cut >other
+show other
 printf 'From: J\374rgen M\374ller <j@example.org>\nSubject: Gr\374\337e aus K\366ln\nContent-Type: text/plain; charset=utf-8\n\nDer Preis betr\303\244gt 5 \342\202\254.\n' >old
 show old
 # An empty plain part gives way to the HTML; lines end in CR LF; "From " within a paragraph begins no message.

@@ -14,6 +14,8 @@
 
 enum { DEPTH = 12 };
 
+static const char TEXT_PLAIN[] = "text/plain";
+
 struct span { const char *p, *end; };
 
 /* ---- decoding -------------------------------------------------------------------------- */
@@ -238,16 +240,19 @@ static bool next_part(struct span *body, const char *boundary, struct span *one)
     return in;
 }
 
-static void multipart(struct span type, struct span body, int depth, struct text *out)
+/* false: it has no parts, or does not say what is between them. */
+static bool multipart(struct span type, struct span body, int depth, struct text *out)
 {
     const bool  alternative = is_type(type, "multipart/alternative");
     char       *boundary = parameter(type, "boundary");
     struct span one, best = { NULL, NULL }, h, t;
     int         best_rank = 0;
+    bool        any = false;
 
     while (boundary && *boundary && next_part(&body, boundary, &one)) {
         int rank = 1;
 
+        any = true;
         if (!alternative) {
             part(one, depth + 1, out);
             continue;
@@ -275,23 +280,25 @@ static void multipart(struct span type, struct span body, int depth, struct text
     if (best.p)
         part(best, depth + 1, out);
     free(boundary);
+    return any;
 }
 
 static void message(struct span s, int depth, struct text *out);
 
 static void part(struct span s, int depth, struct text *out)
 {
-    struct span h, body = split(s, &h), type = { "text/plain", NULL }, how, disposition;
+    const struct span plain = { TEXT_PLAIN, TEXT_PLAIN + strlen(TEXT_PLAIN) };
+    struct span h, body = split(s, &h), type = plain, how, disposition;
     struct text raw = { NULL, 0, 0 }, text = { NULL, 0, 0 };
     char       *charset, *name;
 
-    type.end = type.p + strlen(type.p);
     header(h, "Content-Type", &type);
     if (depth > DEPTH)
         return;
     if (is_type(type, "multipart/")) {
-        multipart(type, body, depth, out);
-        return;
+        if (multipart(type, body, depth, out))
+            return;
+        type = plain;                           /* damaged: its text is there all the same */
     }
     if (is_type(type, "message/rfc822")) {
         line_end(out);
