@@ -10,13 +10,23 @@
 #include "src/cli/utf8.h"
 #include "src/cli/view.h"
 
-enum { BEST = 5, PLACES = 3 };
+enum { BEST = 5, PLACES = 3, LINES = 3, WORD = 40 };   /* WORD: what is longer may be cut within */
 
 static size_t skip_space(const char *s, size_t len, size_t at)
 {
     while (at < len && (s[at] == ' ' || s[at] == '\n' || s[at] == '\t' || s[at] == '\r'))
         at++;
     return at;
+}
+
+/* The end of the word that `at` is in, if it is near and before `most`; else `at`. */
+static size_t word_begin(const char *s, size_t len, size_t at, size_t most)
+{
+    size_t end = at - 1;
+
+    while (end < most && end < at + WORD && skip_space(s, len, end) == end)
+        end++;
+    return end < most && end < at + WORD ? end : at;
 }
 
 /* Prints the passage around its best token, in at most three lines of `width` columns.  Lines break at
@@ -26,7 +36,7 @@ static void excerpt(struct io *io, const struct passage *k, size_t width)
 {
     const char *s = k->text, *dots = "\xe2\x80\xa6";
     size_t      len = (size_t)(k->span.end - k->span.start), best = 0;
-    size_t      room = 3 * width - 8, size = room * 4 + 16, at = 0, column = 0;
+    size_t      room = LINES * width - 8, size = room * 4 + 16, at = 0, column = 0, lines = 0;
     char       *line = grow(NULL, size, 1), *p = line;
     uint32_t    cp;
 
@@ -37,6 +47,7 @@ static void excerpt(struct io *io, const struct passage *k, size_t width)
         at = len - at < room ? len - room : at;
         while (at < len && ((unsigned char)s[at] & 0xc0) == 0x80)
             at++;
+        at = at ? word_begin(s, len, at, best) : 0;
     }
     p += sprintf(p, "%s", at ? dots : "");
     for (at = skip_space(s, len, at); at < len && room > 0; at = skip_space(s, len, at)) {
@@ -48,9 +59,11 @@ static void excerpt(struct io *io, const struct passage *k, size_t width)
             word += utf8_next(s + word, len - word, &cp);
             columns += (size_t)utf8_width(cp);
         }
-        if (word == at)
+        if (word == at || (word < len && word - at < WORD && skip_space(s, len, word) == word))
             break;
         if (column && column + 1 + columns > width) {
+            if (++lines == LINES)
+                break;
             say(io, "      %s", line);
             p = line;
             column = 0;
@@ -177,7 +190,7 @@ void view_cost(const struct run *r)
         say(r->o.io, "%" PRIu64 " tokens of the answer guessed, %" PRIu64 " of them right", s.drafted, s.accepted);
     peak = view_bytes(s.memory_peak);
     predicted = view_bytes(s.memory_predicted);
-    if (s.decode > 0)
+    if (s.decode > 0 && s.tokens_answer > 1)   /* the first token is the second pass's */
         snprintf(rate, sizeof rate, " at %.1f tokens/s",
                  (double)s.tokens_answer / s.decode);
     if (s.tokens_answer)
