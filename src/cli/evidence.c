@@ -136,7 +136,7 @@ int evidence_token(const struct run *r, const char *text, size_t len)
 }
 
 /* ---- --cite -------------------------------------------------------------------------- */
-enum { QUOTE = 240 };           /* bytes of a citation's text that are shown              */
+enum { QUOTE = 240, WORD = 40 };        /* bytes of a citation's text that are shown; a longer word may be cut */
 
 static struct place place_of_claim(const struct run *r, const struct claim *c, const char **text)
 {
@@ -147,17 +147,26 @@ static struct place place_of_claim(const struct run *r, const struct claim *c, c
     return place_of(all, len, c->support);
 }
 
+static bool is_space(char c)
+{
+    return c && strchr(" \t\r\n\f\v", c);
+}
+
 /* The words with one space between them, on one line; an ellipsis replaces what is too long. */
 static void add_quote(struct text *out, const char *s, size_t len)
 {
-    size_t n = len < QUOTE ? len : QUOTE;
+    size_t n = len < QUOTE ? len : QUOTE, word = n;
 
+    while (n < len && word > QUOTE - WORD && !is_space(s[word]))
+        word--;
+    if (n < len && is_space(s[word]))
+        n = word;
     while (n < len && n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80)
         n--;
     for (size_t i = 0; i < n; i++)
-        if (!strchr(" \t\r\n\f\v", s[i]))
+        if (!is_space(s[i]))
             text_add(out, s + i, 1);
-        else if (i && !strchr(" \t\r\n\f\v", s[i - 1]))
+        else if (i && !is_space(s[i - 1]))
             text_puts(out, " ");
     text_puts(out, n < len ? "\xe2\x80\xa6" : "");
 }

@@ -137,6 +137,8 @@ static const char *after_hub(const char *name)
 /* ---- files that are no GGUF --------------------------------------------------------------- */
 enum { HEAD = 512 };
 
+static const char ZIP[] = "PK\3\4";
+
 static bool is_safetensors(const unsigned char *h, size_t n)
 {
     uint64_t length = 0;
@@ -185,7 +187,7 @@ static int check_kind(struct io *io, const char *name)
         return 0;
     if (is_safetensors(h, n))
         code = convert(io, name, "a safetensors file", false);
-    else if (begins(h, n, "PK\3\4") || (n > 2 && h[0] == 0x80 && h[1] >= 2 && h[1] <= 5))
+    else if ((begins(h, n, ZIP) && memmem(h, n, "data.pkl", 8)) || (n > 2 && h[0] == 0x80 && h[1] >= 2 && h[1] <= 5))
         code = convert(io, name, "a PyTorch checkpoint", false);
     else if (ends_with(name, ".onnx"))
         code = fail(io, EXIT_MODEL, "%s: an ONNX model, which cannot be converted; look for the same model as GGUF, or as "
@@ -197,8 +199,9 @@ static int check_kind(struct io *io, const char *name)
     else if (begins(h, n, "<!DOCTYPE") || begins(h, n, "<!doctype") || begins(h, n, "<html"))
         code = fail(io, EXIT_MODEL, "%s: a web page, not a model; on Hugging Face, the address of the file has /resolve/, "
                     "not /blob/", name);
-    else if (begins(h, n, "%PDF-"))
-        code = fail(io, EXIT_MODEL, "%s: a PDF document, not a model; give documents with -f", name);
+    else if (begins(h, n, "%PDF-") || begins(h, n, ZIP))
+        code = fail(io, EXIT_MODEL, "%s: %s, not a model; give documents with -f", name,
+                    *h == '%' ? "a PDF document" : "an Office document or ZIP archive");
     free(h);
     return code;
 }

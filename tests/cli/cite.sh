@@ -14,6 +14,14 @@ sed '/^\[[0-9]*\] /d; /^$/d; s/ \[[0-9]*\]//g' cited | cmp - plain && echo "the 
 gemkv ask -q -m "$model" -f pages -n 24 --cite --json "$q" | grep -o '"citations": \[{"sentence": "[^"]*48213[^"]*", [^}]*' |
     sed 's/"sentence": "[^"]*"/"sentence": S/; s/"score": [^,]*/"score": N/'
 printf '%s\n' "$q" | gemkv chat -m "$model" -f pages -n 24 --cite 2>/dev/null | cmp - cited && echo "chat does the same"
+# of a long sentence, whole words of its beginning, on one line
+quoted() {
+    gemkv ask -q -f long $small --cite --grammar 'root ::= "The pass key is 48213."' q
+}
+{ printf '  The pass  key\nis 48213 so '; for i in 1 2 3 4 5 6 7 8; do printf 'and there are m\303\266re words in it, '; done; echo end.; } >long
+quoted
+{ printf 'The pass key is 48213'; for i in $(seq 16); do printf '\303\266\344\270\255\345\215\216\346\260\221\345\205\261'; done; } >long
+quoted
 # a tiny model's noise rests on nothing
 gemkv ask -q -f text $small --cite --json "$q" | grep -o '"supported": true'
 gemkv ask -q -f text $small --cite "$q" | grep -c '^\[1\]'

@@ -44,13 +44,14 @@ done
 printf '\020\0\0\0\0\0\0\0{"a": {"x": 1}} ' >model.safetensors
 mkdir 'a model'
 echo '{}' >'a model/config.json'
-printf 'PK\003\004zip' >'a model/pytorch_model.bin'
+printf 'PK\003\004zip archive/data.pkl' >'a model/pytorch_model.bin'
+printf 'PK\003\004zip word/document.xml' >report.docx
 printf '\200\002}q' >old.pth
 printf '\010\007' >net.onnx
 printf 'tjggxxxx' >ggml.bin
 printf 'version https://git-lfs.github.com/spec/v1\n' >pointer.gguf
 printf '<!DOCTYPE html>' >page.gguf
 printf '%%PDF-1.4' >doc.gguf
-for m in model.safetensors 'a model' 'a model/pytorch_model.bin' old.pth net.onnx ggml.bin pointer.gguf page.gguf doc.gguf; do
+for m in model.safetensors 'a model' 'a model/pytorch_model.bin' old.pth net.onnx ggml.bin pointer.gguf page.gguf doc.gguf report.docx; do
     t info "$m"
 done
