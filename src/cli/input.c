@@ -158,6 +158,9 @@ static int unread(const struct in *in, int r, const char *why)
                     in->name, in->ours, in->program);
     if (r > 128)
         return fail(in->io, EXIT_DOCUMENT, "%s: %s%s broke down (signal %d)", in->name, in->ours, in->program, r - 128);
+    if (strstr(why, "Incorrect password"))      /* pdftotext's words */
+        return fail(in->io, EXIT_DOCUMENT, "%s: it has a password; qpdf --decrypt --password=PASSWORD takes it off",
+                    in->name);
     return fail(in->io, EXIT_DOCUMENT, "%s: %s%s could not read it%s%s", in->name, in->ours, in->program,
                 *why ? ": " : "", why);
 }
@@ -352,6 +355,8 @@ static int cannot_open(const struct in *in)
 {
     const int why = errno;
 
+    if (!*in->path)
+        return fail(in->io, EXIT_FAILED, "the name of a document is empty");
     if (strstr(in->path, "://") && why == ENOENT)
         return fail(in->io, EXIT_FAILED, "%s: an address; gemkv reads files only, so get it first: curl -fsSLO '%s'",
                     in->name, in->path);

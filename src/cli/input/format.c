@@ -205,6 +205,7 @@ static const struct format formats[] = {
       .way = { PROGRAM("catdoc", "xls2csv", "-d", "utf-8", "-b", "\f", FORMAT_FILE) } },
     { "PPT", is_ole_with, "PowerPoint Document", FORMAT_TEXT, .part = "slide", .advice = "save it as PPTX",
       .way = { PROGRAM("catdoc", "catppt", "-d", "utf-8", "-b", "\f", FORMAT_FILE) } },
+    { "an Office document with a password", is_ole_with, "EncryptedPackage", FORMAT_NEVER, .advice = "save it without one" },
     { "a file of an old Office program", begins, "\xd0\xcf\x11\xe0", FORMAT_NEVER, .advice = "save it as PDF or DOCX" },
     { "RTF", begins, "{\\rtf", FORMAT_TEXT, .part = "page", .way = { OURS(read_rtf) } },
 

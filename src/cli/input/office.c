@@ -607,6 +607,17 @@ static bool odf_xml(int fd, const char *member, struct text *out)
     return good;
 }
 
+/* Members are then cipher, which their list says. */
+static bool is_locked(int fd)
+{
+    size_t     n;
+    char      *list = zip_member(fd, "META-INF/manifest.xml", &n);
+    const bool locked = list && strstr(list, "encryption-data");
+
+    free(list);
+    return locked;
+}
+
 int read_odf(int fd, FILE *out, FILE *err)
 {
     struct text t = { NULL, 0, 0 };
@@ -614,7 +625,9 @@ int read_odf(int fd, FILE *out, FILE *err)
     char       *xml = zip_member(fd, "content.xml", &n), *type = zip_member(fd, "mimetype", &n);
     int         code = 0;
 
-    if (!xml)
+    if (is_locked(fd))
+        code = fprintf(err, "it has a password; save it without one\n") > 0;
+    else if (!xml)
         code = lacks(err, "content.xml");
     else if (type && strstr(type, "spreadsheet"))
         code = read_ods(fd, out, err);
