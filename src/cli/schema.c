@@ -331,34 +331,41 @@ static void integer_type(struct schema *s, const struct value *node, struct text
     use_part(s, t, add_part(s, &body));
 }
 
+/* Alternatives for the numbers from lo to hi, which are whole and not negative; open: without the limit itself. */
+static void numbers_between(struct text *t, double lo, bool lo_open, double hi, bool hi_open,
+                            const char *before)
+{
+    if (lo_open)
+        whole_between(t, lo, lo, before, "\".\" \"0\"{0,7} [1-9] [0-9]{0,7} ");
+    whole_between(t, lo + lo_open, hi - 1, before, "(\".\" [0-9]{1,15})? ");
+    if (!hi_open)
+        whole_between(t, hi, hi, before, "");
+}
+
 /* With limits that are whole: those with a fraction lie between two whole numbers. */
 static void number_type(struct schema *s, const struct value *node, struct text *t)
 {
-    static const char fraction[] = "(\".\" [0-9]{1,15})? ";
-    double      lo = -MAX_INTEGER, hi = MAX_INTEGER;
+    double      lo = -MAX_INTEGER, hi = MAX_INTEGER, v = 0;
     bool        low = bound(s, node, "minimum", &lo), high = bound(s, node, "maximum", &hi);
+    bool        over = false, under = false;        /* the limit itself is none of them */
     struct text body = { NULL, 0, 0 };
-    const char *key = parse_member(node, "exclusiveMinimum") ? "exclusiveMinimum"
-                    : parse_member(node, "exclusiveMaximum") ? "exclusiveMaximum" : NULL;
 
-    if (key)
-        refuse(s, "the keyword %s is supported for integers only", key);
-    if (!low && !high) {
+    if (bound(s, node, "exclusiveMinimum", &v) && (over = !low || v >= lo))
+        lo = v;
+    if (bound(s, node, "exclusiveMaximum", &v) && (under = !high || v <= hi))
+        hi = v;
+    if (!low && !high && !over && !under) {
         text_puts(t, "number");
         return;
     }
     if (lo != floor(lo) || hi != floor(hi))
         refuse(s, "minimum and maximum of a number have to be whole");
-    if (lo > hi)
+    if (lo > hi || (lo == hi && (over || under)))
         refuse(s, "no number is from minimum to maximum");
-    if (lo < 0) {
-        whole_between(&body, hi < 0 ? -hi : 0, -lo - 1, "\"-\" ", fraction);
-        whole_between(&body, -lo, -lo, "\"-\" ", "");
-    }
-    if (hi >= 0) {
-        whole_between(&body, fmax(lo, 0), hi - 1, "", fraction);
-        whole_between(&body, hi, hi, "", "");
-    }
+    if (lo < 0)
+        numbers_between(&body, hi < 0 ? -hi : 0, hi <= 0 && under, -lo, over, "\"-\" ");
+    if (hi >= 0)
+        numbers_between(&body, fmax(lo, 0), lo >= 0 && over, hi, under, "");
     use_part(s, t, add_part(s, &body));
 }
 
