@@ -21,7 +21,7 @@
 #include "src/cli/text.h"
 #include "tests/tap.h"
 
-static char dir[] = "/tmp/gemkv-child-XXXXXX", *secret, *outside, *program;
+static char dir[] = "/tmp/gemkv-child-XXXXXX", *secret, *outside, *program, *beside, *library;
 
 static long landlock(void)
 {
@@ -49,6 +49,17 @@ static void put(const char *path, const char *text, mode_t mode)
     fputs(text, f);
     fclose(f);
     chmod(path, mode);
+}
+
+/* The name of a file in a new folder. */
+static char *file_in(const char *folder, const char *text)
+{
+    char *path = format("%s/%s", dir, folder), *name = format("%s/file", path);
+
+    mkdir(path, 0700);
+    put(name, text, 0600);
+    free(path);
+    return name;
 }
 
 static char *get(const char *path)
@@ -120,7 +131,7 @@ static char *said(const char *const *argv, child_reader *reader, int *code, char
 
 static void files(void)
 {
-    const char *const argv[] = { "convert", secret, outside, program, NULL };
+    const char *const argv[] = { "convert", secret, outside, program, beside, library, NULL };
     const char *const hidden[] = { program, NULL };
     char        why[200], *s;
     int         code;
@@ -128,7 +139,7 @@ static void files(void)
     s = said(NULL, probe, &code, why);
     ok(s && !code && !strcmp(s, "read iconv "), "a reader of ours opens no file");
     s = said(argv, NULL, &code, why);
-    ok(s && !code && !strcmp(s, "input\nown\nnull\netc\n"), "what a program may do");
+    ok(s && !code && !strcmp(s, "input\nown\nnull\netc\nbeside\nlibrary\n"), "what a program may do");
     ok(!strcmp(why, "message"), "its messages: %s", why);
     ok(!strcmp(get(secret), "secret") && access(outside, F_OK), "nothing was changed");
     s = said(hidden, NULL, &code, why);
@@ -149,6 +160,8 @@ int main(void)
     s = format("%s/bin", dir);
     mkdir(s, 0700);
     free(s);
+    beside = file_in("lib", "beside\n");
+    library = file_in("libraries", "library\n");
     put(secret, "secret", 0600);
     put(program, "#!/bin/sh\necho ran\n", 0700);
     s = format("%s/bin/convert", dir);
@@ -157,6 +170,7 @@ int main(void)
         "mkdir a && echo own >a/b && mv a/b c && cat c\n"
         "(echo >/dev/null) && echo null\n"
         "(: </etc/passwd) && echo etc\n"
+        "cat \"$4\" \"$5\"\n"
         "echo message >/dev/stderr\n"
         "exec 2>/dev/null\n"
         "(: <\"$1\") && echo secret\n"
@@ -167,8 +181,11 @@ int main(void)
         "\"$3\" && echo started\n"
         "exit 0\n", 0700);
     free(s);
-    s = format("/nowhere:%s/bin:%s", dir, getenv("PATH"));
+    s = format("/nowhere:..:%s/bin:%s", dir, getenv("PATH"));
     setenv("PATH", s, 1);
+    free(s);
+    s = format("%s/libraries:%s", dir, getenv("LD_LIBRARY_PATH") ? getenv("LD_LIBRARY_PATH") : "");
+    setenv("LD_LIBRARY_PATH", s, 1);
     free(s);
 
     if (version > 2)
@@ -192,5 +209,7 @@ int main(void)
     free(secret);
     free(outside);
     free(program);
+    free(beside);
+    free(library);
     return code ? 99 : done();
 }

@@ -226,10 +226,8 @@ static int start(struct in *in, const struct format *f, bool *started)
             char why[200];
 
             r = child_end(&in->child, why, sizeof why);
-            if (r == CHILD_NO_PROGRAM) {
-                lseek(in->fd, 0, SEEK_SET);
+            if (r == CHILD_NO_PROGRAM && !*why)         /* with a message, it lacks something itself */
                 continue;
-            }
             if (r)
                 return unread(in, r, why);
             lseek(in->fd, 0, SEEK_END);         /* it wrote nothing, and from now on this file itself is read */

@@ -19,6 +19,8 @@ gemkv select -q -f a.pdf $small q >got;         cmp want got && echo "pdf file"
 gemkv select -q $small q <a.pdf >got;           cmp want got && echo "pdf on stdin"
 cat a.pdf | gemkv select -q $small q >got;      cmp want got && echo "pdf in a pipe"
 t ask -q -f a.doc q
+printf '#!/bin/sh\necho "no library" >&2; exit 127\n' >bin/antiword
+t ask -q -f a.doc q
 # Pages are what every text with form feeds has: JSON names other parts only.
 printf '#!/bin/sh\nprintf "One.\\n\\fTwo.\\n\\f"\n' >bin/pdftotext
 gemkv select --json --method full -f a.pdf q >json;     grep -c '"part"' json; grep -c '"page_end": 2' json

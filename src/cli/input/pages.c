@@ -76,7 +76,7 @@ static int ocr_step(const struct pages *p, const char *const *argv, const char *
     }
     free(buf);
     r = r ? 0 : child_end(&c, said, sizeof said);
-    if (!code && r == CHILD_NO_PROGRAM)
+    if (!code && r == CHILD_NO_PROGRAM && !*said)
         code = fail(p->io, EXIT_DOCUMENT, "%s: --ocr needs %s, which is not installed; on Debian: apt install %s", p->name,
                     argv[0], package);
     else if (!code && r)

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/landlock.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -67,6 +68,20 @@ static void allow_path(int set, const struct rules *all, const char *path, uint6
     }
 }
 
+/* What belongs to the programs of a folder PREFIX/bin: of Conda's or Homebrew's, the libraries are in PREFIX/lib. */
+static void allow_beside(int set, const struct rules *all, const char *bin)
+{
+    static const char *const known[] = { "lib", "lib64", "libexec", "Cellar", "etc/fonts", "share/fonts", "share/poppler",
+                                         "share/tessdata", "share/antiword", "share/catdoc" };
+    const size_t n = strlen(bin);
+    char         path[4096 + 32];
+
+    for (size_t i = 0; n >= 4 && !strcmp(bin + n - 4, "/bin") && i < sizeof known / sizeof *known; i++) {
+        snprintf(path, sizeof path, "%.*s/%s", (int)n - 4, bin, known[i]);
+        allow_path(set, all, path, READ | EXECUTE);
+    }
+}
+
 /* The folders that a variable such as $PATH names. */
 static void allow_folders(int set, const struct rules *all, const char *variable)
 {
@@ -80,6 +95,7 @@ static void allow_folders(int set, const struct rules *all, const char *variable
         memcpy(path, s, n);
         path[n] = 0;
         allow_path(set, all, path, READ | EXECUTE);
+        allow_beside(set, all, path);
     }
 }
 
