@@ -101,7 +101,8 @@ static void leave(void)
     _exit(1);
 }
 
-_Noreturn static void become(char **argv, child_reader *reader, int file, int out, int err, const char *dir, pid_t parent)
+_Noreturn static void become(const char *const *argv, child_reader *reader, int file, int out, int err,
+                             const char *dir, pid_t parent)
 {
     sigset_t none;
     int      code;
@@ -137,7 +138,7 @@ _Noreturn static void become(char **argv, child_reader *reader, int file, int ou
         setenv("HOME", dir, 1);
         setenv("LC_ALL", "C.UTF-8", 1);
         setenv("OMP_THREAD_LIMIT", "1", 1);
-        execvp(argv[0], argv);
+        execvp(argv[0], (char *const *)argv);
         _exit(errno == ENOENT ? CHILD_NO_PROGRAM : 126);
     }
     {
@@ -185,25 +186,9 @@ static void forget(struct child *c)
     *c = (struct child){ .out = -1 };
 }
 
-/* The arguments, with the folder for "{}"; for free(), each and all. */
-static char **arguments(const char *const *argv, const char *dir)
-{
-    char **v = grow(NULL, CHILD_ARGS + 1, sizeof *v);
-    size_t n = 0;
-
-    for (; argv && n < CHILD_ARGS && argv[n]; n++) {
-        const char *place = strstr(argv[n], "{}");
-
-        v[n] = place ? format("%.*s%s%s", (int)(place - argv[n]), argv[n], dir, place + 2) : format("%s", argv[n]);
-    }
-    v[n] = NULL;
-    return v;
-}
-
 int child_start(struct child *c, const char *const *argv, child_reader *reader, int file)
 {
     const pid_t parent = getpid();
-    char      **v;
     int         p[2] = { -1, -1 }, r = 0;
 
     *c = (struct child){ .out = -1, .err = tmpfile(), .dir = own_folder() };
@@ -212,16 +197,12 @@ int child_start(struct child *c, const char *const *argv, child_reader *reader, 
         forget(c);
         return r;
     }
-    v = arguments(argv, c->dir);
     fflush(NULL);               /* nothing of ours may be written twice */
     c->pid = fork();
     if (c->pid == 0)
-        become(v, reader, file, p[1], fileno(c->err), c->dir, parent);
+        become(argv, reader, file, p[1], fileno(c->err), c->dir, parent);
     r = c->pid < 0 ? errno : 0;
     close(p[1]);
-    for (size_t i = 0; v[i]; i++)
-        free(v[i]);
-    free(v);
     if (r) {
         close(p[0]);
         forget(c);

@@ -27,8 +27,7 @@ struct child {
     uint64_t bytes;             /* of its output so far                                   */
 };
 
-/* Starts argv, whose program is looked up in $PATH, or the reader if that is not NULL.  "{}" in an argument stands for
- * the temporary folder.  0 or an errno. */
+/* Starts argv, whose program is looked up in $PATH, or the reader if that is not NULL.  0 or an errno. */
 int child_start(struct child *c, const char *const *argv, child_reader *reader, int file);
 /* Reads some bytes; 0 at the end.  -1: *why is set, NULL if a signal cancelled us. */
 ssize_t child_read(struct child *c, char *buf, size_t n, const char **why);
