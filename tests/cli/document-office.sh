@@ -7,13 +7,16 @@ for f in docx pptx xlsx odt odp ods epub; do
     echo "== $f"
     show a.$f
 done
+echo "== more sheets"; show b.xlsx
 echo "== places"
 gemkv select --method full -f a.pptx q 2>/dev/null | grep '^==>'
 gemkv select --json --method full -f a.pptx q 2>/dev/null | grep -o '"page_end": 2, "part": "slide"' | head -1
 echo "== pages"; show pages.docx
+echo "== in a pipe"; cat late.docx | show -
 echo "== laughs"; show laughs.docx
 echo "== deep"; show deep.docx | tr -d '\n'; echo
 echo "== refused"
 for n in 100 600 1200; do head -c $n a.docx >cut.docx; show cut.docx 2>&1; done
 show none.docx
+show crc.docx
 show empty.docx 2>&1

@@ -10,3 +10,11 @@ printf '{"a": 1, "b": 2, "c": 3}\n{"a": 4, "b": 5, "c": 6}\n{"a": 7, "b": 8, "c"
 printf '| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n' >markdown
 printf 'title,,\n\nname,fee\nAnn,5\nBob,6\n\ncity,floors\nHull,4\n' >two.csv
 for f in a.csv any b.tsv numbers.csv prose rows markdown two.csv; do show $f; done
+printf 'a, b, c\nd, e, f\ng, h, i\n' >short                             # three lines, or one comma in each, are prose
+printf 'one, two\nthree, four\nfive, six\nseven, eight\n' >comma
+printf 'name,a|b,city\nAnn,c|d,York\n' >bars.csv                        # what makes more columns
+printf 'Title\nname,fee\nAnn,5\nBob,none\nCara,-7\n' >title.csv         # words below numbers are no header, but after a gap
+printf 'a,b,c\n1,2,3\n\nd,,e\n\nf,g,h\n\ni,j,k\n' >gaps.csv
+for f in short comma bars.csv title.csv gaps.csv; do show $f; done
+{ echo name,born,city; yes aaaaaaaaaaaaaaa,b,c | head -n 4000; } >big   # the first 64 KiB end within a row
+show big | tail -n 1

@@ -82,14 +82,16 @@ char csv_looks(const char *p, size_t n, bool named)
             c = between[i];
         }
     }
-    if (!c && named) {                          /* rows of different lengths: what the first line has most of */
-        const char  *end = memchr(p, '\n', n);
-        size_t       most = 0;
+    /* Rows of different lengths: what the first line with any of them, below a title, has most of. */
+    for (const char *line = p, *end; !c && named && line < p + n; line = end + 1) {
+        size_t most = 0;
 
+        end = memchr(line, '\n', (size_t)(p + n - line));
+        end = end ? end : p + n;
         for (size_t i = 0; between[i]; i++) {
             size_t k = 0;
 
-            for (const char *s = p; s < (end ? end : p + n); s++)
+            for (const char *s = line; s < end; s++)
                 k += *s == between[i];
             if (k > most) {
                 most = k;
