@@ -2,7 +2,7 @@
 # Damaged documents of all kinds are read, or refused with one line; no reader crashes (tests/files/damage.py has more).
 command -v python3 >/dev/null || skip "no python3"
 python3 "$cases/../files/office.py"
-rm -f deep.docx
+rm -f deep.docx late.docx
 cat >a.rtf <<'R'
 {\rtf1\ansi\ansicpg1250{\fonttbl{\f0 Arial;}}\pard Caf\'e9 \u8364? 10{\super 6} {\v hidden}{\uc2\u201??t}\par
 \trowd\cellx1\cellx2\pard\intbl Year\cell Staff\par people\cell\row\pard Note{\footnote\pard The note.\par}\page{\pict 00ff}\bin4 }}}}end\par}

@@ -21,8 +21,19 @@ case $(page '' x) in
     page '' "$(printf 'Gr\374\337e.')"
     ;;
 esac
+# With a mark, or a declaration before it, HTML is HTML.
+mark=$(printf '\357\273\277')
+echo '<p>One.</p>' >one.html
+for begin in "$mark<!doctype html>" '<?xml version="1.0"?><html>'; do
+    case $(gemkv select --method full -q -f one.html q 2>&1) in
+    *'<p>'*) echo One. ;;                       # built without libxml2
+    *) echo "$begin<p>One.</p>" | gemkv select --method full -q q ;;
+    esac
+done
 # Text is no sound because it begins with this word.
 echo "ID3 is an algorithm that makes a decision tree." >id3
 gemkv select --method full -q -f id3 q
 echo "GGUF is a file format for models." >gguf
 gemkv select --method full -q -f gguf q
+echo "Such a file begins with %PDF-1.7 and a line end." >pdf
+gemkv select --method full -q -f pdf q

@@ -15,6 +15,13 @@ mkdir none; show -r -f none
 show -f 'd/*.txt' -f 'd/[z]*'
 show -f 'd/*.nothing'
 echo 'Odd.' >'d/odd[1]*'; show -f 'd/odd[1]*'
+# More rules; ten files without text are named, and all are counted.
+mkdir -p e/x/y/gen/a e/tmp e/x/y/tmp e/CVS e/ab
+for f in x/y/gen/a/no tmp/no x/y/tmp/no CVS/no ab/yes x/no.o x/y/yes.o a.b; do echo "$f." >e/$f; done
+printf '**/gen/**\n**/tmp\nx/*.o\n' >e/.gitignore; : >e/empty
+for i in 1 2 3 4 5 6 7 8 9 10 11 12; do printf 'a\0b\1c' >e/bin$i; done
+show -r -f e 2>&1 | grep -v '^e/bin[2-7]:'
+show -f 'e/*b'
 mkdir bad; echo Good. >bad/good; printf '{\\rtf1' >bad/bad.rtf
 show -r -f bad
 rm bad/good; show -r -f bad

@@ -11,11 +11,19 @@ as 'sleep 100'
 as 'sleep 100 & echo text'
 as 'while :; do :; done'
 unset GEMKV_CONVERTER_SECONDS
-as 'echo "why not" >&2; exit 4'
+as 'echo >&2; echo "why not" >&2; exit 4'
 as 'kill -SEGV $$'
 exec 8>ours
 as 'test -e /proc/self/fd/8 && echo open || echo closed'
 exec 8>&-
 as 'case $PWD:$TMPDIR:$HOME in "$(dirname "$PWD")"/gemkv-*:"$PWD":"$PWD") echo own folder;; esac; mkdir -p a/b; echo x >a/b/c'
-as 'ulimit -c; ulimit -t'
+(GEMKV_CONVERTER_SECONDS=0; export GEMKV_CONVERTER_SECONDS; as 'ulimit -c; ulimit -t; ulimit -f; ulimit -v; echo $LC_ALL')
+(TMPDIR=tmp; as 'echo "written" >a && cat a')
+# What it has started ends with it.
+printf '#!/bin/sh\nsleep 100 >/dev/null 2>&1 & echo $!\n' >bin/pdftotext
+pid=$(gemkv select --method full -q -f a.pdf q); pid=${pid:-self}
+for try in 1 2 3 4 5; do
+    case $(cut -d ' ' -f 3 "/proc/$pid/stat" 2>/dev/null) in [ZX]|'') echo ended; break ;; esac
+    sleep 0.2
+done
 ls tmp

@@ -16,6 +16,7 @@ cat >bin/tesseract <<'Y'
 #!/bin/sh
 read -r page <"$1"
 test "$page" = 4 || echo "Picture $page."
+printf '\f'
 Y
 chmod +x bin/*
 PATH=$PWD/bin:$PATH
@@ -29,14 +30,22 @@ pdf '\f\f\f' three
 t select --method full --ocr -f three q 2>&1 | tr '\f' '|' | grep -v '^memory'
 printf '#!/bin/sh\n' >bin/tesseract
 t select --method full --ocr -f none q 2>&1
-printf '#!/bin/sh\necho broken >&2; exit 3\n' >bin/tesseract
+printf '#!/bin/sh\nexit 127\n' >bin/tesseract
+t select --method full --ocr -f none q 2>&1
+printf '#!/bin/sh\necho broken >&2; exit 127\n' >bin/tesseract
 t select --method full --ocr -f none q 2>&1
 printf '\211PNG\r\n' >a.png
 t select --method full -f a.png q 2>&1
-for blank in '' ' \n\f\t\r\n' '\357\273\277' '\302\240\343\200\200'; do
+for blank in '' ' \n\f\t\r\n' '\357\273\277' '\302\240\343\200\200\342\200\213'; do
     printf "$blank" >blank
     t ask -q -f blank q 2>&1
 done
+head -c 67108864 /dev/zero | tr '\0' ' ' >blank
+t ask -q -f blank q 2>&1
+awk 'BEGIN { printf "%%PDF-1.7\n"; for (i = 0; i < 70; i++) print "Text.\n\f\f" }' >many
+gemkv select --method full -f many q 2>&1 >got | grep warning
+{ printf 'Twenty bytes before\0\n'; printf '%%PDF-1.7\nOne.\n\f'; } >late.pdf
+gemkv select --method full -q -f late.pdf q | tail -n 1
 # White space before the text is kept: offsets are those of the file.
 printf ' \n\n text' >late
 gemkv select --method full -f late q 2>/dev/null | head -n 1

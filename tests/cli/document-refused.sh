@@ -3,7 +3,10 @@ mkdir directory
 : >empty
 printf 'text \0 text' >nul
 printf 'PK\003\004zip' >a.zip
-for f in missing directory empty nul a.zip tiny.gguf https://example.org/a.pdf; do
+printf 'MM\0*\0' >a.tif
+printf 'RIFF\1\2\3\0WAVEfmt ' >a.wav
+{ head -c 257 /dev/zero; printf 'ustar\00000'; } >a.tar
+for f in missing directory empty nul a.zip a.tif a.wav a.tar tiny.gguf https://example.org/a.pdf; do
     t ask -q -f $f question
 done
 t ask -q -f text -f empty question

@@ -50,7 +50,7 @@ make("b.xlsx", [("xl/workbook.xml", '<workbook xmlns:r="r"><workbookPr date1904=
     ("xl/_rels/workbook.xml.rels", rels(("a", "worksheet", "a.xml"), ("b", "worksheet", "b.xml"))),
     ("xl/styles.xml", '<styleSheet><numFmt numFmtId="170" formatCode="[h]:mm"/><numFmt numFmtId="171" formatCode="_-* #,##0_-"/><cellXfs><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="21"/><xf numFmtId="170"/><xf numFmtId="171"/></cellXfs></styleSheet>'),
     ("xl/a.xml", '<worksheet><row><c t="inlineStr"><is><t>Tokyo</t><rPh><t>TOKYO</t></rPh></is></c><c t="inlineStr"><is><t>To</t></is></c></row>'
-     '<row><c s="1"><v>27895.999999</v></c><c s="1"><v>27896.5</v></c><c s="2"><v>1.50001</v></c><c s="3"><v>1.5</v></c><c s="4"><v>1234</v></c><c><f>A1</f></c><c/></row></worksheet>'),
+     '<row r="2"><c s="1"><v>27895.999999</v></c><c s="1"><v>27896.5</v></c><c s="2"><v>1.50001</v></c><c s="3"><v>1.5</v></c><c s="4"><v>1234</v></c><c><f>A1</f></c><c/></row></worksheet>'),
     ("xl/b.xml", '<worksheet><row r="2"><c><v>7</v></c></row></worksheet>')])
 with zipfile.ZipFile("crc.docx", "w") as f:
     f.writestr("word/document.xml", "<w:document %s>%s</w:document>" % (W, p("A letter is right")))
@@ -77,4 +77,4 @@ make("empty.docx", [("word/document.xml", "<w:document %s><w:body/></w:document>
 make("pages.docx", [("word/document.xml", "<w:document %s>%s<w:p><w:r><w:br w:type='page'/></w:r></w:p><w:p><w:r><w:lastRenderedPageBreak/><w:t>Two</w:t></w:r></w:p></w:document>" % (W, p("One")))])
 make("none.docx", [("word/document.xml", "")])
 make("deep.docx", [("word/document.xml", ("<w:tbl %s>" % W) + "<w:tr><w:tc>" * 100 + "<w:p><w:t>deep</w:t></w:p>" + "</w:tc></w:tr>" * 100 + "</w:tbl>")])
-make("late.docx", [("first", "".join("%x" % (i * i) for i in range(40000))), ("word/document.xml", "<w:document %s>%s</w:document>" % (W, p("Its name is at the end only")))])
+make("late.docx", [("mimetype", "more than is looked at " * 50000), ("word/document.xml", "<w:document %s>%s</w:document>" % (W, p("Its name is at the end only")))])
