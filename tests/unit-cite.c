@@ -12,7 +12,8 @@ static const char document[] =
     "Ann Miller founded the library in 1,902, not in 1899. She had come from Norway.\n"
     "The library burned down in the year 1944. Nobody was hurt.\n";
 static const char other[] = "Again, the pass key is 48213 in this text too. Rain fell on 12 May 1950 in Bergen.\n"
-    "\xe5\x9b\xbe\xe4\xb9\xa6\xe9\xa6\x86\xe5\x9c\xa8\xe5\x8c\x97\xe4\xba\xac\xe3\x80\x82\n";
+    "\xe5\x9b\xbe\xe4\xb9\xa6\xe9\xa6\x86\xe5\x9c\xa8\xe5\x8c\x97\xe4\xba\xac\xe3\x80\x82\n"
+    "- \xd0\x81\xd0\xb6 sleeps.\n- \xd0\x9c\xd0\xb8\xd1\x80 ends.\n- \xce\x9a\xcf\x89\xcf\x82 lies there.\n";
 
 /* want: for each sentence of the answer the beginning of what supports it, or "-", with | between them. */
 static void cites(const char *question, const char *answer, const char *clean, const char *want)
@@ -65,12 +66,23 @@ int main(void)
     CITES("Who founded it?", "Ann Miller founded a library in 1902 there.", "-");
     CITES("When did it rain?", "Rain Bergen May fell 12 1950.", "-");
     CITES("What is the key?", "The pass key is 48213 in this text.", "Again, th");
+    CITES("What is in this text?", "48213", "Again, th");
+    CITES("q", "The library burned horribly.", "The libra");
+    CITES("Is the hat red?", "Hat is red.", "The hat i");
+    CITES("Is the hat red?", "Is red.", "-");
+    CITES("q", "\xd1\x91\xd0\xb6.", "- \xd0\x81\xd0\xb6 sl");         /* capitals beyond Latin */
+    CITES("q", "\xd0\xbc\xd0\xb8\xd1\x80.", "- \xd0\x9c\xd0\xb8\xd1\x80 ");
+    CITES("q", "\xce\xba\xcf\x89\xcf\x82.", "- \xce\x9a\xcf\x89\xcf\x82 ");
     CITES("q", "", "");
     CITES("q", " \n ", "");
     cites("What is the key?", "The pass key is 48213. [2]", "The pass key is 48213.", "Again, th");
     cites("q", "Rain [fell] on 12 May 1950 [1].", "Rain [fell] on 12 May 1950.", "Rain fell");
     cites("q", "[9] The hat is red  [7]", " The hat is red", "The hat i");
     cites("q", "[9] The hat is red [7][12345].", " The hat is red[12345].", "-");
+
+    cites("q", "\xe5\x9c\xa8\xe5\x8c\x97\xe4\xba\xac\xe3\x80\x82[2]48213.",
+          "\xe5\x9c\xa8\xe5\x8c\x97\xe4\xba\xac\xe3\x80\x82" "48213.",
+          "\xe5\x9b\xbe\xe4\xb9\xa6\xe9\xa6\x86|The pass ");            /* of the sentence before it */
 
     /* A mark chooses among those that support it. */
     for (unsigned want = 1; want <= 2; want++) {
@@ -88,12 +100,18 @@ int main(void)
     {
         const gkv_kept kept = { .file = 0 };
         const struct passage p = { .best = &kept, .text = document + 54, .span = { 54, sizeof document - 1 } };
+        const gkv_kept two = { .file = 1 };
+        const struct passage same[] = { { .best = &kept, .text = "The hat is red.", .span = { 0, 15 } },
+                                        { .best = &two, .text = "The cat is red.", .span = { 0, 15 } } };
         const char *answer = "The hat is red. She came. Nobody was hurt. The hat is red.";
 
         c = cite_answer(answer, strlen(answer), "q", &p, 1);
         ok(c.n == 4 && c.n_numbers == 2 && c.claim[0].number == 1 && !c.claim[1].number && c.claim[2].number == 2
            && c.claim[3].number == 1, "numbers");
         ok(c.claim[0].support.start == 54 && c.claim[0].support.end == 69, "bytes of the document");
+        cite_free(&c);
+        c = cite_answer("The hat is red. The cat is red.", 31, "q", same, 2);
+        ok(c.n == 2 && c.n_numbers == 2, "the same bytes of two files are two");
         cite_free(&c);
         c = cite_answer(answer, strlen(answer), "q", NULL, 0);
         ok(c.n == 4 && !c.n_numbers, "no passages");

@@ -39,7 +39,7 @@ static bool is_word_part(uint32_t c)
 
 static uint32_t lower(uint32_t c)
 {
-    if ((c >= 'A' && c <= 'Z') || (c >= 0xc0 && c <= 0xde && c != 0xd7) || (c >= 0x391 && c <= 0x3a9)
+    if ((c >= 'A' && c <= 'Z') || (c >= 0xc0 && c <= 0xde) || (c >= 0x391 && c <= 0x3a9)
         || (c >= 0x410 && c <= 0x42f))
         return c + 32;
     return c >= 0x400 && c <= 0x40f ? c + 80 : c;

@@ -26,11 +26,12 @@ ollama home/.ollama/models registry.ollama.ai/library/llama3.2/3b sha256:$ones
 ollama home/.ollama/models registry.ollama.ai/library/tiny/latest sha256:$ones
 ollama home/.ollama/models registry.ollama.ai/somebody/tiny/q4 sha256:$ones
 ollama home/.ollama/models hf.co/user/repo/Q4_K_M sha256:$ones
+ollama home/.ollama/models example.org:5000/user/tiny/latest sha256:$ones
 ollama home/.ollama/models registry.ollama.ai/library/evil/latest "sha256:../../../../tiny.gguf"
 ollama home/.ollama/models registry.ollama.ai/library/gone/latest sha256:$(printf '%064d' 2)
 echo '{"layers": 3' >home/.ollama/models/manifests/registry.ollama.ai/library/tiny/broken
 cp tiny.gguf home/.ollama/models/blobs/sha256-$ones
-for m in llama3.2:3b tiny somebody/tiny:q4 hf.co/user/repo:Q4_K_M; do
+for m in llama3.2:3b tiny somebody/tiny:q4 hf.co/user/repo:Q4_K_M example.org:5000/user/tiny; do
     gemkv info "$m" | head -n 1 | sed "s|$PWD|.|"
 done
 ollama elsewhere registry.ollama.ai/library/moved/latest sha256:$ones
