@@ -19,7 +19,8 @@ ln -s ../../blobs/gone $hub/snapshots/abc/gone.gguf
 ln -s ../.. $hub/snapshots/abc/loop             # a loop of folders
 cp tiny.gguf home/.lmstudio/models/a/b/tiny.gguf
 ln -s "$PWD/home/.lmstudio/models/a/b/tiny.gguf" home/.cache/llama.cpp/again.gguf      # the same file
-head -c 5000 tiny.gguf >home/.cache/lm-studio/models/cut.gguf
+head -c 20000 tiny.gguf >home/.cache/lm-studio/models/cut.gguf
+head -c 1048200 /dev/zero >home/.cache/lm-studio/models/zeros.gguf
 "$mkmodel" --break=version-99 home/.local/share/nomic.ai/GPT4All/future.gguf
 mkfifo home/.cache/llama.cpp/fifo.gguf
 mkdir home/.cache/llama.cpp/folder.gguf home/.cache/llama.cpp/closed

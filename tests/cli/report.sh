@@ -55,6 +55,8 @@ test "$n" -eq "$(grep -c '^<a href="#p1-[0-9]*" tabindex' many.html)" &&
 test "$(grep -c 'class="t"' many.html)" -gt 4 && echo "in blocks"
 grep -q '<mark class="h5">' many.html && grep -q '<mark class="h1">' many.html && echo "from weak to strong"
 grep -o 'aria-label="\(Next\|Previous\), passage [12]"' many.html | sort -u
+test "$n" -eq "$(grep -c '</span> <bdi>[a-z]*</bdi>, [pl]' many.html)" && echo "each with its document"
+grep -o '<bdi>pages</bdi> <small>[0-9]* pages' many.html
 
 # text that would act: in the document, in the question, in the name of a file
 printf '</div><script>x</script> A\342\200\256drow\342\200\254 \033[31m \001 \177 \302\205 \342\200\217 \357\277\277 %b \r\ncr\rend.' \
@@ -112,3 +114,29 @@ test -e no.html || echo "no question, no page"
 gemkv ask -q -t 1 -k 60 --keep-first 0 --keep-last 0 -n 2 --report short.html -f text q >out
 grep -o 'class="excerpt"[^>]*>.*</span>' short.html | sed 's/^[^>]*>//; s/<[^>]*>//g' >excerpts
 test -s excerpts && ! grep -vE '^((Line [0-9]+: [a-z ]*[0-9]+|The pass key [^.]* bottle)\.( |$))+$' excerpts && echo "sentences"
+
+# Several documents: those without passages are named; bars have a width and lie inside, the best over the others.
+dots=$(printf '\342\200\246')
+echo 'Not much.' >a
+cp a b
+awk 'BEGIN { for (i = 1; i < 80; i++) print "Row " i " of the caf\303\251\303\251\303\251\303\251.\n" }' >rows
+awk 'BEGIN { for (i = 1; i < 99; i++) printf "word%d ", i; print "end." }' >wide
+printf 'Name\tCount of\nOne\t41\nTwo\t42\nIn all two.\n' >tabs
+gemkv ask $quick -k 90 --report figures.html -f rows -f a -f b "Where is row 7?" >out
+sed -n 's/<a [^>]*>//g; s/<[^>]*>//g; /^Nothing was kept\|^The answer is cut\|^line 1/p; /^Read again/s/ (.*//p; s/^[0-9]* more$/more/p' figures.html
+sed -n 's/.*x="\([0-9.]*\)" y=.* width="\([0-9.]*\)".*/\1 \2/p' figures.html | awk '$2 < 3 || $1 + $2 > 1000'
+sed -n '/rows<\/bdi><\/a> <span>/,/<\/svg>/s/.*<title>Passage \([0-9]*\),.*/\1/p' figures.html | sort -cnr && echo "the best last"
+sed -n '/^<ol>/,/^<\/ol>/p' figures.html | grep -c '<li>'
+grep -o '<ol start="[0-9]*">' figures.html
+grep -c "^<div class=\"answer\".*$dots</div>" figures.html
+sed -n '/^<nav/,$p' figures.html | grep -c "$(printf '\357\277\275')"
+grep -c "class=\"excerpt\"[^>]*>$dots" figures.html
+gemkv ask $quick --grammar 'root ::= "Yes\n\n"' -n 8 --report around.html -f tabs -f wide q >out
+grep -o 'class="document [a-z]*"\|^<div class="answer".*' around.html
+grep 'class="excerpt".*word' around.html | sed 's/.*class="excerpt"[^>]*>//; s/<[^>]*>//g' | grep -vc "^\($dots\)*word[0-9]"
+# All scores are the same; nothing is written; a strip has a tick for each page; without a date, times.
+unset SOURCE_DATE_EPOCH
+printf 'One.\n\fTwo.\n\fThree.\n' >three
+gemkv ask -q --method full -n 2 --grammar 'root ::= " "' --report nothing.html -f three q >out
+grep -o '<path class="tick.*/>\|The model wrote nothing\|"dots"[^<]*' nothing.html
+sed -n 's/^<li><small>\([A-Za-z ]*\)<.*/\1/p' nothing.html
