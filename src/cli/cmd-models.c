@@ -101,7 +101,7 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
     if (!code && !m.all)
         warn(io, "there are more files than were looked at");
     if (!code && !m.n && !o.json)
-        say(io, "no models found; man gemkv-models, or: huggingface-cli download Qwen/Qwen3-4B-GGUF --include "
+        say(io, "no models found; man gemkv-models, or: hf download Qwen/Qwen3-4B-GGUF --include "
             "'*Q4_K_M*.gguf' --local-dir .");
     text_free(&j.text);
     places_free(&m);

@@ -107,7 +107,7 @@ static int hub(struct io *io, const char *name, const char *rest)
     free(of);
     of = format("*%s*.gguf", quant);
     pattern = quoted(of);
-    code = fail(io, EXIT_USAGE, "%s: gemkv opens no network connections; download it with: huggingface-cli download %s "
+    code = fail(io, EXIT_USAGE, "%s: gemkv opens no network connections; download it with: hf download %s "
                 "--include %s --local-dir .   and give the file with -m", name, url, pattern);
     free(pattern);
     free(of);
