@@ -124,6 +124,11 @@ void report_look(struct document *d)
     d->width = d->columns ? 0 : wrapped_at(d, of_width, lines);
 }
 
+bool report_is_edge(const struct document *d, uint64_t at)
+{
+    return at == 0 || at == d->len || report_is_space(d->text[at - 1]) || report_is_space(d->text[at]);
+}
+
 bool report_continues(const struct document *d, uint64_t at)
 {
     return at < d->len && ((unsigned char)d->text[at] & 0xc0) == 0x80;

@@ -12,7 +12,13 @@
 
 enum { REPORT_LEVELS = 5 };
 
-/* A passage that was kept, for the asked-th question. */
+/* A run of tokens that was kept, in whole words. */
+struct kept {
+    size_t      doc;
+    struct span span;
+};
+
+/* The sentences around such runs, for the asked-th question. */
 struct mark {
     size_t      asked, doc, rank;       /* rank: 0 is the best                            */
     uint64_t    start, end, best;
@@ -30,8 +36,9 @@ struct asked {
     struct figure   figure[8];
     size_t          n_figure, n, n_doc;
     size_t         *doc;
-    struct mark *k;                  /* [n] in the order of the text ...               */
-    size_t         *by_rank;            /* ... and where in it the best is, and so on     */
+    struct mark    *k;                  /* [n], the best first                            */
+    struct kept    *kept;               /* [n_kept] in the order of the text              */
+    size_t          n_kept;
 };
 
 struct report {

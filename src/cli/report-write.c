@@ -6,6 +6,7 @@
  * the line under it, in five steps; the line is for paper and for eyes that see colours as one.  The text is in
  * blocks of a few kilobytes, which a browser lays out when they come into view. */
 #include "config.h"
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,8 +23,7 @@
 
 enum {
     BEST = 12,                          /* passages in the list that are always shown     */
-    SENTENCES = 400,                    /* bytes of the list's excerpts, if they are whole sentences, ... */
-    AROUND = 48, EXCERPT = 170,         /* ... and if not                                 */
+    EXCERPT = 400, AROUND = 120,        /* bytes of a passage in the list; of them before its best token */
     STRIP = 1000, STRIP_HEIGHT = 40,
     MAX_TICKS = 120                     /* pages that a strip shows                       */
 };
@@ -33,7 +33,7 @@ struct page {
     const struct report   *r;
     const struct asked    *q;
     const struct document *d;
-    const struct mark  *k;
+    const struct mark     *k;
 };
 
 char *report_grouped(uint64_t n)
@@ -120,9 +120,10 @@ HOLE(where)
 {
     PAGE;
 
-    if (p->k->place.page)
-        fprintf(f, "page %" PRIu64 ", ", p->k->place.page);
-    fprintf(f, "line %" PRIu64, p->k->place.line);
+    char *where = place_cite("", p->r->doc[p->k->doc].part, &p->k->place);
+
+    put_plain(f, where + strspn(where, ", "));
+    free(where);
 }
 
 HOLE(where_document)
@@ -143,11 +144,11 @@ HOLE(neighbours)
     const size_t rank = p->k->rank;
 
     if (rank > 0) {
-        other.k = &p->q->k[p->q->by_rank[rank - 1]];
+        other.k = &p->q->k[rank - 1];
         fill(f, report_previous, &other);
     }
     if (rank + 1 < p->q->n) {
-        other.k = &p->q->k[p->q->by_rank[rank + 1]];
+        other.k = &p->q->k[rank + 1];
         fill(f, report_next, &other);
     }
 }
@@ -219,7 +220,7 @@ HOLE(bars)
     struct page one = *p;
 
     for (size_t i = p->q->n; i-- > 0; ) {
-        one.k = &p->q->k[p->q->by_rank[i]];
+        one.k = &p->q->k[i];
         if (&p->r->doc[one.k->doc] == p->d)
             fill(f, report_bar, &one);
     }
@@ -243,7 +244,7 @@ HOLE(passages)
     fputs(n == 1 ? " passage" : " passages", f);
 }
 
-HOLE(unit) { PAGE; fputs(p->d->paged ? "page" : "line", f); }
+HOLE(unit) { PAGE; fputs(p->d->paged ? p->d->part : "line", f); }
 HOLE(last_unit) { PAGE; put_number(f, p->d->paged ? p->d->pages : p->d->lines); }
 
 HOLE(strips)
@@ -271,24 +272,17 @@ HOLE(strips)
 }
 
 /* ---- the list, best first --------------------------------------------------------------------- */
-/* Whether a word begins or ends there. */
-static bool is_edge(const struct document *d, size_t at)
-{
-    return at == 0 || at == d->len || report_is_space(d->text[at - 1]) || report_is_space(d->text[at]);
-}
-
-/* The part of the passage around its best token, with a few words before and after it. */
+/* The part of a long passage around its best token. */
 static struct span words_around(const struct document *d, const struct mark *k)
 {
-    const bool all = k->end - k->start < EXCERPT - AROUND || k->best < k->start + AROUND;
-    const size_t middle = (size_t)(all ? k->start : k->best);
-    size_t from = middle > AROUND ? middle - AROUND : 0, to = d->len - from > EXCERPT ? from + EXCERPT : d->len, at;
+    uint64_t from = k->best > k->start + AROUND ? k->best - AROUND : k->start;
+    uint64_t to = k->end - from > EXCERPT ? from + EXCERPT : k->end, at = to;
 
-    while (from < middle && !is_edge(d, from))
+    while (from > k->start && from < k->best && !report_is_edge(d, from))
         from++;
-    for (at = to; at > from + EXCERPT / 2 && !is_edge(d, at); )
+    while (at < k->end && at > from + EXCERPT / 2 && !report_is_edge(d, at))
         at--;
-    to = is_edge(d, at) ? at : to;
+    to = at == k->end || report_is_edge(d, at) ? at : to;
     while (report_continues(d, from))
         from++;
     while (to > from && report_continues(d, to))
@@ -302,39 +296,37 @@ HOLE(excerpt)
     PAGE;
     const struct document *d = &p->r->doc[p->k->doc];
     const struct mark *k = p->k;
-    const struct span sentences = place_sentences(d->text, d->len, (struct span){ k->start, k->end });
-    const bool whole = sentences.end > sentences.start && sentences.end - sentences.start <= SENTENCES;
-    const struct span shown = whole ? sentences : words_around(d, k);
-    const size_t from = (size_t)shown.start, to = (size_t)shown.end;
-    bool space = false, marked = false;
+    const struct span shown = k->end - k->start > EXCERPT ? words_around(d, k) : (struct span){ k->start, k->end };
+    const struct kept *kept = p->q->kept, *const kept_end = kept + p->q->n_kept;
+    bool begun = false, space = false, bold = false;
 
-    fputs(from && !whole ? "\xe2\x80\xa6" : "", f);
-    for (size_t at = from; at < to; ) {
-        size_t   n = 1;
-        uint32_t cp;
-
+    fputs(shown.start > k->start ? "\xe2\x80\xa6" : "", f);
+    for (size_t at = (size_t)shown.start, n; at < shown.end; at += n) {
         const bool white = report_is_space(d->text[at]);
+        uint32_t   cp;
+        bool       is_kept;
 
-        if (at >= k->start && at < k->end && !marked && !white) {
-            fputs(space ? " <b>" : "<b>", f);
-            space = false;
-            marked = true;
-        } else if (at >= k->end && marked) {
+        n = 1;
+        while (kept < kept_end && (kept->doc != k->doc || kept->span.end <= at))
+            kept++;
+        is_kept = kept < kept_end && kept->span.start <= at;
+        if (bold && !is_kept)
             fputs("</b>", f);
-            marked = false;
-        }
+        bold = bold && is_kept;
         if (white) {
-            space = at > from;
-        } else {
-            fputs(space ? " " : "", f);
-            space = false;
-            n = utf8_next(d->text + at, to - at, &cp);
-            html_text(f, d->text + at, n);
+            space = begun;
+            continue;
         }
-        at += n;
+        fputs(space ? " " : "", f);
+        begun = true;
+        space = false;
+        fputs(is_kept && !bold ? "<b>" : "", f);
+        bold = is_kept;
+        n = utf8_next(d->text + at, (size_t)shown.end - at, &cp);
+        html_text(f, d->text + at, n);
     }
-    fputs(marked ? "</b>" : "", f);
-    fputs(to < d->len && !whole ? "\xe2\x80\xa6" : "", f);
+    fputs(bold ? "</b>" : "", f);
+    fputs(shown.end < k->end ? "\xe2\x80\xa6" : "", f);
 }
 
 /* For eyes and on paper: how many of five. */
@@ -356,7 +348,7 @@ HOLE(items)
         if (i == BEST) {
             fprintf(f, "</ol>\n<details><summary>%zu more</summary>\n<ol start=\"%zu\">\n", p->q->n - i, i + 1);
         }
-        one.k = &p->q->k[p->q->by_rank[i]];
+        one.k = &p->q->k[i];
         fill(f, report_item, &one);
     }
     fputs(p->q->n > BEST ? "</ol>\n</details>\n" : "</ol>\n", f);
@@ -459,10 +451,10 @@ HOLE(text)
     for (size_t at = 0, end; at < d->len; at = end) {
         end = report_block_end(d, at);
         if (begins)
-            fprintf(f, "\n<h3 id=\"d%zu-p%" PRIu64 "\">Page %" PRIu64 "</h3>\n", (size_t)(d - p->r->doc) + 1, page,
-                    page);
+            fprintf(f, "\n<h3 id=\"d%zu-p%" PRIu64 "\">%c%s %" PRIu64 "</h3>\n", (size_t)(d - p->r->doc) + 1, page,
+                    toupper((unsigned char)*d->part), d->part + 1, page);
         if (begins && report_is_blank(d->text + at, end - at) && (end == d->len || d->text[end] == '\f'))
-            fputs("<p class=\"note\">There is no text on this page.</p>\n", f);
+            fprintf(f, "<p class=\"note\">There is no text on this %s.</p>\n", d->part);
         fputs("<div class=\"t\" dir=\"auto\">", f);
         write_block(f, p, &m, at, end);
         fputs("</div>", f);
@@ -483,7 +475,7 @@ HOLE(size)
 
     if (p->d->paged) {
         put_number(f, p->d->pages);
-        fputs(p->d->pages == 1 ? " page, " : " pages, ", f);
+        fprintf(f, " %s%s, ", p->d->part, p->d->pages == 1 ? "" : "s");
     }
     fputs(s, f);
     free(s);

@@ -26,6 +26,7 @@ static size_t document_of(struct report *p, const struct run *r, size_t i)
         if (p->doc[j].len == d.len && !strcmp(p->doc[j].name, name) && !memcmp(p->doc[j].text, d.text, d.len))
             return j;
     d.name = format("%s", name);
+    d.part = format("%s", run_part(r, (uint32_t)i) ? run_part(r, (uint32_t)i) : "page");
     if (r->often && r->o.library) {     /* the next question closes those that it does not choose */
         d.copy = grow(NULL, d.len, 1);
         memcpy(d.copy, d.text, d.len);
@@ -37,55 +38,33 @@ static size_t document_of(struct report *p, const struct run *r, size_t i)
     return p->n_doc++;
 }
 
-/* Tokens can end within a character, but a mark cannot; and a space at an end of it is only ugly. */
-static bool whole_characters(const struct document *d, struct mark *k, uint64_t after)
+enum { WORD = 40 };             /* bytes of a word at most: not all writing has spaces    */
+
+static struct span whole_words(const struct document *d, struct span s)
 {
-    while (k->start > 0 && report_continues(d, k->start))
-        k->start--;
-    while (report_continues(d, k->end))
-        k->end++;
-    if (k->start < after)
-        k->start = after;
-    while (k->start + 1 < k->end && report_is_space(d->text[k->start]))
-        k->start++;
-    while (k->start + 1 < k->end && report_is_space(d->text[k->end - 1]))
-        k->end--;
-    return k->start < k->end;
+    for (int i = 0; i < WORD && !report_is_edge(d, s.start); i++)
+        s.start--;
+    for (int i = 0; i < WORD && !report_is_edge(d, s.end); i++)
+        s.end++;
+    return s;
 }
 
-static int by_score(const void *a, const void *b)
+/* How strong each passage is, which are the best first.  The last tenth is not what others are measured by: what is kept
+ * whatever its score is among them. */
+static void levels(struct asked *q)
 {
-    const struct mark *x = *(const struct mark *const *)a, *y = *(const struct mark *const *)b;
+    float low, range;
 
-    if (x->score > y->score || x->score < y->score)
-        return x->score < y->score ? 1 : -1;
-    return (x > y) - (x < y);
-}
-
-static void rank(struct asked *q)
-{
-    const struct mark **best = grow(NULL, q->n, sizeof *best);
-    double                 low, range;
-
-    q->by_rank = grow(NULL, q->n, sizeof *q->by_rank);
-    for (size_t i = 0; i < q->n; i++) {
-        best[i] = &q->k[i];
+    for (size_t i = 0; i < q->n; i++)
         if (!isfinite(q->k[i].score))
             q->k[i].score = 0;
-    }
-    qsort(best, q->n, sizeof *best, by_score);
-    /* The last tenth is not what others are measured by: what is kept whatever its score is among them. */
-    low = q->n ? (double)best[q->n - 1 - q->n / 10]->score : 0;
-    range = q->n ? (double)best[0]->score - low : 0;
+    low = q->n ? q->k[q->n - 1 - q->n / 10].score : 0;
+    range = q->n ? q->k[0].score - low : 0;
     for (size_t i = 0; i < q->n; i++) {
-        struct mark *k = &q->k[best[i] - q->k];
-        const double    strength = range > 0 ? ((double)k->score - low) / range : 0.5;
+        const double strength = range > 0 ? (double)(q->k[i].score - low) / (double)range : 0.5;
 
-        k->rank = i;
-        k->level = strength > 0 ? 1 + (int)(strength * (REPORT_LEVELS - 1e-6)) : 1;
-        q->by_rank[i] = (size_t)(k - q->k);
+        q->k[i].level = strength > 0 ? 1 + (int)(strength * (REPORT_LEVELS - 1e-6)) : 1;
     }
-    free(best);
 }
 
 static void figure(struct asked *q, const char *name, char *value)
@@ -137,8 +116,8 @@ void report_add(struct run *r, const char *answer, size_t len)
 {
     struct report  *p;
     struct asked   *q;
-    const gkv_kept *k;
-    struct place   *place;
+    const gkv_kept *kept;
+    struct passage *passage;
     size_t          n;
 
     if (!r->output.f)
@@ -156,20 +135,28 @@ void report_add(struct run *r, const char *answer, size_t len)
     q->doc = grow(NULL, r->o.file.n, sizeof *q->doc);
     for (; q->n_doc < r->o.file.n; q->n_doc++)
         q->doc[q->n_doc] = document_of(p, r, q->n_doc);
-    k = gkv_session_kept(r->session, &n);
-    place = place_kept(gkv_session_document(r->session), k, n);
-    q->k = grow(NULL, n, sizeof *q->k);
-    for (size_t i = 0; i < n; i++) {
-        struct mark one = { .asked = p->n_asked, .doc = q->doc[k[i].file], .start = k[i].start, .end = k[i].end,
-                               .best = k[i].best, .place = place[i], .score = k[i].score };
-        const struct mark *before = q->n ? &q->k[q->n - 1] : NULL;
+    kept = gkv_session_kept(r->session, &q->n_kept);
+    q->kept = grow(NULL, q->n_kept, sizeof *q->kept);
+    for (size_t i = 0; i < q->n_kept; i++) {
+        const size_t doc = q->doc[kept[i].file];
 
-        p->doc[one.doc].marked = true;
-        if (whole_characters(&p->doc[one.doc], &one, before && before->doc == one.doc ? before->end : 0))
-            q->k[q->n++] = one;
+        q->kept[i].doc = doc;
+        q->kept[i].span = whole_words(&p->doc[doc], (struct span){ kept[i].start, kept[i].end });
     }
-    free(place);
-    rank(q);
+    passage = run_passages(r, &n);
+    q->k = grow(NULL, n, sizeof *q->k);
+    for (size_t i = 0; i < n; i++)
+        if (passage[i].span.start < passage[i].span.end) {
+            const gkv_kept *best = passage[i].best;
+
+            p->doc[q->doc[best->file]].marked = true;
+            q->k[q->n] = (struct mark){ .asked = p->n_asked, .doc = q->doc[best->file], .rank = q->n,
+                                        .start = passage[i].span.start, .end = passage[i].span.end,
+                                        .best = best->best, .place = passage[i].place, .score = best->score };
+            q->n++;
+        }
+    free(passage);
+    levels(q);
     figures(q, r);
     p->n_asked++;
 }
@@ -185,10 +172,11 @@ void report_free(struct report *p)
         text_free(&q->answer);
         free(q->doc);
         free(q->k);
-        free(q->by_rank);
+        free(q->kept);
     }
     for (size_t i = 0; p && i < p->n_doc; i++) {
         free(p->doc[i].name);
+        free(p->doc[i].part);
         free(p->doc[i].copy);
     }
     if (p) {

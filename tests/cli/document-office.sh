@@ -10,6 +10,7 @@ done
 echo "== more sheets"; show b.xlsx
 echo "== places"
 gemkv select --method full -f a.pptx q 2>/dev/null | grep '^==>'
+gemkv select -q --method full --report slides.html -f a.pptx q >out && grep -o '>Slide 2<\|[0-9] slides,\|<small>.*> slide 1, line 1 - slide 2' slides.html
 gemkv select --json --method full -f a.pptx q 2>/dev/null | grep -o '"page_end": 2, "part": "slide"' | head -1
 echo "== pages"; show pages.docx
 echo "== in a pipe"; cat late.docx | show -

@@ -57,6 +57,13 @@ grep -q '<mark class="h5">' many.html && grep -q '<mark class="h1">' many.html &
 grep -o 'aria-label="\(Next\|Previous\), passage [12]"' many.html | sort -u
 test "$n" -eq "$(grep -c '</span> <bdi>[a-z]*</bdi>, [pl]' many.html)" && echo "each with its document"
 grep -o '<bdi>pages</bdi> <small>[0-9]* pages' many.html
+# the passages that a terminal shows, with their places
+gemkv select -t 1 -k 200 -f pages -f long "Where is row 7?" 2>/dev/null | sed -n 's/^==> \(.*\) <==$/\1/p' >shown
+sed -n 's/.*<bdi>\([a-z]*\)<\/bdi>\(, .*score [^<]*\)<\/small>.*/\1\2/p' many.html | sed 's/, p\./ p./' >listed
+test -s listed && cmp shown listed && echo "as on a terminal"
+# what was kept of them is bold, in whole words
+sed -n 's/.*class="excerpt"[^>]*>//p' many.html | sed "s/$(printf '\342\200\246')/ /g" >excerpts
+grep -q '<b>' excerpts && ! grep '[^ >]<b>\|</b>[^ <]\|</b></b>' excerpts && echo "words"
 
 # text that would act: in the document, in the question, in the name of a file
 printf '</div><script>x</script> A\342\200\256drow\342\200\254 \033[31m \001 \177 \302\205 \342\200\217 \357\277\277 %b \r\ncr\rend.' \
