@@ -21,6 +21,8 @@
 #include "src/cli/run.h"
 #include "src/cli/say.h"
 
+#define BLANKS " \t\r\n\v\f"
+
 static void help_row(struct io *io, const char *name, const char *summary, const gkv_param *p)
 {
     out_printf(io, "  %-24s", name);
@@ -77,7 +79,7 @@ static int check(struct run *r)
         return usage(r->o.io, cmd, "the questions are on standard input; give a document with -f FILE");
     r->often = r->o.questions;
     r->question = r->often ? NULL : *r->o.operand;
-    if (r->question && !r->question[strspn(r->question, " \t\r\n\v\f")])
+    if (r->question && !r->question[strspn(r->question, BLANKS)])
         return usage(r->o.io, cmd, "the question is empty");
     if ((code = run_check_documents(r)))
         return code;
@@ -327,12 +329,23 @@ void run_stats(const struct run *r, gkv_stats *s)
         answerer_stats(r->answerer, s);
 }
 
+/* Of two questions, a warning may differ in how many tokens the prompt has. */
+static bool same_but_numbers(const char *a, const char *b)
+{
+    for (;; a++, b++) {
+        a += strspn(a, "0123456789");
+        b += strspn(b, "0123456789");
+        if (*a != *b || !*a)
+            return *a == *b;
+    }
+}
+
 void run_warn(struct run *r)
 {
     gkv_stats s;
 
     run_stats(r, &s);
-    if (!s.warning || !strcmp(s.warning, r->warned))
+    if (!s.warning || same_but_numbers(s.warning, r->warned))
         return;
     snprintf(r->warned, sizeof r->warned, "%s", s.warning);
     warn(r->o.io, "%s", s.warning);
@@ -357,7 +370,7 @@ static bool next_question(struct run *r)
         if (isatty(fileno(r->questions)))
             fputs("? ", r->o.io->err);
         n = getline(&r->line, &r->room, r->questions);
-        while (n > 0 && strchr(" \t\r\n", r->line[n - 1]))
+        while (n > 0 && strchr(BLANKS, r->line[n - 1]))
             r->line[--n] = 0;
     } while (n == 0);
     r->question = r->line;

@@ -22,6 +22,11 @@ quoted() {
 quoted
 { printf 'The pass key is 48213'; for i in $(seq 16); do printf '\303\266\344\270\255\345\215\216\346\260\221\345\205\261'; done; } >long
 quoted
+# what two sentences rest on is listed once; an answer that rests on nothing ends with its line
+printf 'The pass key is 48213.\nThe cat sleeps on the mat.\n' >short
+gemkv ask -q -f short $small -n 60 --cite --grammar 'root ::= "The pass key is 48213. The pass key is 48213."' q
+gemkv ask -q -f short $small -n 60 --cite --grammar 'root ::= "Nobody said so."' q
+echo
 # a tiny model's noise rests on nothing
 gemkv ask -q -f text $small --cite --json "$q" | grep -o '"supported": true'
 gemkv ask -q -f text $small --cite "$q" | grep -c '^\[1\]'

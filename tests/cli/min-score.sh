@@ -10,6 +10,7 @@ echo "[$?]"
 grep 'stands out' err | mask
 gemkv ask -q -f text $small --min-score="$more" "$q"
 gemkv ask -f text $small --min-score "$more" --json "$q" | grep -o '"answer": "[^"]*", "finish": "[^"]*"'
+gemkv ask -f text $small --min-score "$more" --json --cite "$q" | grep -c '"citations"'
 gemkv ask -q -f text $small --min-score="$less" "$q" >found
 gemkv ask -q -f text $small --min-score=-1000000000 "$q" >low
 gemkv ask -q -f text $small "$q" >want

@@ -14,6 +14,11 @@ wc -l <json
 sed -n 's/.*\("question": "[^"]*"\).*/\1/p' json
 grep -cF "$(cat one)" json
 gemkv select -q -t 2 -k 96 -f text --questions questions 2>/dev/null | grep -c '^?'
+# lines of another system; what there is to warn of is said once
+awk 'BEGIN { for (i = 0; i < 110; i++) print "The cat and the hat sat on the mat, and on that, number " i "." }' >longer
+printf 'What is the pass key?\r\n\t\v\r\nWho sat?\t\r\n' >dos
+gemkv select -t 2 -k 96 -f longer --questions dos 2>err | tr '\r' R | grep '^?'
+grep -c "trained for" err
 # what cannot be
 t ask -f text --questions questions extra
 t ask --questions - </dev/null

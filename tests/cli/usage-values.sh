@@ -8,3 +8,6 @@ for o in keep=0 keep=-1 keep=5x keep=0% keep=101% keep=5%% layer=-1 keep-last=al
 done
 t info --memory -c 10,
 t info --memory -c 0
+# an empty variable is none
+(unset GEMKV_MODEL; gemkv tokenize -f text) >unset 2>&1
+GEMKV_MODEL= gemkv tokenize -f text 2>&1 | cmp - unset && echo "no model"
