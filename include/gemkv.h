@@ -203,6 +203,7 @@ typedef enum {
     GKV_STAGE_SECOND_PASS,      /* all layers over the tokens kept                           */
     GKV_STAGE_PREFILL,          /* all layers over the prompt: methods of one pass           */
     GKV_STAGE_CALIBRATE,        /* gkv_probe                                                 */
+    GKV_STAGE_THINKING,         /* of at most `tokens`, in gkv_next                          */
 } gkv_stage;
 GKV_API const char *gkv_stage_name(gkv_stage stage);    /* "first pass", ...; never NULL     */
 
@@ -213,6 +214,7 @@ typedef struct {
 } gkv_progress;
 
 #define GKV_KEEP_PROMPT UINT32_MAX      /* keep_last: the question with its template         */
+#define GKV_THINK (-1)                  /* think: without a number                           */
 
 typedef struct {
     size_t      size;           /* of this struct: gkv_options_init sets it                  */
@@ -264,6 +266,9 @@ typedef struct {
     const char *snap;           /* what is kept goes over as text, widened to "none" (characters), "word", "sentence";
                                    NULL: "word" with a reader, otherwise not as text, but as tokens  */
     uint32_t    draft;          /* tokens guessed at a time from earlier text, at most 4; 0: none.  The answer is the same */
+    int32_t     think;          /* of gkv_document_open, too.  0: the answer comes at once; N > 0: the model thinks first, in at
+                                   most N tokens, which max_tokens does not count; GKV_THINK: in at most 2048.
+                                   Thoughts are no part of the answer.  GKV_INVALID: the chat template has none */
 } gkv_options;
 
 /* Sets the defaults.  Calls refuse options that were not set up by this.  They copy the struct, but not its strings,
@@ -306,7 +311,7 @@ GKV_API void       gkv_session_close(gkv_session *s);
  *     gkv_document_feed(d, text, len, &err);
  *     gkv_session_of(&s, d, &opt, &err);      gkv_ask(s, ...); gkv_next(s, ...); gkv_ask(s, ...);
  *
- * Of *opt it uses chat_template, system, raw, memory_limit and max_context.  One thread feeds the
+ * Of *opt it uses chat_template, system, raw, think, memory_limit and max_context.  One thread feeds the
  * document.  The first gkv_session_of ends the feeding; when it has returned, any thread may use the
  * document.  Close its sessions before gkv_document_close.                                  */
 GKV_API gkv_status gkv_document_open(gkv_document **out, gkv_model *model, const gkv_options *opt,
@@ -395,6 +400,9 @@ typedef struct {
     double      load_reader, hand_over;                 /* seconds: part of load; choosing pieces of text */
     uint64_t    predicted_reader, predicted_answerer;   /* bytes; memory_predicted is the larger one */
     uint64_t    drafted, accepted;                      /* tokens of the answer: guessed, and right  */
+    uint64_t    tokens_thought;         /* tokens that the model wrote before the answer, ...        */
+    const char *thought;                /* ... and their text, or NULL: valid until the next question */
+    int         can_think;              /* options.think means something for the model that answers  */
 } gkv_stats;
 
 /* Runs of kept document tokens of the last question, merged where adjacent, in document order.  Valid

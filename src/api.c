@@ -69,7 +69,7 @@ const char *gkv_stage_name(gkv_stage stage)
     static const char *const name[] = {
         [GKV_STAGE_FIRST_PASS] = "first pass", [GKV_STAGE_PASSAGES] = "passages",
         [GKV_STAGE_SECOND_PASS] = "second pass", [GKV_STAGE_PREFILL] = "prefill",
-        [GKV_STAGE_CALIBRATE] = "calibrate",
+        [GKV_STAGE_CALIBRATE] = "calibrate", [GKV_STAGE_THINKING] = "thinking",
     };
 
     return (size_t)stage < sizeof name / sizeof *name ? name[stage] : "work";

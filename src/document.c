@@ -63,6 +63,19 @@ void gkv__document_free(gkv_document *d)
     free(d->file);
 }
 
+/* A template that says in front of the documents whether the model shall think is told so. */
+static gkv_status think(gkv_document *d, const char *system, const struct gkv__template **t, gkv_error *err)
+{
+    if ((*t)->marks && !*(*t)->start) {
+        free(d->own_template.text);
+        d->own_template.text = NULL;
+        GKV__TRY(gkv__model_template(d->model, system, true, &d->own_template, err));
+        *t = &d->own_template;
+    }
+    return *(*t)->start ? GKV_OK : gkv__fail(err, GKV_INVALID, "think: the chat template \"%s\" does not let a model think "
+                                             "before it answers", (*t)->name);
+}
+
 static gkv_status choose_template(gkv_document *d, const gkv_options *o, const struct gkv__template **out,
                                   gkv_error *err)
 {
@@ -80,7 +93,7 @@ static gkv_status choose_template(gkv_document *d, const gkv_options *o, const s
         *out = &d->own_template;
         if (gkv__utf8_check(o->system, strlen(o->system), NULL) < strlen(o->system))
             return gkv__fail(err, GKV_INVALID, "the system prompt is not UTF-8");
-        if (gkv__model_template(m, o->system, &d->own_template, &why) != GKV_OK)
+        if (gkv__model_template(m, o->system, false, &d->own_template, &why) != GKV_OK)
             return gkv__fail(err, GKV_INVALID, "no system prompt for this model: %s", why.text);
     } else if (name) {
         *out = gkv__template_named(name);
@@ -99,7 +112,7 @@ static gkv_status choose_template(gkv_document *d, const gkv_options *o, const s
                      m->template_error.text : "the model has no chat template",
                      (*out)->name);
     }
-    return GKV_OK;
+    return o->think ? think(d, o->system, out, err) : GKV_OK;
 }
 
 /* Text is tokenized while it arrives, in pieces of this many bytes, so that a document that can
@@ -351,7 +364,7 @@ uint64_t gkv__document_template(const gkv_document *d)
         part[0] = (struct gkv__str){ "", 0 };
         (void)gkv__gguf_str(d->model->file, "tokenizer.chat_template", &part[0], NULL);    /* checked when opened */
         part[1] = (struct gkv__str){ t->open + t->system, t->system_end - t->system };
-        part[2] = (struct gkv__str){ "", 0 };
+        part[2] = (struct gkv__str){ "think", t->told ? 5 : 0 };
     }
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         h = gkv__sum(gkv__sum(h, &part[i].n, sizeof part[i].n), part[i].p, (size_t)part[i].n);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "src/answer/decode.h"
+#include "src/answer/think.h"
 #include "src/engine/exec.h"
 #include "src/engine/gemm.h"
 #include "src/first/index.h"
@@ -119,10 +120,25 @@ static gkv_status check_numbers(const gkv_model *m, const gkv_options *o, gkv_er
         return gkv__fail(err, GKV_INVALID, "penalties need numbers, and repeat-penalty one above 0");
     if (!o->max_tokens)
         return gkv__fail(err, GKV_INVALID, "an answer of 0 tokens; at least 1");
+    if (o->think < GKV_THINK)
+        return gkv__fail(err, GKV_INVALID, "think %d: not a number of tokens", o->think);
     for (size_t i = 0; i < o->n_stop; i++)
         if (!*o->stop[i])
             return gkv__fail(err, GKV_INVALID, "an empty stop string: it would end every answer");
     return GKV_OK;
+}
+
+uint64_t gkv__plan_thought(const gkv_options *o)
+{
+    return o->think < 0 ? GKV__THINK_MOST : (uint64_t)o->think;
+}
+
+uint64_t gkv__plan_new(const gkv_model *m, const gkv_options *o)
+{
+    const struct gkv__template *t = o->raw || o->chat_template ? NULL : m->chat_template;
+    const uint64_t begin = o->begin ? strlen(o->begin) : 0;
+
+    return o->max_tokens + (t && t->marks ? gkv__plan_thought(o) + (o->think ? begin : 0) + GKV__THINK_ROWS : 0);
 }
 
 gkv_status gkv__plan_task(struct gkv__plan *p, const gkv_model *m, const gkv_options *o, gkv_error *err)
@@ -135,7 +151,7 @@ gkv_status gkv__plan_task(struct gkv__plan *p, const gkv_model *m, const gkv_opt
     t->layer = o->layer;
     p->rows = gkv__decode_rows(m, o->draft);
     t->filter = o->layer >= 0 ? (uint32_t)o->layer : m->filter_layer;
-    t->n_new = o->max_tokens;
+    t->n_new = gkv__plan_new(m, o);
     if (gkv__has_states(m) && t->method->kind > GKV__SCORES)
         return gkv__fail(err, GKV_UNSUPPORTED, "method %s chooses among the keys of every layer, and layers of "
                          "architecture %s have a state instead; take gemfilter, or another of two passes",

@@ -40,6 +40,9 @@ gkv_status gkv__plan_options(struct gkv__plan *p, const gkv_model *m, const gkv_
 gkv_status gkv__plan_task(struct gkv__plan *p, const gkv_model *m, const gkv_options *o, gkv_error *err);
 /* Sizes of a prompt of n tokens, the last n_tail of them the question; n_tail 0: not known yet. */
 void       gkv__plan_prompt(struct gkv__plan *p, const gkv_options *o, uint64_t n, size_t n_tail);
+/* Tokens of a thought, at most; and of all that comes after the prompt: thought, marks and answer. */
+uint64_t   gkv__plan_thought(const gkv_options *o);
+uint64_t   gkv__plan_new(const gkv_model *m, const gkv_options *o);
 /* Tokens that the options allow to keep of a prompt of n, which may be fewer. */
 uint64_t   gkv__plan_budget(const gkv_options *o, uint64_t n);
 /* GKV_OK if given is NULL or in the list `known`, which NULL ends; else GKV_INVALID with that list. */

@@ -72,6 +72,10 @@ static void walk(struct rest *r, const gkv_document *d, const struct gkv__asked 
     put_plain(r, t->ask, strlen(t->ask));
     put_turns(r, t, a);
     put_plain(r, a->question, a->len);
+    if (a->think && *t->start) {
+        put(r, t->start, strlen(t->start));
+        return;                                 /* the answer begins after the thought */
+    }
     put(r, t->close, strlen(t->close));
     if (t->direct)
         put(r, t->direct, strlen(t->direct));
@@ -125,14 +129,7 @@ static gkv_status tokenize(struct gkv__prompt *p, const struct rest *r, gkv_erro
         rest->limit = fixed->limit - gkv__min(fixed->limit - 1, fixed->n * (uint64_t)GKV__TOKEN_BYTES + r->n);
     if (!fixed->n)
         return gkv__tokenize(v, r->text, r->n, r->plain, r->n_plain, rest, err);
-    /* The text continues after a token, which decides whether a space is added in front. */
-    GKV__TRY(gkv__tokens_reserve(rest, 1, err));
-    gkv__tokens_push(rest, fixed->id[fixed->n - 1], 0);
-    GKV__TRY(gkv__tokenize(v, r->text, r->n, r->plain, r->n_plain, rest, err));
-    rest->n--;
-    memmove(rest->id, rest->id + 1, rest->n * sizeof *rest->id);
-    memmove(rest->len, rest->len + 1, rest->n * sizeof *rest->len);
-    return GKV_OK;
+    return gkv__tokenize_after(v, fixed->id[fixed->n - 1], r->text, r->n, r->plain, r->n_plain, rest, err);
 }
 
 gkv_status gkv__prompt_make(struct gkv__prompt *p, const gkv_document *d, const struct gkv__asked *a,

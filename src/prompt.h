@@ -24,6 +24,7 @@ struct gkv__asked {
     const char     *question;           /* len bytes                                         */
     size_t          len;
     const char     *begin;              /* text that the answer begins with, or NULL         */
+    bool            think;              /* before the answer, where the template can         */
 };
 
 /* *p is zero, d finished. */

@@ -120,7 +120,7 @@ enum { PIECE = 512 };
 /* Room for a token's text, and for what may become a stop string. */
 static gkv_status reserve_piece(gkv_session *s, gkv_error *err)
 {
-    s->piece_room = PIECE;
+    s->piece_room = PIECE + GKV__THINK_SPACE + GKV__MARKS_BYTES;
     for (size_t i = 0; i < s->opt.n_stop; i++)
         s->piece_room = gkv__max(s->piece_room, strlen(s->opt.stop[i]) + PIECE);
     s->piece = malloc(s->piece_room);
@@ -147,11 +147,27 @@ static gkv_status open_device(gkv_session *s, gkv_error *err)
                  "there, not %s", t->kv->name);
         return is_named(o->device) ? gkv__fail(err, GKV_INVALID, "%s", s->decode.device_why) : GKV_OK;
     }
-    return gkv__device_open(&s->decode.device, s->writer, o->device, o->gpu_memory, n, n + o->max_tokens,
-                            s->decode.device_why, err);
+    return gkv__device_open(&s->decode.device, s->writer, o->device, o->gpu_memory, n,
+                            n + gkv__plan_new(s->writer, o), s->decode.device_why, err);
 }
 
 static gkv_status fits(void *arg, uint64_t n_tokens, gkv_error *err);
+
+/* Whether the model that answers can think where it shall: before anything is read. */
+static gkv_status may_think(const gkv_session *s, gkv_error *err)
+{
+    gkv_document *d = NULL;
+    gkv_status status;
+
+    if (!s->opt.think)
+        return GKV_OK;
+    if (s->writer == s->model)
+        return *s->document->tmpl->start ? GKV_OK
+             : gkv__fail(err, GKV_INVALID, "think: the document was not opened with this option");
+    status = gkv_document_open(&d, s->writer, &s->opt, err);
+    gkv_document_close(d);
+    return status;
+}
 
 static gkv_status open_on(gkv_session *s, gkv_document *shared, gkv_error *err)
 {
@@ -172,7 +188,8 @@ static gkv_status open_on(gkv_session *s, gkv_document *shared, gkv_error *err)
     s->decode.e = &s->exec;
     s->decode.m = s->writer;
     s->decode.kv = p->task.kv;
-    s->decode.n_new = o->max_tokens;
+    s->decode.n_new = gkv__plan_new(s->writer, o);
+    s->decode.n_most = o->max_tokens;
     s->decode.grammar = o->grammar;
     s->decode.draft.most = o->draft;
     if (shared) {
@@ -185,12 +202,13 @@ static gkv_status open_on(gkv_session *s, gkv_document *shared, gkv_error *err)
         gkv_options d = *o;
 
         if (s->writer != s->model)              /* these are of the model that answers */
-            d.chat_template = d.system = NULL;
+            d.chat_template = d.system = NULL, d.think = 0;
         GKV__TRY(gkv_document_open(&s->own, s->model, &d, err));
         s->document = s->own;
         s->own->check = fits;
         s->own->check_arg = s;
     }
+    GKV__TRY(may_think(s, err));
     return open_device(s, err);
 }
 
@@ -254,6 +272,9 @@ static void forget(gkv_session *s)
     gkv__hand_close(&s->hand);
     s->whole = false;
     free(s->span);
+    free(s->thought);
+    s->thought = NULL;
+    s->thought_len = s->thought_cap = 0;
     s->span = NULL;
     s->n_spans = 0;
     s->run = (struct gkv__context){ 0 };
@@ -425,6 +446,8 @@ static void remark(gkv_session *s)
 
 static gkv_status make_prompt(gkv_session *s, const char *question, size_t len, gkv_error *err)
 {
+    struct gkv__asked read;
+
     forget(s);
     /* Each question begins without resident weights, as the first did: those of the last question would be
      * counted twice by the plan, and would come on top of what the first pass needs. */
@@ -433,8 +456,11 @@ static gkv_status make_prompt(gkv_session *s, const char *question, size_t len, 
         GKV__TRY(gkv__document_finish(s->own, err));
     s->asked = (struct gkv__asked){
         .turn = s->turn, .n_turns = s->n_turns, .question = question, .len = len, .begin = s->opt.begin,
+        .think = s->opt.think,
     };
-    return gkv__prompt_make(&s->prompt, s->document, &s->asked, err);
+    read = s->asked;
+    read.think &= s->writer == s->model;
+    return gkv__prompt_make(&s->prompt, s->document, &read, err);
 }
 
 /* All n tokens of the text that was handed over are the prompt of the answer. */
@@ -555,6 +581,12 @@ gkv_status gkv_select(gkv_session *s, const char *question, size_t len, gkv_erro
     return end(s, begin(s, true, question, len, err));
 }
 
+/* The template of the prompt that the answer is written from. */
+static const struct gkv__template *writes(const gkv_session *s)
+{
+    return s->by_text && s->hand.d ? s->hand.d->tmpl : s->document->tmpl;
+}
+
 static gkv_status prefill(gkv_session *s, gkv_error *err)
 {
     const double start = gkv__seconds();
@@ -568,6 +600,11 @@ static gkv_status prefill(gkv_session *s, gkv_error *err)
         .last_n = o->repeat_last_n, .repeat = o->repeat_penalty, .presence = o->presence_penalty,
         .frequency = o->frequency_penalty,
     };
+    /* A grammar, or the answer's first words, leave the model no choice to begin a thought. */
+    gkv__think_begin(&s->think, o->think || !(o->grammar || o->begin) ? writes(s)->marks : NULL, o->think);
+    s->thought_most = gkv__plan_thought(o);
+    if (o->think)
+        gkv__decode_rethink(&s->decode);
     status = gkv__decode_begin(&s->decode, &s->run, s->run.score || s->read ? GKV_STAGE_SECOND_PASS : GKV_STAGE_PREFILL,
                                err);
     if (s->run.restart)
@@ -614,16 +651,113 @@ static size_t look_for_stop(gkv_session *s)
     return s->piece_len;
 }
 
+/* Ends the thought with the marks that the template has there, as far as the model has not written them. */
+static gkv_status begin_answer(gkv_session *s, bool whole, gkv_error *err)
+{
+    const struct gkv__template *t = writes(s);
+    const char *before = whole && !s->think.line ? t->marks->before : "", *end = whole ? t->marks->end : "";
+    const char *begin = s->opt.think && s->opt.begin ? s->opt.begin : "";
+    const size_t room = GKV__MARKS_BYTES + strlen(begin) + 1;
+    struct gkv__tokens made = { 0 };
+    char *text = malloc(room);
+    gkv_status status;
+    int n;
+
+    if (!text)
+        return gkv__fail(err, GKV_NOMEM, "out of memory");
+    n = snprintf(text, room, "%s%s%s%s", before, end, t->after, begin);
+    s->think.state = GKV__ANSWER;
+    s->stats.tokens_thought = s->decode.n_thought;
+    status = gkv__tokenize_after(s->writer->vocab, gkv__decode_last(&s->decode), text, (size_t)n, NULL, 0, &made, err);
+    if (status == GKV_OK)
+        status = gkv__decode_answer(&s->decode, made.id, made.n, err);
+    gkv__tokens_free(&made);
+    free(text);
+    return status;
+}
+
+/* Appends to the text of the thought.  A NUL would end it. */
+static gkv_status note_thought(gkv_session *s, const char *text, size_t n, gkv_error *err)
+{
+    if (s->thought_len + n >= s->thought_cap) {
+        const size_t cap = 2 * (s->thought_len + n) + 256;
+        char *grown = realloc(s->thought, cap);
+
+        if (!grown)
+            return gkv__fail(err, GKV_NOMEM, "out of memory");
+        s->thought = grown;
+        s->thought_cap = cap;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (text[i])
+            s->thought[s->thought_len++] = text[i];
+    s->thought[s->thought_len] = 0;
+    return GKV_OK;
+}
+
+/* Decodes one more token of a thought; or ends it, since that has all its tokens, or ends.  Where the token with the end
+ * mark has more text, that is the answer's. */
+static gkv_status think(gkv_session *s, gkv_error *err)
+{
+    const struct gkv__vocab *v = s->writer->vocab;
+    struct gkv__decode *d = &s->decode;
+    const char *end = s->think.marks->end;
+    char text[PIECE];
+    uint32_t id;
+    size_t n, rest;
+
+    if (d->n_thought >= s->thought_most)
+        return begin_answer(s, true, err);
+    if (!d->n_thought)
+        gkv__stage(d->e, GKV_STAGE_THINKING, s->thought_most, (double)s->thought_most);
+    GKV__TRY(gkv__decode_next(d, &id, err));
+    n = gkv__min(gkv__token_text_after(v, gkv__decode_last(d), id, true, text, sizeof text), sizeof text);
+    if (gkv__vocab_is_end(v, id) && !s->opt.ignore_end && (n != strlen(end) || memcmp(text, end, n)))
+        return begin_answer(s, true, err);
+    rest = gkv__think_feed(&s->think, text, n);
+    gkv__decode_append(d, id);
+    gkv__progress(d->e, 1);
+    GKV__TRY(note_thought(s, text, n - rest, err));
+    if (s->think.state == GKV__THOUGHT)
+        return GKV_OK;
+    s->thought_len -= gkv__min(strlen(end), s->thought_len);
+    s->thought[s->thought_len] = 0;
+    if (!rest)
+        return begin_answer(s, false, err);
+    s->stats.tokens_thought = d->n_thought;
+    memcpy(s->piece, text + n - rest, rest);
+    s->piece_len = rest;
+    return gkv__decode_answer(d, NULL, 0, err);
+}
+
+/* Whether the answer may still turn out to be a thought, which the model has begun; or that it is one. */
+static bool is_thought(gkv_session *s, const char *text, size_t n)
+{
+    const bool maybe = s->think.state == GKV__MAYBE;
+    const size_t rest = gkv__think_feed(&s->think, text, n);
+
+    if (!maybe || (s->think.state != GKV__THOUGHT && rest == n))
+        return s->think.state == GKV__MAYBE;
+    gkv__decode_rethink(&s->decode);
+    s->piece_len = 0;
+    return true;
+}
+
 /* Decodes one more token: appends its text to s->piece, of which *sure bytes are the answer's, or ends the answer. */
 static gkv_status step(gkv_session *s, size_t *sure, gkv_error *err)
 {
     const struct gkv__vocab *v = s->writer->vocab;
     struct gkv__decode *d = &s->decode;
-    const uint32_t before = d->n_answer ? d->id[d->n_kept + d->n_answer - 1] : GKV__NO_TOKEN;
+    const uint32_t before = gkv__decode_last(d);
+    char marked[PIECE];
+    size_t n;
     uint32_t id;
-    gkv_status status = gkv__decode_next(d, &id, err);
+    gkv_status status;
 
     *sure = s->piece_len;
+    if (d->thinking)
+        return think(s, err);
+    status = gkv__decode_next(d, &id, err);
     if (status != GKV_OK) {
         s->stats.finish = status != GKV_END ? NULL : gkv__decode_complete(d) && !d->hurried ? "stop" : "length";
         return status;
@@ -637,7 +771,8 @@ static gkv_status step(gkv_session *s, size_t *sure, gkv_error *err)
     gkv__decode_append(d, id);
     /* only longer than PIECE if longer than any known vocabulary's tokens */
     s->piece_len = gkv__min(s->piece_len, s->piece_room);
-    *sure = look_for_stop(s);
+    n = s->think.state == GKV__MAYBE ? gkv__token_text_after(v, before, id, true, marked, sizeof marked) : 0;
+    *sure = is_thought(s, marked, gkv__min(n, sizeof marked)) ? 0 : look_for_stop(s);
     return s->stats.stop ? GKV_END : GKV_OK;
 }
 
@@ -734,6 +869,9 @@ static void fill(const gkv_session *s, gkv_stats *out)
     out->tokens_prompt = s->prompt.n;
     out->tokens_kept = s->run.n_kept;
     out->tokens_answer = d->n_answer;
+    out->tokens_thought = d->thinking ? d->n_thought : out->tokens_thought;
+    out->thought = s->thought;
+    out->can_think = writes(s)->marks != NULL;
     out->drafted = d->draft.drafted;
     out->accepted = d->draft.accepted;
     out->load = load(s);

@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 #include "src/answer/decode.h"
+#include "src/answer/think.h"
 #include "src/hand-over.h"
 #include "src/plan.h"
 #include "src/prompt.h"
@@ -38,6 +39,10 @@ struct gkv_session {
     bool                   whole;       /* ... all of the text is handed over                */
     struct gkv__decode     decode;
     bool                   answering;   /* more of the answer may come                       */
+    struct gkv__think      think;       /* where a thought ends and the answer begins        */
+    uint64_t               thought_most;        /* tokens of it                              */
+    char                  *thought;     /* its text, or NULL                                 */
+    size_t                 thought_len, thought_cap;
     char                  *piece;       /* text to come, of which piece_given bytes were given */
     size_t                 piece_room, piece_len, piece_given;
     char                   warning[256];

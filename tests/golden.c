@@ -212,7 +212,8 @@ static void run(const gkv_model *m, const struct golden *g, const struct prompt 
     const struct gkv__task t = task_of(m, g, p);
     struct gkv__exec e = { 0 };
     struct gkv__context c = { .t = &t, .e = &e, .id = p->id, .holds = holds, .holds_arg = r };
-    struct gkv__decode d = { .e = &e, .m = m, .kv = t.kv, .n_new = g->n_new ? g->n_new : 1 };
+    struct gkv__decode d = { .e = &e, .m = m, .kv = t.kv, .n_new = g->n_new ? g->n_new : 1,
+                             .n_most = g->n_new ? g->n_new : 1 };
 
     memset(r, 0, sizeof *r);
     if (gkv__exec_open(&e, simd, gkv__gemm_named(g->gemm), &m->shape, threads, chunk, NULL) != GKV_OK ||

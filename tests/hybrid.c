@@ -145,7 +145,8 @@ static void run(const struct gkv__task *t, const uint32_t *id, unsigned threads,
 {
     struct gkv__exec e;
     struct gkv__context c = { .t = t, .e = &e, .id = id, .early = early, .n_fixed = n_fixed };
-    struct gkv__decode d = { .e = &e, .m = model, .kv = t->kv, .n_new = t->n_new, .prefix = prefix };
+    struct gkv__decode d = { .e = &e, .m = model, .kv = t->kv, .n_new = t->n_new, .n_most = t->n_new,
+                             .prefix = prefix };
     gkv_error err;
 
     memset(r, 0, sizeof *r);

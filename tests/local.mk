@@ -115,6 +115,11 @@ check_PROGRAMS += tests/unit-draft.test
 tests_unit_draft_test_SOURCES = tests/unit-draft.c tests/rng.h tests/tap.h
 tests_unit_draft_test_LDADD   = src/libcore.la
 
+TESTS += tests/unit-think.test
+check_PROGRAMS += tests/unit-think.test
+tests_unit_think_test_SOURCES = tests/unit-think.c tests/tap.h
+tests_unit_think_test_LDADD   = src/libcore.la
+
 TESTS += tests/unit-events.test
 check_PROGRAMS += tests/unit-events.test
 tests_unit_events_test_SOURCES = tests/unit-events.c tests/rng.h tests/tap.h

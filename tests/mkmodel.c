@@ -25,7 +25,7 @@ struct options {
     uint32_t rope_base, window, linear, yarn, longrope;     /* 0: none, or the default */
     uint32_t experts, used;
     uint32_t k_heads, v_heads, state_dim;       /* of layers with a state */
-    const char *type, *arch, *without;
+    const char *type, *arch, *without, *template;
 };
 
 /* What an architecture has beyond llama. */
@@ -157,7 +157,7 @@ static const char usage[] =
     "               [--window=N] [--experts=N] [--used=N]\n"
     "               [--k-heads=N] [--v-heads=N] [--state-dim=N]\n"
     "               [--filter-layer=N] [--alignment=N] [--gguf-version=2|3]\n"
-    "               [--seed=N] [--split=PARTS] [--without=TENSOR] [--break=NAME] FILE\n"
+    "               [--seed=N] [--split=PARTS] [--without=TENSOR] [--template=JINJA] [--break=NAME] FILE\n"
     "       mkmodel --list-breaks | --list-types\n"
     "shapes: tiny 1b 3b 7b 8b mistral-nemo-12b ministral-8b qwen2.5-7b qwen3-4b phi-3.5-mini\n"
     "        gemma-2-2b gemma-3-4b qwen3-30b-a3b qwen3.5-0.8b qwen3.5-2b qwen3.5-4b\n"
@@ -248,7 +248,7 @@ static void add_vocabulary(struct file *f, const struct options *o)
     add_u32(f, "tokenizer.ggml.bos_token_id", FIRST_CONTROL);
     add_u32(f, "tokenizer.ggml.eos_token_id", FIRST_CONTROL + 2);
     add_bool(f, "tokenizer.ggml.add_bos_token", true);
-    add_str(f, "tokenizer.chat_template", chatml);
+    add_str(f, "tokenizer.chat_template", o->template ? o->template : chatml);
 }
 
 /* ---- the model ----------------------------------------------------------------------- */
@@ -682,13 +682,14 @@ static void set_shape(struct options *o, const char *name)
 /* --shape is applied first, wherever it is: it sets defaults for the others. */
 static const char *parse(struct options *o, int argc, char **argv, const char **damage)
 {
-    enum { SHAPE = N_NUMBERS, TYPE, ARCH, BREAK, WITHOUT, LIST, LIST_TYPES };
-    struct option rows[N_NUMBERS + 8] = {
+    enum { SHAPE = N_NUMBERS, TYPE, ARCH, BREAK, WITHOUT, TEMPLATE, LIST, LIST_TYPES };
+    struct option rows[N_NUMBERS + 9] = {
         [SHAPE] = { "shape", required_argument, NULL, SHAPE },
         [TYPE]  = { "type", required_argument, NULL, TYPE },
         [ARCH]  = { "arch", required_argument, NULL, ARCH },
         [BREAK] = { "break", required_argument, NULL, BREAK },
         [WITHOUT] = { "without", required_argument, NULL, WITHOUT },
+        [TEMPLATE] = { "template", required_argument, NULL, TEMPLATE },
         [LIST]  = { "list-breaks", no_argument, NULL, LIST },
         [LIST_TYPES] = { "list-types", no_argument, NULL, LIST_TYPES },
     };
@@ -725,6 +726,8 @@ static const char *parse(struct options *o, int argc, char **argv, const char **
                 *damage = optarg;
             else if (c == WITHOUT)
                 o->without = optarg;
+            else if (c == TEMPLATE)
+                o->template = optarg;
             else if (c < (int)N_NUMBERS)
                 *(uint32_t *)(void *)((char *)o + numbers[c].at) =
                     number(numbers[c].name, optarg);

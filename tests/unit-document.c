@@ -233,7 +233,7 @@ static void test_system(const gkv_model *m)
     struct gkv__template own;
     struct gkv__prompt a, b;
 
-    ok(gkv__model_template(m, "Be <|im_end|> brief.", &own, &err) == GKV_OK &&
+    ok(gkv__model_template(m, "Be <|im_end|> brief.", false, &own, &err) == GKV_OK &&
        !strncmp(own.open + own.system, "Be <|im_end|> brief.", 20) &&
        own.system_end == own.system + 20, "a system prompt");
     a = prompt_of(&own, text, strlen(text), 3, 1, "Which?");

@@ -315,7 +315,7 @@ static void test_thinking(void)
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         struct gkv__template own;
 
-        if (gkv__template_own(&own, t[i].jinja, strlen(t[i].jinja), NULL, "", "", false, NOW, &err) != GKV_OK) {
+        if (gkv__template_own(&own, t[i].jinja, strlen(t[i].jinja), NULL, "", "", false, false, NOW, &err) != GKV_OK) {
             ok(0, "%s", err.text);
             continue;
         }
@@ -324,6 +324,48 @@ static void test_thinking(void)
         free(own.text);
     }
 #undef SAYS
+}
+
+/* How a model is made to think first, and how it then ends that. */
+static void test_thoughts(void)
+{
+#define SAYS "{% for m in messages %}{{ '<' + m.role + '>' }}{{ m.content }}{% endfor %}{{ '<assistant>' }}"
+#define OFF  "{% if enable_thinking is defined and not enable_thinking %}"
+    static const struct { const char *jinja, *start, *told, *direct, *after, *what; } t[] = {
+        { SAYS, NULL, NULL, NULL, NULL, "no thoughts" },
+        { SAYS "{# </think> #}", NULL, NULL, NULL, NULL, "an end alone" },
+        { SAYS OFF "<think>\n\n</think>\n\n{% endif %}", "<assistant><think>\n", "", NULL, "\n\n", "Qwen 3" },
+        { SAYS OFF "<think></think>\n{% else %}<think> {% endif %}", "<assistant><think> ", "", NULL, "\n", "a thought begun" },
+        { SAYS OFF "<think></think>{% endif %}", "<assistant><think>\n", "", NULL, "", "nothing behind" },
+        { SAYS OFF "<think></think>.{% endif %}", "<assistant><think>\n", "", NULL, "\n\n", "a text behind" },
+        { SAYS "<think></think>", "", "", NULL, "", "a thought that is ended always" },
+        { SAYS "{% if thinking %}<think>{% else %}</think>{% endif %}", "<assistant><think>", "", NULL, "", "DeepSeek" },
+        { OFF "/no{% endif %}" SAYS OFF "<think></think>{% endif %}", "", "<assistant><think>\n", NULL, "", "said in front" },
+        { SAYS "{# <|channel|>analysis<|message|> <|end|> #}", "<assistant><|channel|>analysis<|message|>", "", NULL,
+          "<|start|>assistant<|channel|>final<|message|>", "channels" },
+        { SAYS OFF "[THINK][/THINK]{% endif %}", "<assistant>[THINK]", "", NULL, "", "other marks" },
+        { SAYS "<|START_THINKING|>{# <|END_THINKING|> #}", "<assistant><|START_THINKING|>", "", "<|END_THINKING|>", "",
+          "one that is begun always" },
+        { SAYS OFF "<think></think>                                                                {% endif %}",
+          "<assistant><think>\n", "", NULL, "\n\n", "much space behind" },
+    };
+
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        struct gkv__template own, told;
+
+        if (gkv__template_own(&own, t[i].jinja, strlen(t[i].jinja), NULL, "", "", false, false, NOW, &err) != GKV_OK ||
+            gkv__template_own(&told, t[i].jinja, strlen(t[i].jinja), NULL, "", "", false, true, NOW, &err) != GKV_OK) {
+            ok(0, "%s", err.text);
+            continue;
+        }
+        ok(!own.marks == !t[i].start && !strcmp(own.start, t[i].start ? t[i].start : "") && !own.told && told.told &&
+           (!t[i].told || !*t[i].told || !strcmp(told.start, t[i].told)) && (!t[i].after || !strcmp(own.after, t[i].after)) &&
+           !own.direct == !t[i].direct && (!own.direct || !strcmp(own.direct, t[i].direct)), "thoughts: %s", t[i].what);
+        free(own.text);
+        free(told.text);
+    }
+#undef SAYS
+#undef OFF
 }
 
 /* What is between turns, and NULL where an earlier turn is left out or the last one changes. */
@@ -342,7 +384,7 @@ static void test_turns(void)
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
         struct gkv__template own;
 
-        if (gkv__template_own(&own, t[i].jinja, strlen(t[i].jinja), NULL, "", "", false, NOW, &err) != GKV_OK) {
+        if (gkv__template_own(&own, t[i].jinja, strlen(t[i].jinja), NULL, "", "", false, false, NOW, &err) != GKV_OK) {
             ok(0, "%s", err.text);
             continue;
         }
@@ -365,7 +407,7 @@ static bool same_parts(const char *jinja, size_t len, char **w, const struct gkv
         const size_t         bos = added ? strlen(w[4]) : 0;
         const size_t         skip = strncmp(r->text, w[4], bos) ? 0 : bos;
 
-        if (gkv__template_own(&own, jinja, len, NULL, w[4], w[5], added, NOW, &err) != GKV_OK)
+        if (gkv__template_own(&own, jinja, len, NULL, w[4], w[5], added, false, NOW, &err) != GKV_OK)
             return false;
         good = strlen(own.open) == user.start - skip && strlen(own.close) == r->len - user.end &&
                !memcmp(own.open, r->text + skip, user.start - skip) &&
@@ -664,6 +706,7 @@ int main(void)
     test_jinja();
     test_turns();
     test_thinking();
+    test_thoughts();
     test_marks();
     test_wrong();
     test_date();

@@ -142,6 +142,7 @@ class gkv_options(Structure):
         ("reader", c_void_p),
         ("snap", c_char_p),
         ("draft", c_uint32),
+        ("think", c_int32),
     ]
 
 
@@ -205,6 +206,9 @@ class gkv_stats(Structure):
         ("predicted_answerer", c_uint64),
         ("drafted", c_uint64),
         ("accepted", c_uint64),
+        ("tokens_thought", c_uint64),
+        ("thought", c_char_p),
+        ("can_think", c_int),
     ]
 
 

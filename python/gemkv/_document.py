@@ -86,6 +86,9 @@ class Stats:
     predicted_answerer: int
     drafted: int
     accepted: int
+    tokens_thought: int
+    thought: str | None
+    can_think: int
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ class DocumentOptions(TypedDict, total=False):
     chat_template: str
     system: str
     raw: bool
+    think: int
     memory_limit: int
     max_context: int
 
@@ -60,6 +61,7 @@ class QuestionOptions(TypedDict, total=False):
     begin: str
     snap: str
     draft: int
+    think: int
     gpu_memory: int
     ignore_end: bool
 

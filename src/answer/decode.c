@@ -12,6 +12,17 @@
 #include "src/engine/layer.h"
 #include "src/token/token.h"
 
+/* Tokens so far: the prompt's and those after it. */
+static uint64_t length(const struct gkv__decode *d)
+{
+    return d->n_kept + d->n_thought + d->n_answer;
+}
+
+uint32_t gkv__decode_last(const struct gkv__decode *d)
+{
+    return d->n_thought + d->n_answer ? d->id[length(d) - 1] : GKV__NO_TOKEN;
+}
+
 static bool greedy(const struct gkv__decode *d)
 {
     return !(d->sampler.temperature > 0);
@@ -72,7 +83,8 @@ void gkv__decode_end(struct gkv__decode *d)
     d->x = d->all = d->logits = NULL;
     d->candidates = NULL;
     d->n_kept = 0;
-    d->n_done = d->n_reused = d->n_answer = d->next = 0;
+    d->n_done = d->n_reused = d->n_thought = d->n_answer = d->next = 0;
+    d->thinking = false;
 }
 
 void gkv__decode_close(struct gkv__decode *d)
@@ -231,7 +243,7 @@ static gkv_status on_cpu(struct gkv__decode *d, uint64_t n, gkv_error *err)
 static bool may_guess(const struct gkv__decode *d, uint64_t n)
 {
     return gkv__decode_rows(d->m, d->draft.most) > 1 && !d->hook.attended && !d->hook.window && d->n_done + 1 == n &&
-           d->n_answer;
+           d->n_thought + d->n_answer;
 }
 
 /* The n-th token, and guesses after it, each in a row of its own. */
@@ -347,9 +359,7 @@ enum { TEXT = 512 };
 
 static size_t text_of(const struct gkv__decode *d, uint32_t id, char text[TEXT])
 {
-    const uint32_t before = d->n_answer ? d->id[d->n_kept + d->n_answer - 1] : GKV__NO_TOKEN;
-
-    return (size_t)gkv__min(gkv__token_text_after(d->m->vocab, before, id, false, text, TEXT), TEXT);
+    return (size_t)gkv__min(gkv__token_text_after(d->m->vocab, gkv__decode_last(d), id, false, text, TEXT), TEXT);
 }
 
 /* What the next token has to be. */
@@ -406,11 +416,11 @@ static uint32_t one_that_fits(struct gkv__decode *d, const struct wanted *w)
 }
 
 /* As llama.cpp does it, the grammar is asked about the token chosen without it, and about all tokens only if that does
- * not fit.  Beyond llama.cpp, a token fits only if the answer can still come to its end in n_new tokens, each of which
+ * not fit.  Beyond llama.cpp, a token fits only if the answer can still come to its end in n_most tokens, each of which
  * may bring one byte; unless that has never been possible. */
 static gkv_status obey(struct gkv__decode *d, uint32_t *id, gkv_error *err)
 {
-    const uint64_t left = d->n_new - d->n_answer;
+    const uint64_t left = d->n_most - d->n_answer;
     struct wanted w = { .room = gkv__match_least(d->match) > left ? UINT64_MAX : left - 1 }, any;
     const uint32_t chosen = *id;
     char text[TEXT];
@@ -449,9 +459,9 @@ bool gkv__decode_incomplete(const struct gkv__decode *d)
 
 gkv_status gkv__decode_next(struct gkv__decode *d, uint32_t *id, gkv_error *err)
 {
-    const uint64_t n = d->n_kept + d->n_answer;
+    const uint64_t n = length(d);
 
-    if (d->n_answer == d->n_new || gkv__decode_complete(d))
+    if (!d->thinking && (d->n_answer == d->n_most || gkv__decode_complete(d)))
         return GKV_END;
     if (d->n_done < n)
         GKV__TRY(forward(d, n, err));
@@ -462,10 +472,30 @@ gkv_status gkv__decode_next(struct gkv__decode *d, uint32_t *id, gkv_error *err)
     if (gkv__penalizes(&d->sampler))
         gkv__penalize(&d->sampler, d->logits, d->id, (size_t)n, d->candidates);
     *id = gkv__sample(&d->sampler, d->logits, d->candidates, d->m->shape.n_vocab);
-    return d->match ? obey(d, id, err) : GKV_OK;
+    return d->match && !d->thinking ? obey(d, id, err) : GKV_OK;
 }
 
 void gkv__decode_append(struct gkv__decode *d, uint32_t id)
 {
-    d->id[d->n_kept + d->n_answer++] = id;
+    d->id[length(d)] = id;
+    *(d->thinking ? &d->n_thought : &d->n_answer) += 1;
+}
+
+void gkv__decode_rethink(struct gkv__decode *d)
+{
+    d->n_thought += d->n_answer;
+    d->n_answer = 0;
+    d->thinking = true;
+}
+
+/* One by one, as the model's own: methods that go on acting see each token. */
+gkv_status gkv__decode_answer(struct gkv__decode *d, const uint32_t *id, size_t n, gkv_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (d->n_done < length(d))
+            GKV__TRY(forward(d, length(d), err));
+        gkv__decode_append(d, id[i]);
+    }
+    d->thinking = false;
+    return GKV_OK;
 }

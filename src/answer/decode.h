@@ -31,7 +31,8 @@ struct gkv__decode {
     struct gkv__exec        *e;
     const gkv_model         *m;
     const struct gkv__quant *kv;        /* type of the cache                                 */
-    uint64_t                 n_new;     /* tokens of the answer, at most                     */
+    uint64_t                 n_new;     /* tokens of thought and answer, at most: there is room for them */
+    uint64_t                 n_most;    /* tokens of the answer, at most                     */
     size_t                   n_fixed;   /* kept tokens that the next prompt may begin with, too */
     struct gkv__sampler      sampler;
     const gkv_grammar       *grammar;   /* of answers, or NULL                               */
@@ -44,12 +45,13 @@ struct gkv__decode {
     struct gkv__cache        cache;
     struct gkv__hook         hook;
     struct gkv__pass         p;
-    uint32_t                *id;        /* [n_kept + n_new] kept tokens, then the answer     */
+    uint32_t                *id;        /* [n_kept + n_new] kept tokens, then those of a thought, then the answer */
     size_t                   n_kept;
     uint64_t                 n_done;    /* how many of id went through the model             */
     uint64_t                 n_reused;  /* ... for an earlier prompt                         */
-    uint64_t                 n_answer;
-    uint64_t                 next;      /* position of the answer's first token              */
+    uint64_t                 n_thought, n_answer;
+    bool                     thinking;  /* the next token is one of a thought: the grammar does not see it */
+    uint64_t                 next;      /* position of the first token after the kept ones   */
     float                   *x, *all;           /* [rows][n_embd], [rows][n_vocab]; rows: of a step */
     float                   *logits;            /* [n_vocab] of all: after the last token    */
     uint32_t                 best;      /* instead of logits, if a device can choose it      */
@@ -61,11 +63,17 @@ struct gkv__decode {
 /* Begin an answer from what gkv__run left in c.  Its cache is taken over; if it has none, the kept tokens
  * go through the whole model, reported as `stage`.  Afterwards the first token can be sampled. */
 gkv_status gkv__decode_begin(struct gkv__decode *d, struct gkv__context *c, gkv_stage stage, gkv_error *err);
-/* The next token into *id; GKV_END after n_new tokens, or when the grammar allows no more.  It has to be appended, unless
+/* The next token into *id; GKV_END after n_most tokens, or when the grammar allows no more.  It has to be appended, unless
  * it ends the answer. */
 gkv_status gkv__decode_next(struct gkv__decode *d, uint32_t *id, gkv_error *err);
-/* Add the token to the answer. */
+/* Add the token to the answer, or to the thought. */
 void       gkv__decode_append(struct gkv__decode *d, uint32_t id);
+/* What seemed to be the answer is a thought. */
+void       gkv__decode_rethink(struct gkv__decode *d);
+/* These tokens come next in the thought, and it ends: the answer begins. */
+gkv_status gkv__decode_answer(struct gkv__decode *d, const uint32_t *id, size_t n, gkv_error *err);
+/* The token before the next one of thought or answer; GKV__NO_TOKEN: it is the first. */
+uint32_t   gkv__decode_last(const struct gkv__decode *d);
 /* Whether nothing can follow the answer by the grammar; and whether the answer ends inside a text of it. */
 bool       gkv__decode_complete(const struct gkv__decode *d);
 bool       gkv__decode_incomplete(const struct gkv__decode *d);

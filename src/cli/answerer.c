@@ -45,7 +45,7 @@ struct answerer {
 
 /* ---- options ------------------------------------------------------------------------- */
 static const char *const not_there[] = {
-    "grammar", "json-schema", "raw", "top-k", "min-p", "repeat-penalty", "repeat-last-n", "device", "gpu-memory"
+    "grammar", "json-schema", "raw", "top-k", "min-p", "repeat-penalty", "repeat-last-n", "device", "gpu-memory", "think"
 };
 
 static int check(const struct options *o)

@@ -15,7 +15,7 @@
 #define AT(member)         offsetof(struct options, member), 0, 0
 #define IN(member, lo, hi) offsetof(struct options, member), lo, hi
 
-static opt_set opt_documents, opt_json, opt_keep, opt_keep_last, opt_methods, opt_score;
+static opt_set opt_documents, opt_json, opt_keep, opt_keep_last, opt_methods, opt_score, opt_think;
 
 const struct opt options_table[] = {
     { FOR_ALL & ~(FOR_EVAL | FOR_MODELS), 'm', "model", "FILE", "$GEMKV_MODEL, else the bundled model", "GGUF model",
@@ -79,6 +79,8 @@ const struct opt options_table[] = {
       opt_u32, IN(gkv.max_tokens, 1, INT32_MAX) },
     { ANSWER | FOR_ROWS, 0, "draft", "N", "4", "tokens of the answer guessed at a time from earlier text, 0 to 4; it stays the same",
       opt_u32, IN(gkv.draft, 0, 4) },
+    { ANSWER, 0, "think", "on|off|N", "off", "the model thinks before it answers, in at most N tokens; on: 2048",
+      opt_think, AT(gkv.think) },
     { FOR_ROWS, 'n', "max-tokens", "N", "the task's", "longest answer",
       opt_u32, IN(gkv.max_tokens, 1, INT32_MAX) },
     { ANSWER, 0, "temperature", "T", "0, always the likeliest token", "randomness of the answer",
@@ -209,6 +211,18 @@ static int opt_score(const struct args *a, void *at)
     if (!end || *end)
         return args_bad(a, "a score, as passages have them, such as 200");
     *(float *)at = (float)(negative ? -score : score);
+    return 0;
+}
+
+static int opt_think(const struct args *a, void *at)
+{
+    uint64_t    n = 0;
+    const bool  on = !strcmp(a->value, "on"), off = !strcmp(a->value, "off");
+    const char *end = on || off ? "" : parse_uint(a->value, 1, INT32_MAX, &n);
+
+    if (!end || *end)
+        return args_bad(a, "on, off, or a number of tokens from 1 on");
+    *(int32_t *)at = on ? GKV_THINK : (int32_t)n;
     return 0;
 }
 

@@ -718,6 +718,10 @@ void run_json(struct json *j, const struct run *r, const char *answer, size_t le
         json_named_string(j, "finish", r->nothing ? "not found" : s.finish);
         if (s.stop)
             json_named_string(j, "stop", s.stop);
+        if (s.thought) {
+            json_key(j, "thinking");
+            json_text(j, s.thought, strlen(s.thought));
+        }
     }
     json_named_string(j, "method", s.method);
     json_parameters(j, s.parameters);
@@ -743,6 +747,8 @@ void run_json(struct json *j, const struct run *r, const char *answer, size_t le
     json_named_uint(j, "prompt", s.tokens_prompt);
     json_named_uint(j, "kept", s.tokens_kept);
     json_named_uint(j, "answer", s.tokens_answer);
+    if (s.tokens_thought)
+        json_named_uint(j, "thinking", s.tokens_thought);
     if (s.snap)
         json_two_tokens(j, r, &s);
     json_close(j);

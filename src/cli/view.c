@@ -186,6 +186,10 @@ void view_cost(const struct run *r)
     } else if (r->o.verbose && s.device_reason) {
         say(r->o.io, "on the CPU: %s", s.device_reason);
     }
+    if (s.tokens_thought)
+        say(r->o.io, "%" PRIu64 " tokens of thinking before the answer", s.tokens_thought);
+    else if (r->o.verbose && s.can_think && !r->answerer)
+        say(r->o.io, "the model could think before it answers, and was told not to; --think on lets it");
     if (r->o.verbose && s.drafted)
         say(r->o.io, "%" PRIu64 " tokens of the answer guessed, %" PRIu64 " of them right", s.drafted, s.accepted);
     peak = view_bytes(s.memory_peak);

@@ -35,7 +35,7 @@ struct gkv__task {
     uint64_t                    k;              /* budget: keep_first + keep_last <= k <= n  */
     uint64_t                    k_pick;         /* k, or more for a reader: tokens that `pick` keeps */
     size_t                      keep_first, keep_last;
-    uint64_t                    n_new;          /* tokens of the answer, at most             */
+    uint64_t                    n_new;          /* tokens of thought and answer, at most     */
 };
 
 #endif

@@ -36,7 +36,7 @@ static void token_name(const struct gkv_model *m, uint32_t id, char name[64])
     name[n < 64 ? n : 0] = 0;
 }
 
-gkv_status gkv__model_template(const struct gkv_model *m, const char *system,
+gkv_status gkv__model_template(const struct gkv_model *m, const char *system, bool think,
                                struct gkv__template *out, gkv_error *err)
 {
     const uint32_t bos = gkv__vocab_bos(m->vocab);
@@ -51,7 +51,7 @@ gkv_status gkv__model_template(const struct gkv_model *m, const char *system,
     token_name(m, bos, bos_name);
     token_name(m, eos, eos_name);
     return gkv__template_own(out, jinja.p, (size_t)jinja.n, system, bos_name, eos_name,
-                             gkv__vocab_add_bos(m->vocab) && bos != GKV__NO_TOKEN, wall_clock(),
+                             gkv__vocab_add_bos(m->vocab) && bos != GKV__NO_TOKEN, think, wall_clock(),
                              err);
 }
 
@@ -66,7 +66,7 @@ static gkv_status chat_template(struct gkv_model *m, gkv_error *err)
     m->own_template = calloc(1, sizeof *m->own_template);
     if (!m->own_template)
         return gkv__fail(err, GKV_NOMEM, "out of memory");
-    status = gkv__model_template(m, NULL, m->own_template, &m->template_error);
+    status = gkv__model_template(m, NULL, false, m->own_template, &m->template_error);
     if (status == GKV_NOMEM || status == GKV_FORMAT) {
         if (err)
             *err = m->template_error;

@@ -202,8 +202,9 @@ struct gkv_model {
 
 /* The RoPE table of layer il in a pass over positions 0 .. span - 1. */
 const struct gkv__rope *gkv__model_rope(const struct gkv_model *m, uint32_t il, uint64_t span);
-/* The file's own chat template with a system prompt, or NULL; free(out->text) when done. */
-gkv_status gkv__model_template(const struct gkv_model *m, const char *system,
+/* The file's own chat template with a system prompt, or NULL, and told whether the model shall think; free(out->text)
+ * when done. */
+gkv_status gkv__model_template(const struct gkv_model *m, const char *system, bool think,
                                struct gkv__template *out, gkv_error *err);
 
 /* The weights of layer il are needed soon / are not needed now: affects residency only. */

@@ -572,8 +572,10 @@ gkv_status gkv__chat_render(const char *jinja, size_t len, const struct gkv__cha
     set_global(&r, "bos_token", gkv__j_text(chat->bos));
     set_global(&r, "eos_token", gkv__j_text(chat->eos));
     set_global(&r, "add_generation_prompt", gkv__j_bool(chat->answer_next));
-    if (chat->no_thinking)
-        set_global(&r, "enable_thinking", gkv__j_bool(false));
+    if (chat->no_thinking || chat->thinking)
+        set_global(&r, "enable_thinking", gkv__j_bool(chat->thinking));
+    if (chat->thinking)
+        set_global(&r, "thinking", gkv__j_bool(true));
     execute(&r, list);
     if (r.status == GKV_OK)
         r.status = hand_over(&text, out, err);

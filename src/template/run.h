@@ -14,6 +14,7 @@ struct gkv__chat {
     const char                *bos, *eos;       /* text of these tokens, or ""                */
     bool                       answer_next;     /* add_generation_prompt                      */
     bool                       no_thinking;     /* enable_thinking is false, not undefined    */
+    bool                       thinking;        /* it is true, and so is DeepSeek's `thinking` */
     int64_t                    now;             /* seconds since 1970 in local time           */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * template.c - see template.h */
 #include "config.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "src/template/run.h"
@@ -133,33 +134,102 @@ static gkv_status add_turns(struct gkv__template *t, const char *jinja, size_t l
     return GKV_OK;
 }
 
+/* Whether the text ends with a mark and white space. */
+static bool ends_with(const char *text, const char *mark)
+{
+    const size_t n = strlen(mark);
+    size_t end = strlen(text);
+
+    while (end && (text[end - 1] == ' ' || text[end - 1] == '\n'))
+        end--;
+    return end >= n && !memcmp(text + end - n, mark, n);
+}
+
 /* Models that may think first do not when their answer begins as earlier answers are printed, without the thoughts of
  * before, or with the end of a thought that the template has begun. */
 static const char *direct(const struct gkv__template *t)
 {
-    static const char think[] = "<think>", over[] = "\n</think>\n\n";
-    const size_t n = strlen(t->close), mark = sizeof think - 1;
-    size_t end = n;
+    const size_t n = strlen(t->close);
 
     if (t->turn && !strncmp(t->turn, t->close, n) && t->turn[n + strspn(t->turn + n, " \n")])
         return t->turn + n;
-    while (end && (t->close[end - 1] == ' ' || t->close[end - 1] == '\n'))
+    return ends_with(t->close, "<think>") ? "\n</think>\n\n" : NULL;
+}
+
+/* ---- thoughts --------------------------------------------------------------------------- */
+
+/* The first row of which both ends occur in a template is used. */
+static const struct gkv__marks marks[] = {
+    { "<|channel>thought", "\n", "\n", "<channel|>", "" },                                      /* Gemma 4 */
+    { "<|channel|>analysis<|message|>", "", "", "<|end|>", "<|start|>assistant<|channel|>final<|message|>" },
+    { "<|think|>", "", "", "<|end|>", "<|begin|>assistant<|content|>" },                        /* Solar Open */
+    { "<|START_THINKING|>", "", "", "<|END_THINKING|>", "" },                                   /* Command */
+    { "[THINK]", "", "", "[/THINK]", "" },                                                      /* Magistral */
+    { "<seed:think>", "\n", "\n", "</seed:think>", "\n" },
+    { "<think>", "\n", "\n", "</think>", "\n\n" },
+};
+
+static const struct gkv__marks *find_marks(const char *jinja, size_t len)
+{
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (memmem(jinja, len, marks[i].open, strlen(marks[i].open)) &&
+            memmem(jinja, len, marks[i].end, strlen(marks[i].end)))
+            return &marks[i];
+    return NULL;
+}
+
+/* The white space behind a thought that the template has ended, or the usual. */
+static const char *after(const struct gkv__template *t)
+{
+    const char *text = t->direct ? t->direct : t->close;
+    const size_t n = strlen(text), spaces = GKV__MARKS_BYTES - strlen(t->marks->before) - strlen(t->marks->end);
+    size_t end = n;
+
+    if (!ends_with(text, t->marks->end))
+        return t->marks->after;
+    while (text[end - 1] == ' ' || text[end - 1] == '\n')
         end--;
-    return end >= mark && !memcmp(t->close + end - mark, think, mark) ? over : NULL;
+    return n - end <= spaces ? text + end : t->marks->after;
+}
+
+/* How a thought begins: as the template begins it when it is told that the model shall think, and with the mark. */
+static void add_start(struct gkv__template *t, const char *jinja, size_t len, const struct gkv__chat *told, size_t skip)
+{
+    const size_t open = strlen(t->open);
+    const char *mark = t->marks->open, *space = t->marks->space, *close;
+    const struct gkv__range *user;
+    struct gkv__rendered r;
+    int n = 0;
+
+    if (gkv__chat_render(jinja, len, told, &r, NULL) != GKV_OK)
+        return;
+    user = r.n_plain ? &r.plain[r.n_plain - 1] : NULL;
+    if (user && is_text(&r, user, place) && user->start == skip + open && !memcmp(r.text + skip, t->open, open) &&
+        !memchr(r.text, 0, r.len)) {
+        close = r.text + user->end;
+        if (ends_with(close, mark))
+            n = snprintf(t->start, sizeof t->start, "%s", close);
+        else if (!ends_with(close, t->marks->end))
+            n = snprintf(t->start, sizeof t->start, "%s%s%s", close, mark, space);
+        if ((size_t)n >= sizeof t->start)
+            *t->start = 0;
+    }
+    gkv__rendered_free(&r);
 }
 
 gkv_status gkv__template_own(struct gkv__template *out, const char *jinja, size_t len,
                              const char *system, const char *bos, const char *eos,
-                             bool bos_is_added, int64_t now, gkv_error *err)
+                             bool bos_is_added, bool think, int64_t now, gkv_error *err)
 {
     const struct gkv__message turns[] = {
         { "system", system, system ? strlen(system) : 0 }, { "user", place, strlen(place) }
     };
-    const struct gkv__chat chat = { .message = turns + !system, .n = system ? 2 : 1, .bos = bos,
-                                    .eos = eos, .answer_next = true, .no_thinking = true, .now = now };
+    const struct gkv__chat chat = { .message = turns + !system, .n = system ? 2 : 1, .bos = bos, .eos = eos,
+                                    .answer_next = true, .no_thinking = !think, .thinking = think, .now = now };
     const struct gkv__template *family = gkv__template_recognise(jinja, len);
     const size_t bos_len = bos_is_added ? strlen(bos) : 0;
     struct gkv__range user, system_at = { 0, 0 };
+    struct gkv__chat told = chat;
     struct gkv__rendered r;
     size_t skip;
 
@@ -190,5 +260,14 @@ gkv_status gkv__template_own(struct gkv__template *out, const char *jinja, size_
     free(r.plain);
     GKV__TRY(add_turns(out, jinja, len, &chat, skip, err));
     out->direct = direct(out);
+    out->marks = find_marks(jinja, len);
+    out->told = think;
+    if (!out->marks)
+        return GKV_OK;
+    if (!out->direct && ends_with(out->close, out->marks->open))
+        out->direct = out->marks->end;
+    out->after = after(out);
+    told.thinking = true;
+    add_start(out, jinja, len, &told, skip);
     return GKV_OK;
 }

@@ -705,6 +705,19 @@ gkv_status gkv__tokenize(const struct gkv__vocab *v, const char *text, size_t le
     return status;
 }
 
+gkv_status gkv__tokenize_after(const struct gkv__vocab *v, uint32_t before, const char *text, size_t len,
+                               const struct gkv__range *plain, size_t n_plain, struct gkv__tokens *out,
+                               gkv_error *err)
+{
+    GKV__TRY(gkv__tokens_reserve(out, 1, err));
+    gkv__tokens_push(out, before, 0);
+    GKV__TRY(gkv__tokenize(v, text, len, plain, n_plain, out, err));
+    out->n--;
+    memmove(out->id, out->id + 1, out->n * sizeof *out->id);
+    memmove(out->len, out->len + 1, out->n * sizeof *out->len);
+    return GKV_OK;
+}
+
 /* Where the character before p begins, or NULL if it is not well-formed. */
 static const uint8_t *previous(const uint8_t *text, const uint8_t *p, uint32_t *cp)
 {
