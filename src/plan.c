@@ -136,9 +136,9 @@ uint64_t gkv__plan_thought(const gkv_options *o)
 uint64_t gkv__plan_new(const gkv_model *m, const gkv_options *o)
 {
     const struct gkv__template *t = o->raw || o->chat_template ? NULL : m->chat_template;
-    const uint64_t begin = o->begin ? strlen(o->begin) : 0;
+    const uint64_t begin = o->think && o->begin ? strlen(o->begin) : 0;
 
-    return o->max_tokens + (t && t->marks ? gkv__plan_thought(o) + (o->think ? begin : 0) + GKV__THINK_ROWS : 0);
+    return o->max_tokens + (o->think || (t && t->marks) ? gkv__plan_thought(o) + begin + GKV__THINK_ROWS : 0);
 }
 
 gkv_status gkv__plan_task(struct gkv__plan *p, const gkv_model *m, const gkv_options *o, gkv_error *err)

@@ -120,7 +120,7 @@ enum { PIECE = 512 };
 /* Room for a token's text, and for what may become a stop string. */
 static gkv_status reserve_piece(gkv_session *s, gkv_error *err)
 {
-    s->piece_room = PIECE + GKV__THINK_SPACE + GKV__MARKS_BYTES;
+    s->piece_room = PIECE + GKV__THINK_OPEN;
     for (size_t i = 0; i < s->opt.n_stop; i++)
         s->piece_room = gkv__max(s->piece_room, strlen(s->opt.stop[i]) + PIECE);
     s->piece = malloc(s->piece_room);
@@ -201,8 +201,10 @@ static gkv_status open_on(gkv_session *s, gkv_document *shared, gkv_error *err)
     } else {
         gkv_options d = *o;
 
-        if (s->writer != s->model)              /* these are of the model that answers */
-            d.chat_template = d.system = NULL, d.think = 0;
+        if (s->writer != s->model) {            /* these are of the model that answers */
+            d.chat_template = d.system = NULL;
+            d.think = 0;
+        }
         GKV__TRY(gkv_document_open(&s->own, s->model, &d, err));
         s->document = s->own;
         s->own->check = fits;
@@ -592,6 +594,7 @@ static gkv_status prefill(gkv_session *s, gkv_error *err)
     const double start = gkv__seconds();
     const bool on_device = s->decode.device;
     const gkv_options *o = &s->opt;
+    const bool room = s->decode.n_new > s->decode.n_most;
     gkv_status status;
 
     s->decode.prefix = !s->by_text && gkv__plan_keeps(&s->plan) ? &s->prefix : NULL;
@@ -601,7 +604,7 @@ static gkv_status prefill(gkv_session *s, gkv_error *err)
         .frequency = o->frequency_penalty,
     };
     /* A grammar, or the answer's first words, leave the model no choice to begin a thought. */
-    gkv__think_begin(&s->think, o->think || !(o->grammar || o->begin) ? writes(s)->marks : NULL, o->think);
+    gkv__think_begin(&s->think, o->think || (room && !o->grammar && !o->begin) ? writes(s)->marks : NULL, o->think);
     s->thought_most = gkv__plan_thought(o);
     if (o->think)
         gkv__decode_rethink(&s->decode);
@@ -669,6 +672,8 @@ static gkv_status begin_answer(gkv_session *s, bool whole, gkv_error *err)
     s->think.state = GKV__ANSWER;
     s->stats.tokens_thought = s->decode.n_thought;
     status = gkv__tokenize_after(s->writer->vocab, gkv__decode_last(&s->decode), text, (size_t)n, NULL, 0, &made, err);
+    if (status == GKV_OK && made.n > s->decode.n_new - s->decode.n_most - s->decode.n_thought)
+        status = gkv__fail(err, GKV_UNSUPPORTED, "think: the end of a thought has %zu tokens, too many", made.n);
     if (status == GKV_OK)
         status = gkv__decode_answer(&s->decode, made.id, made.n, err);
     gkv__tokens_free(&made);
@@ -736,6 +741,8 @@ static bool is_thought(gkv_session *s, const char *text, size_t n)
     const bool maybe = s->think.state == GKV__MAYBE;
     const size_t rest = gkv__think_feed(&s->think, text, n);
 
+    if (maybe && s->decode.n_answer > GKV__THINK_OPEN)          /* of no bytes */
+        s->think.state = GKV__ANSWER;
     if (!maybe || (s->think.state != GKV__THOUGHT && rest == n))
         return s->think.state == GKV__MAYBE;
     gkv__decode_rethink(&s->decode);

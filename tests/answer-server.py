@@ -27,6 +27,7 @@ def event(value, end="\n"):
 
 def answer(finish="stop", end="\n", usage=True):
     out = f": a comment{end}{end}event: message{end}".encode() + event({"choices": [{"delta": {"role": "assistant"}}]}, end)
+    out += event({"choices": [{"delta": {"reasoning_content": "A thought."}}]}, end)    # as llama-server has it
     out += b"".join(event(piece(TEXT[i:i + 3]), end) for i in range(0, len(TEXT), 3)) + event(piece(None, finish), end)
     if usage:
         out += event({"choices": [], "usage": {"prompt_tokens": 77, "completion_tokens": 23}}, end)

@@ -11,7 +11,8 @@
 enum {
     GKV__THINK_MOST = 2048,     /* tokens of a thought, where no number is given             */
     GKV__THINK_SPACE = 16,      /* bytes of white space in front of a thought that the model begins */
-    GKV__THINK_ROWS = 2 * GKV__MARKS_BYTES,     /* room for the tokens of both marks: not more than bytes */
+    GKV__THINK_OPEN = GKV__THINK_SPACE + GKV__MARKS_BYTES,      /* tokens of that and its mark, which are not more than bytes */
+    GKV__THINK_ROWS = GKV__THINK_OPEN + GKV__MARKS_BYTES,       /* room for these and for the end mark */
 };
 
 struct gkv__think {

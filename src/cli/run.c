@@ -283,8 +283,10 @@ static int read_often(struct run *r)
     gkv_status  status;
     int         code;
 
-    if (r->reader)                          /* these are of the model that answers */
+    if (r->reader) {                        /* these are of the model that answers */
         opt.chat_template = opt.system = NULL;
+        opt.think = 0;
+    }
     status = gkv_document_open(&r->shelf.document, run_reader(r), &opt, &err);
     code = status ? run_failed(r->o.io, &r->progress, status, &err) : feed_all(r);
 

@@ -196,7 +196,7 @@ void view_cost(const struct run *r)
     predicted = view_bytes(s.memory_predicted);
     if (s.decode > 0 && s.tokens_answer > 1)   /* the first token is the second pass's */
         snprintf(rate, sizeof rate, " at %.1f tokens/s",
-                 (double)s.tokens_answer / s.decode);
+                 (double)(s.tokens_thought + s.tokens_answer) / s.decode);
     if (s.tokens_answer)
         say(r->o.io, "answer %" PRIu64 " tokens%s, memory %s, predicted %s", s.tokens_answer, rate,
             peak, predicted);

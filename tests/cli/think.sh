@@ -29,6 +29,13 @@ gemkv ask -v -f text $small -m thinks.gguf 'Which key?' 2>&1 >/dev/null | grep -
 gemkv ask -v -f text $small 'Which key?' 2>&1 >/dev/null | grep -c 'could think'
 echo "-- conversation"
 printf 'Which key?\nWhich cat?\n' | gemkv chat -f text -k 400 -n 4 -m thinks.gguf --think 5 --json | tokens
+printf 'Which key?\nWhich cat?\n' >questions
+for way in --method=full --snap=word --reader=tiny.gguf; do
+    gemkv ask --json -q -f text --questions questions -k 400 -n 4 -m thinks.gguf --think 5 $way >out
+    gemkv ask --json -q -f text -k 400 -n 4 -m thinks.gguf --think 5 $way 'Which cat?' >alone
+    tokens <out
+    for f in out alone; do sed -n '$s/.*"answer": \(.*\), "method".*/\1/p' $f; done | uniq | wc -l | tr -d ' '
+done
 echo "-- refused"
 t ask -q -f text $small --think on q
 t ask -q -f text $small --think on --raw -m thinks.gguf q
