@@ -96,10 +96,22 @@ static gkv_options options(const char *method, int32_t think)
     o.device = "cpu";
     o.keep = 90;
     o.max_tokens = N;
-    o.threads = 2;
+    o.threads = 1;
     o.ignore_end = 1;
     o.think = think;
     return o;
+}
+
+/* What a method that goes on acting sees at once, at most. */
+static size_t seen;
+static void (*acts)(struct gkv__hook *h, const struct gkv__pass *p, uint32_t il, size_t n, uint64_t slot,
+                    const struct gkv__view *view);
+
+static void see(struct gkv__hook *h, const struct gkv__pass *p, uint32_t il, size_t n, uint64_t slot,
+                const struct gkv__view *view)
+{
+    seen = n > seen ? n : seen;
+    acts(h, p, il, n, slot, view);
 }
 
 /* marks: in place of the model's own, or NULL. */
@@ -119,6 +131,11 @@ static struct told told(gkv_model *m, const gkv_options *o, const struct gkv__ma
         t.status = gkv_ask(s, question, strlen(question), &err);
     if (marks && s)
         s->think.marks = marks;
+    seen = 0;
+    if (s && s->decode.hook.attended) {
+        acts = s->decode.hook.attended;
+        s->decode.hook.attended = see;
+    }
     while (!t.status && !(t.status = gkv_next(s, &p, &n, &err))) {
         memcpy(t.answer + len, p, n);
         len += n;
@@ -241,8 +258,8 @@ static void answers(gkv_model *m)
     mine.open = word;
     snprintf(word, sizeof word, "%s", text_of(m, &off, 0, 2));
     other = told(m, &o, &mine);
-    ok(other.stats.tokens_thought == 2 && other.stats.tokens_answer == N && strncmp(other.answer, word, strlen(word)),
-       "a thought that the model begins is ended, and not told");
+    ok(other.stats.tokens_thought == 2 && other.stats.tokens_answer == N &&
+       !strcmp(other.answer, text_of(m, &other, other.n_id - other.n_kept - N, other.n_id - other.n_kept)), "a thought that the model begins is ended, and not told");
     ok(strstr(text_of(m, &other, 2, other.n_id - other.n_kept - N), "</think>\n\n"), "... by the mark");
     strcat(word, "x");
     other = told(m, &o, &mine);
@@ -266,6 +283,24 @@ static void answers(gkv_model *m)
        strstr(text_of(m, &other, 9, other.n_id - other.n_kept - N), "</think>\n\nThe cat"), "words that the answer begins with");
 }
 
+/* One newline is in front of the mark, whoever wrote it. */
+static void newline(gkv_model *m)
+{
+    gkv_options o = options("full", 1);
+    size_t good = 0, found = 0;
+
+    o.max_tokens = 1;
+    for (; o.think <= 40 && !found; o.think++) {
+        const struct told t = told(m, &o, NULL);
+        const size_t n = strlen(t.thought);
+        const bool line = n && t.thought[n - 1] == '\n';
+
+        found += line;
+        good += !strncmp(text_of(m, &t, (size_t)o.think, t.n_id - t.n_kept - 1), line ? "</think>" : "\n</think>", 8);
+    }
+    ok(found && good > 1 && good == (size_t)o.think - 1, "a newline in front of the mark, and the model's own: %zu", good);
+}
+
 /* The same bytes with guesses and without, with any number of threads; and of a method that goes on acting. */
 static void same(gkv_model *m)
 {
@@ -277,6 +312,8 @@ static void same(gkv_model *m)
 
         o.keep = i < 3 ? 90 : 50;
         o.draft = 0;
+        o.threads = 2;
+        acts = NULL;
         a = told(m, &o, NULL);
         o.draft = 4;
         o.threads = 1;
@@ -284,6 +321,8 @@ static void same(gkv_model *m)
         ok(a.status == GKV_END && a.stats.tokens_thought == 20 && a.n_id == b.n_id &&
            !memcmp(a.id, b.id, a.n_id * sizeof *a.id) && !strcmp(a.answer, b.answer) && (i > 2 || b.stats.drafted),
            "%s: the same with guesses, with one thread", method[i]);
+        if (acts)
+            ok(seen == 1, "%s sees one token at a time: %zu", method[i], seen);
     }
 }
 
@@ -331,6 +370,7 @@ int main(void)
     }
     set_template(m, TEMPLATE("<think>\\n", "<think>\\n\\n</think>\\n\\n"));
     answers(m);
+    newline(m);
     same(m);
     refusals(m);
     gkv_model_close(m);
