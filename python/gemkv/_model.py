@@ -86,6 +86,8 @@ def make_options(given: dict[str, Any], known: frozenset[str]) -> _c.gkv_options
             raise TypeError(f"no option {name!r}; there are: {', '.join(sorted(known))}")
         if value is None:
             continue
+        if name == "think" and value is True:       # without a number: GKV_THINK
+            value = -1
         try:
             setattr(options, name, c_string(name, value) if isinstance(value, str) else value)
         except TypeError:

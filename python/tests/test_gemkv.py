@@ -18,6 +18,7 @@ from unittest import mock
 
 import gemkv
 from gemkv import Document, Library, Model, Passage, Progress
+from gemkv._model import make_options
 
 TEXT = "".join(f"Line {i}: the cat and the hat sat on mat number {i * i * 37 % 101}.\n" for i in range(1, 13))
 TEXT += "\fThe pass key is 48213 and the génie is in the bottle.\n"
@@ -341,6 +342,8 @@ class Failing(Case):
             with self.subTest(kind=kind, text=text), self.assertRaisesRegex(kind, text):
                 act()
         self.assertEqual(ask(self.document).stats.tokens_kept, 96)
+        for think, number in ((True, -1), (False, 0), (5, 5)):
+            self.assertEqual(make_options({"think": think}, frozenset(["think"])).think, number)
         self.assertTrue(issubclass(gemkv.FileError, OSError) and issubclass(gemkv.OutOfMemoryError, MemoryError))
 
     def broken(self) -> Path:
