@@ -2,6 +2,7 @@
  * cmd-info.c - describes a model, the memory that prompts would need, and this machine */
 #include "config.h"
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,8 @@
 #include <gemkv.h>
 #include "src/cli/calibrated.h"
 #include "src/cli/json.h"
+#include "src/cli/material.h"
+#include "src/cli/progress.h"
 #include "src/cli/run.h"
 #include "src/cli/say.h"
 #include "src/cli/view.h"
@@ -16,10 +19,11 @@
 struct info {
     struct options o;                   /* must be first */
     char        *path;
-    bool         cpu, devices, memory;
+    bool         cpu, devices, memory, speed;
     struct numbers length;
     gkv_model   *model;
     gkv_model  *reader;         /* of --reader, or NULL */
+    double       seconds;               /* of --speed                                     */
     int          code;                  /* exit status of a prediction that failed        */
 };
 
@@ -30,6 +34,8 @@ static const struct opt own[] = {
       opt_flag, offsetof(struct info, devices), 0, 0 },
     { 0, 0, "memory", NULL, NULL, "memory that each method and schedule needs, with --keep and --kv-type",
       opt_flag, offsetof(struct info, memory), 0, 0 },
+    { 0, 0, "speed", NULL, NULL, "how long reading 100 pages takes; measures for a few seconds",
+      opt_flag, offsetof(struct info, speed), 0, 0 },
     { 0, 'c', "context", "N[,N]...", NULL, "prompt lengths for --memory, in tokens",
       opt_numbers, offsetof(struct info, length), 1, UINT32_MAX },
     { .name = NULL }
@@ -39,6 +45,8 @@ static const struct opt_default defaults[] = { { "context", "8192,32768,131072" 
 
 static int check(struct info *in)
 {
+    if (in->speed && in->memory)
+        return usage(in->o.io, in->o.cmd, "--speed or --memory, not both");
     if (in->o.n_operand > 1 || (in->o.n_operand && in->o.model))
         return usage(in->o.io, in->o.cmd, "one model only");
     if (in->o.n_operand)
@@ -281,6 +289,126 @@ static void print_memory(struct info *in)
     each_way(NULL, in, print_needed);
 }
 
+/* ---- what does not work -------------------------------------------------------------- */
+/* Whether the model cannot be asked with this method. */
+static bool refused(struct info *in, const char *method, gkv_error *why)
+{
+    gkv_options opt = in->o.gkv;
+    gkv_error   err = { 0 };
+    uint64_t    bytes;
+
+    opt.method = method;
+    if (gkv_memory_needed(in->model, &opt, prompts[0], &bytes, &err) == GKV_OK)
+        return false;
+    if (!why->status)
+        *why = err;
+    return true;
+}
+
+static void print_refused(struct info *in)
+{
+    size_t            n;
+    const gkv_method *m = gkv_methods(&n);
+    struct text       names = { NULL, 0, 0 };
+    gkv_error         why = { 0 };
+
+    for (size_t i = 0; i < n; i++)
+        if (refused(in, m[i].name, &why))
+            text_printf(&names, "%s%s", names.n ? ", " : "", m[i].name);
+    row(in->o.io, "methods", names.n ? format("all but %s:", names.p) : format("all"));
+    if (names.n)
+        row(in->o.io, "", format("%s", why.text));
+    text_free(&names);
+}
+
+/* ---- how long ------------------------------------------------------------------------ */
+/* The first pass over 100 pages begins, and after some seconds the share that it has done says how long all of it
+ * takes.  That is bounded, whatever the model is; and the file's pages that the first part waits for do not count. */
+#define PAGES   "100 pages"
+#define MEASURE 3.0                     /* seconds                                        */
+enum { PAGES_TOKENS = 65536 };
+
+struct watch {
+    gkv_session *session;
+    double       began, from;           /* time and share of the work when the first part was done */
+    double       seconds, share;        /* since then                                     */
+};
+
+static void watch(void *arg, const gkv_progress *p)
+{
+    struct watch *w = arg;
+
+    if (p->stage != GKV_STAGE_FIRST_PASS || p->fraction <= 0)
+        return;
+    if (!(w->from > 0)) {
+        w->began = progress_clock();
+        w->from = p->fraction;
+        return;
+    }
+    w->seconds = progress_clock() - w->began;
+    w->share = p->fraction - w->from;
+    if (w->seconds > MEASURE)
+        gkv_cancel(w->session);
+}
+
+/* A text of so many tokens, a few more or less. */
+static gkv_status feed(gkv_session *s, const gkv_model *m, uint64_t tokens, gkv_error *err)
+{
+    const size_t len = strlen(stock_sentences);
+    uint32_t    *id = NULL;
+    size_t       n = 0;
+    gkv_status   status = gkv_tokenize(m, stock_sentences, len, 0, &id, &n, err);
+
+    free(id);
+    for (uint64_t i = 0; !status && i * n < tokens; i++)
+        if (!(status = gkv_feed(s, stock_sentences, len, err)))
+            status = gkv_feed(s, " ", 1, err);
+    return status;
+}
+
+/* Predictions count what the process has, so they come before this. */
+static void measure(struct info *in)
+{
+    static const char question[] = "What is green?";
+    struct watch w = { .session = NULL };
+    gkv_options  opt = in->o.gkv;
+    gkv_error    err = { 0 };
+    gkv_stats    stats;
+    gkv_status   status;
+
+    opt.schedule = "stream";
+    opt.progress = watch;
+    opt.progress_arg = &w;
+    status = gkv_session_open(&w.session, in->model, &opt, &err);
+    if (!status)
+        status = feed(w.session, in->model, PAGES_TOKENS, &err);
+    if (!status)
+        status = gkv_ask(w.session, question, strlen(question), &err);
+    if (!status || status == GKV_CANCELLED) {
+        gkv_session_stats(w.session, &stats);
+        in->seconds = w.share > 0 ? w.seconds / w.share : stats.first;
+    }
+    gkv_session_close(w.session);
+    if (status && status != GKV_CANCELLED)
+        in->code = fail_library(in->o.io, status, &err, NULL);
+}
+
+static void print_speed(struct info *in)
+{
+    if (!in->speed) {
+        row(in->o.io, "speed", format("--speed measures how long " PAGES " take"));
+        return;
+    }
+    if (!in->code)
+        in->code = out_flush(in->o.io);
+    if (!in->code)
+        measure(in);
+    if (!in->code)
+        row(in->o.io, "speed", format(PAGES " (%d tokens) are read in about %.0f %s, by schedule stream", PAGES_TOKENS,
+                                      in->seconds < 100 ? ceil(in->seconds) : in->seconds / 60,
+                                      in->seconds < 100 ? "s" : "minutes"));
+}
+
 /* ---- JSON ---------------------------------------------------------------------------- */
 static void json_model(struct json *j, struct info *in)
 {
@@ -339,6 +467,20 @@ static void json_fits(struct json *j, struct info *in)
     json_close(j);
 }
 
+static void json_refused(struct json *j, struct info *in)
+{
+    size_t            n;
+    const gkv_method *m = gkv_methods(&n);
+    gkv_error         why = { 0 };
+
+    json_named_open(j, "refused_methods", '[');
+    for (size_t i = 0; i < n; i++)
+        if (refused(in, m[i].name, &why))
+            json_string(j, m[i].name);
+    json_close(j);
+    json_named_string(j, "refused_because", why.status ? why.text : NULL);
+}
+
 static void json_needed(struct json *j, struct info *in, const char *method, const char *schedule)
 {
     for (size_t i = 0; i < in->length.n; i++) {
@@ -393,8 +535,14 @@ static void write_json(struct info *in)
     json_open(&j, '{');
     if (in->model)
         json_model(&j, in);
-    if (in->model && !in->memory)
+    if (in->model && !in->memory) {
         json_fits(&j, in);
+        json_refused(&j, in);
+    }
+    if (in->speed && !in->code)
+        measure(in);
+    if (in->speed)
+        json_named_real(&j, "seconds_100_pages", in->seconds);
     if (in->memory)
         json_memory(&j, in);
     if (in->cpu)
@@ -413,7 +561,9 @@ static void print(struct info *in)
         print_memory(in);
     } else if (in->model) {
         print_model(in);
+        print_refused(in);
         print_fits(in);
+        print_speed(in);
     }
     if (in->cpu)
         print_cpu(in->o.io);

@@ -15,8 +15,13 @@ n() { gemkv info --memory --json "$@" | tr '{' '\n' | sed -n 's/^"method": "gemf
 test "$(n -c 100000)" -lt "$(n -c 200000)" && echo "tokens"
 # nothing is printed before a refusal
 t info --memory --json --kv-type q8_0
+# how long 100 pages take
+gemkv info --speed | sed -n '$s/about [0-9]* [a-z]*/about N/p'
+gemkv info --speed --json | grep -o '"seconds_100_pages": [1-9]' | sed 's/[1-9]$/N/'
+t info --speed --memory
 # layers that attend, and the refusal of another as the filter layer
 "$mkmodel" --arch=lfm2 lfm2.gguf
-gemkv info lfm2.gguf | grep -E "^(family|attending|filter)"
+gemkv info lfm2.gguf | grep -E -A1 "^(family|attending|filter|methods)"
+gemkv info lfm2.gguf --json | grep -o '"refused.*'
 echo hello > lfm2.txt
 t ask --layer 2 -m lfm2.gguf -f lfm2.txt "who?"
