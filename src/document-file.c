@@ -171,7 +171,7 @@ static gkv_status check_head(const gkv_document *d, const struct head *h, uint64
     if (h->model != gkv_model_fingerprint(d->model))
         return damaged(path, "its tokens are another model's", err);
     if (h->tmpl != gkv__document_template(d))
-        return damaged(path, "its tokens are those of another chat template", err);
+        return damaged(path, "its tokens are those of another chat template or system prompt, or differ in thinking", err);
     if (d->limit && gkv__plus(d->resident, all) > d->limit)
         return gkv__fail(err, GKV_LIMIT, "%s: %s of memory are needed, the limit is %s; raise --memory", path,
                          gkv__needed(gkv__plus(d->resident, all)).text, gkv__limit(d->limit).text);

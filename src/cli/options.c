@@ -79,7 +79,7 @@ const struct opt options_table[] = {
       opt_u32, IN(gkv.max_tokens, 1, INT32_MAX) },
     { ANSWER | FOR_ROWS, 0, "draft", "N", "4", "tokens of the answer guessed at a time from earlier text, 0 to 4; it stays the same",
       opt_u32, IN(gkv.draft, 0, 4) },
-    { ANSWER, 0, "think", "on|off|N", "off", "the model thinks before it answers, in at most N tokens; on: 2048",
+    { ANSWER | FOR_INDEX, 0, "think", "on|off|N", "off", "the model thinks before it answers, in at most N tokens; on: 2048",
       opt_think, AT(gkv.think) },
     { FOR_ROWS, 'n', "max-tokens", "N", "the task's", "longest answer",
       opt_u32, IN(gkv.max_tokens, 1, INT32_MAX) },

@@ -112,7 +112,7 @@ static gkv_status check_fits(gkv_library *l, const gkv_model *model, const uint6
                                r->e.source.layer, layer, r->e.source.layer);
         else if (tmpl && r->tmpl != *tmpl)
             status = gkv__fail(err, GKV_INVALID, "%s: its documents were indexed with another chat template or "
-                               "system prompt: give the same, or make another library", l->folder.path);
+                               "system prompt, or differ in thinking: give the same, or make another library", l->folder.path);
     }
     gkv__records_free(&rows);
     return status;

@@ -50,4 +50,6 @@ if ! gemkv index --list nothing 2>&1 | grep -q 'built without'; then
     gemkv index -q --grade exact -m early.gguf lib text
     gemkv ask -q -m early.gguf -L lib -k 400 -n 4 --json 'Which key?' | tokens
     t ask -q -m early.gguf -L lib -k 400 --think 4 'Which key?' 2>&1
+    gemkv index -q --grade exact -m early.gguf --think on thinking text
+    gemkv ask -q -m early.gguf -L thinking -k 400 -n 4 --think 4 --json 'Which key?' | tokens
 fi
