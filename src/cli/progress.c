@@ -206,7 +206,12 @@ void progress_show(struct progress *p, const char *stage, double fraction, uint6
 
 void progress_update(void *p, const gkv_progress *g)
 {
-    progress_show(p, gkv_stage_name(g->stage), g->fraction, g->tokens);
+    const bool       reads = g->stage == GKV_STAGE_FIRST_PASS || g->stage == GKV_STAGE_PASSAGES;
+    struct progress *shown = p;
+    char             stage[sizeof shown->stage];
+
+    snprintf(stage, sizeof stage, "%s%s", !shown->two ? "" : reads ? "reader, " : "answerer, ", gkv_stage_name(g->stage));
+    progress_show(shown, stage, g->fraction, g->tokens);
 }
 
 /* Most of the time before an answer is the first pass or the prefill. */

@@ -17,6 +17,7 @@ struct progress {                               /* zeroed: not shown            
     struct io   *io;                            /* where it is drawn; NULL: not started   */
     bool         draw;                          /* keep a line on the terminal            */
     bool         stays;                         /* SIGINT never kills the process         */
+    bool         two;                           /* one model reads, another answers       */
     char         stage[32], note[32];           /* the current one; end of the line       */
     double       began, fraction;               /* start and done part of the stage       */
     double       drawn;                         /* time of the last drawing               */

@@ -416,6 +416,7 @@ int run_open(struct run *r, const struct cmd *cmd, struct io *io, int argc, char
         return run_failed(r->o.io, &r->progress, status, &err);
 
     progress_start(&r->progress, r->o.io, !r->o.json && run_draws(&r->o));
+    r->progress.two = r->reader;
     o->progress = progress_update;
     o->progress_arg = &r->progress;
     o->note = r->o.json ? NULL : note;
