@@ -78,8 +78,8 @@ static void plan_wider(struct gkv__plan *p, bool whole)
         t->k_pick = gkv__min(gkv__times(t->k, WIDER), gkv__max(t->n, 2) - 1);
 }
 
-gkv_status gkv_memory_needed(gkv_model *m, const gkv_options *options, uint64_t n, uint64_t *bytes,
-                             gkv_error *err)
+gkv_status gkv_memory_needed_each(gkv_model *m, const gkv_options *options, uint64_t n, uint64_t *first,
+                                  uint64_t *second, gkv_error *err)
 {
     /* Per token: id and length, the id again in the prompt, and about four bytes of text.      */
     const uint64_t text = gkv__times(n, 3 * sizeof(uint32_t) + 4);
@@ -103,12 +103,22 @@ gkv_status gkv_memory_needed(gkv_model *m, const gkv_options *options, uint64_t 
         plan_wider(&p, p.task.k == n);
     }
     GKV__TRY(gkv__plan_make(&p, base, err));
-    *bytes = p.predicted;
+    *first = p.predicted;
+    *second = 0;
     if (!by_text)
         return GKV_OK;
     opt.memory_limit = UINT64_MAX;
     GKV__TRY(plan_answer(&answer, m, &opt, gkv__min(n, p.task.k + 1), base, err));
-    *bytes = gkv__max(p.predicted, answer.predicted);
+    *second = answer.predicted;
+    return GKV_OK;
+}
+
+gkv_status gkv_memory_needed(gkv_model *m, const gkv_options *options, uint64_t n, uint64_t *bytes, gkv_error *err)
+{
+    uint64_t first, second;
+
+    GKV__TRY(gkv_memory_needed_each(m, options, n, &first, &second, err));
+    *bytes = gkv__max(first, second);
     return GKV_OK;
 }
 

@@ -159,20 +159,23 @@ static void print_devices(struct io *io)
 }
 
 /* ---- memory -------------------------------------------------------------------------- */
-/* Bytes that gkv_memory_needed predicts.  0: it cannot; why is said once, and in->code is the exit status. */
-static uint64_t needed(struct info *in, const char *method, const char *schedule, uint64_t n)
+/* Bytes that are predicted.  0: that cannot be done; why is said once, and in->code is the exit status. */
+struct needed { uint64_t all, first, second; };
+
+static struct needed needed(struct info *in, const char *method, const char *schedule, uint64_t n)
 {
-    gkv_options opt = in->o.gkv;
-    gkv_error   err = { 0 };
-    gkv_status  status;
-    uint64_t    bytes = 0;
+    gkv_options   opt = in->o.gkv;
+    gkv_error     err = { 0 };
+    gkv_status    status;
+    struct needed b = { 0, 0, 0 };
 
     opt.method = method;
     opt.schedule = schedule;
-    status = gkv_memory_needed(in->model, &opt, n, &bytes, &err);
+    status = gkv_memory_needed_each(in->model, &opt, n, &b.first, &b.second, &err);
     if (status && !in->code)
         in->code = fail_library(in->o.io, status, &err, NULL);
-    return status ? 0 : bytes;
+    b.all = b.first > b.second ? b.first : b.second;
+    return status ? (struct needed){ 0, 0, 0 } : b;
 }
 
 /* Width of the column of methods, and that of schedules. */
@@ -222,15 +225,26 @@ static void each_way(struct json *j, struct info *in,
 
 static void print_needed(struct json *j, struct info *in, const char *method, const char *schedule)
 {
-    (void)j;
-    out_printf(in->o.io, "%-*s %-*s", method_width(), method, schedule_width(), schedule ? schedule : "");
-    for (size_t i = 0; i < in->length.n; i++) {
-        char *s = view_bytes(needed(in, method, schedule, in->length.v[i]));
+    struct needed *b = grow(NULL, in->length.n, sizeof *b);
+    bool           two = false;
 
-        out_printf(in->o.io, " %10s", s);
-        free(s);
+    (void)j;
+    for (size_t i = 0; i < in->length.n; i++) {
+        b[i] = needed(in, method, schedule, in->length.v[i]);
+        two = two || b[i].second;
     }
-    out_char(in->o.io, '\n');
+    for (int line = 0; line < (two ? 3 : 1); line++) {
+        out_printf(in->o.io, "%-*s %-*s", method_width(), line == 0 ? method : line == 1 ? "  to read" : "  to answer",
+                   schedule_width(), schedule && !line ? schedule : "");
+        for (size_t i = 0; i < in->length.n; i++) {
+            char *s = view_bytes(line == 0 ? b[i].all : line == 1 ? b[i].first : b[i].second);
+
+            out_printf(in->o.io, " %10s", s);
+            free(s);
+        }
+        out_char(in->o.io, '\n');
+    }
+    free(b);
 }
 
 /* ---- does it fit --------------------------------------------------------------------- */
@@ -255,7 +269,7 @@ static struct fit fit_of(struct info *in, uint64_t n)
 
     for (int exact = 1; exact >= 0 && !best.fits; exact--)
         for (size_t i = 0; i < n_schedules; i++) {
-            uint64_t bytes = s[i].exact == exact ? needed(in, NULL, s[i].name, n) : UINT64_MAX;
+            uint64_t bytes = s[i].exact == exact ? needed(in, NULL, s[i].name, n).all : UINT64_MAX;
 
             if (bytes < best.bytes)
                 best = (struct fit){ s[i].name, bytes, !limit || bytes <= limit };
@@ -484,12 +498,18 @@ static void json_refused(struct json *j, struct info *in)
 static void json_needed(struct json *j, struct info *in, const char *method, const char *schedule)
 {
     for (size_t i = 0; i < in->length.n; i++) {
+        const struct needed b = needed(in, method, schedule, in->length.v[i]);
+
         json_open(j, '{');
         json_named_string(j, "method", method);
         if (schedule)
             json_named_string(j, "schedule", schedule);
         json_named_uint(j, "tokens", in->length.v[i]);
-        json_named_uint(j, "bytes", needed(in, method, schedule, in->length.v[i]));
+        json_named_uint(j, "bytes", b.all);
+        if (b.second) {
+            json_named_uint(j, "reader", b.first);
+            json_named_uint(j, "answerer", b.second);
+        }
         json_close(j);
     }
 }

@@ -23,7 +23,9 @@ gemkv ask --reader none.gguf -f text x; echo "status $?"
 gemkv ask --reader tiny.gguf -m large.gguf --method snapkv -k 100 -f text x; echo "status $?"
 gemkv ask --snap line -f text x; echo "status $?"
 gemkv bench --reader tiny.gguf; echo "status $?"
-gemkv info --memory -c 1000 --reader tiny.gguf -m large.gguf | awk '{ print $1 }' | sort -u
+gemkv info --memory -c 1000 --reader tiny.gguf -m large.gguf | sed 's/  [0-9. KMGiB]*$//' | sort -u
+gemkv info --memory -c 1000 --json --reader tiny.gguf -m large.gguf | grep -o '"bytes": [0-9]*, "reader": [0-9]*, "answerer": [0-9]*' |
+    awk -F '[:, ]+' '{ if (($2 == $4 || $2 == $6) && $2 >= $4 && $2 >= $6 && $4 != $6) print "the larger of both"; else print }' | sort -u
 echo "-- the report names both"
 gemkv ask -q --report page.html --reader tiny.gguf -m large.gguf -k 100 -n 2 -f text 'Which number?' >out || exit 1
 sed 's/<[^>]*>/ /g' page.html | grep -o '\(Answered\|Read\) by *[^ ]*'
