@@ -57,6 +57,11 @@ a\n{% raw -%}  \n {{ x }} {%- endraw %}\n b
 {{ 'hello'.startswith('he') }} {{ 'hello'.endswith(('x', 'lo')) }} {{ 'hello'.find('l') }} {{ 'hello'.find('z') }} {{ 'abab'.count('ab') }} {{ 'a.b'.replace('.', '::') }} {{ 'aaa'|replace('a', 'b', 2) }}
 {{ 'hello wORLD'|title }} {{ 'hello wORLD'|capitalize }} {{ 'aB'|upper }} {{ 'aB'.lower() }} {{ 'it is'.title() }}
 {{ [3, 1, 2]|sort }} {{ ['b', 'a']|sort|join('-') }} {{ [1, 2]|join }} {{ messages|map(attribute='role')|join(', ') }} {{ [1, 1, 2]|unique|list }} {{ [3, 1, 2]|sort(reverse=true) }}
+{{ ['b', 'A', 'a', 'C']|sort|join }} {{ ['b', 'A', 'a', 'C']|sort(case_sensitive=true)|join }} {{ ['b', 'A', 'a', 'C']|sort(reverse=true)|join }} {{ messages|sort(attribute='role')|map(attribute='role')|join }}
+{{ none|selectattr('a')|list }} {{ none|map(attribute='a')|list }} {{ 0|reject|list|length }} {{ false|map('upper')|list }} {{ ''|select|list }}
+{% for k, v in {'b': 1, 'A': 3, 'a': 2}|dictsort %}{{ k }}{{ v }} {% endfor %}{% for k, v in {10: 'a', 9: 'b'}|dictsort %}{{ k }}{{ v }}{% endfor %}
+{% for k, v in {'b': 1, 'A': 3}|dictsort(true) %}{{ k }}{% endfor %} {% for k, v in {'b': 1, 'A': 3}|dictsort(false, 'value', true) %}{{ k }}{% endfor %} {% for k, v in {'b': 'y', 'a': 'x', 'B': 'Z'}|dictsort(by='value') %}{{ k }}{% endfor %}
+{{ 'x{}y{}{{}}'.format(1, 'z') }} {{ '{1}{0}{1}'.format('a', none) }} {{ '<{}>'.format(messages[1].content) }} {{ ''.format() }} {{ '{}'.format(1.50, 2) }}
 {{ messages|selectattr('role', 'equalto', 'user')|list|length }} {{ messages|rejectattr('role', 'in', ['user', 'system'])|map(attribute='role')|list }} {{ [0, 1, 2]|select|list }} {{ [1, 2, 3]|reject('odd')|list }} {{ messages|selectattr('nothing')|list }}
 {{ ['a', 'b']|map('upper')|list }} {{ messages|sort(attribute='role')|map(attribute='role')|join(' ') }}
 {{ messages[0]|tojson }} {{ [1, 'a"b\\', none, true, 1.5, {}]|tojson }} {{ {'a': [1, {'b': 2}], 'c': []}|tojson(indent=2) }}

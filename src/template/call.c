@@ -237,12 +237,18 @@ static struct gkv__jvalue attribute(struct gkv__jrun *r, struct gkv__jvalue v,
     return v;
 }
 
+/* Where Jinja's select and map look at no item of what is false, whether it has items or not. */
+static struct gkv__jvalue items_or_none(struct gkv__jrun *r, struct gkv__jvalue v)
+{
+    return gkv__j_true(v) ? gkv__j_items(r, v) : gkv__j_list(r);
+}
+
 /* The items of a list for which a test, or without one their truth value, is `wanted`; by_attribute: tests
  * an attribute of the items. */
 static struct gkv__jvalue choose(struct gkv__jrun *r, struct gkv__jvalue v,
                                  const struct gkv__jargs *args, bool by_attribute, bool wanted)
 {
-    struct gkv__jvalue items = gkv__j_items(r, v), list = gkv__j_list(r);
+    struct gkv__jvalue items = items_or_none(r, v), list = gkv__j_list(r);
     struct gkv__jvalue test = gkv__j_arg(args, by_attribute, NULL);
     struct gkv__jargs  rest = { .n = 0 };
 
@@ -264,7 +270,7 @@ static struct gkv__jvalue choose(struct gkv__jrun *r, struct gkv__jvalue v,
 static struct gkv__jvalue map(struct gkv__jrun *r, struct gkv__jvalue v,
                               const struct gkv__jargs *args)
 {
-    struct gkv__jvalue items = gkv__j_items(r, v), list = gkv__j_list(r);
+    struct gkv__jvalue items = items_or_none(r, v), list = gkv__j_list(r);
     struct gkv__jvalue by = gkv__j_arg(args, SIZE_MAX, "attribute");
     struct gkv__jvalue otherwise = gkv__j_arg(args, SIZE_MAX, "default");
     struct gkv__jvalue filter = gkv__j_arg(args, 0, NULL);
@@ -295,25 +301,27 @@ static struct gkv__jvalue copy(struct gkv__jrun *r, struct gkv__jvalue v, bool b
     return list;
 }
 
+/* What an item is sorted by: itself, or its attribute; small letters for capitals, unless `cased`. */
+static struct gkv__jvalue sort_key(struct gkv__jrun *r, struct gkv__jvalue item, struct gkv__jvalue by, bool cased)
+{
+    if (by.kind != GKV__J_UNDEFINED)
+        item = attribute(r, item, by);
+    return item.kind == GKV__J_STR && !cased ? in_case(r, item.u.s, LOWER) : item;
+}
+
 /* Insertion sort is stable; the lists in templates are short, and steps are limited. */
 static struct gkv__jvalue sort(struct gkv__jrun *r, struct gkv__jvalue v, struct gkv__jvalue by,
-                               bool back)
+                               bool cased, bool back)
 {
     struct gkv__jvalue list = copy(r, v, false);
 
     for (size_t i = 1; r->status == GKV_OK && i < list.u.list->n; i++) {
-        struct gkv__jvalue *at = list.u.list->at, item = at[i], key = item;
+        struct gkv__jvalue *at = list.u.list->at, item = at[i], key = sort_key(r, item, by, cased);
         size_t              j = i;
 
-        if (by.kind != GKV__J_UNDEFINED)
-            key = attribute(r, item, by);
         for (; j > 0 && gkv__j_charge(r, 0); j--) {
-            struct gkv__jvalue other = at[j - 1];
-            int                order;
+            const int order = gkv__j_order(r, sort_key(r, at[j - 1], by, cased), key);
 
-            if (by.kind != GKV__J_UNDEFINED)
-                other = attribute(r, other, by);
-            order = gkv__j_order(r, other, key);
             if (back ? order >= 0 : order <= 0)
                 break;
             at[j] = at[j - 1];
@@ -351,6 +359,16 @@ static struct gkv__jvalue parts(struct gkv__jrun *r, struct gkv__jvalue v, bool 
         gkv__j_append(r, list, keys && values ? both : keys ? pair.key : pair.value);
     }
     return list;
+}
+
+static struct gkv__jvalue dict_sort(struct gkv__jrun *r, struct gkv__jvalue v, const struct gkv__jargs *args)
+{
+    const struct gkv__jvalue by = gkv__j_arg(args, 1, "by");
+
+    if (by.kind != GKV__J_UNDEFINED && !gkv__j_is(by, "key") && !gkv__j_is(by, "value"))
+        gkv__j_fail(r, GKV_INVALID, "dictsort: by \"key\" or by \"value\"");
+    return sort(r, parts(r, v, true, true), gkv__j_int(gkv__j_is(by, "value")),
+                gkv__j_true(gkv__j_arg(args, 0, "case_sensitive")), gkv__j_true(gkv__j_arg(args, 2, "reverse")));
 }
 
 static struct gkv__jvalue integer(struct gkv__jrun *r, struct gkv__jvalue v)
@@ -414,14 +432,14 @@ static struct gkv__jvalue absolute(struct gkv__jrun *r, struct gkv__jvalue v)
 }
 
 enum filter {
-    ABS, CAPITALIZE, COUNT, DEFAULT, FIRST, INDENT, INT, ITEMS, JOIN, LAST, LENGTH, LIST, LOWERCASE,
+    ABS, CAPITALIZE, COUNT, DEFAULT, DICTSORT, FIRST, INDENT, INT, ITEMS, JOIN, LAST, LENGTH, LIST, LOWERCASE,
     MAP, REJECT, REJECTATTR, REPLACE, REVERSE, SAFE, SELECT, SELECTATTR, SORT, STRING, SUM,
     TITLECASE, TOJSON, TRIM, UNIQUE, UPPERCASE
 };
 
 static const struct { const char *name; enum filter id; } filters[] = {
     { "abs", ABS }, { "capitalize", CAPITALIZE }, { "count", COUNT }, { "d", DEFAULT },
-    { "default", DEFAULT }, { "first", FIRST }, { "indent", INDENT }, { "int", INT },
+    { "default", DEFAULT }, { "dictsort", DICTSORT }, { "first", FIRST }, { "indent", INDENT }, { "int", INT },
     { "items", ITEMS }, { "join", JOIN }, { "last", LAST }, { "length", LENGTH }, { "list", LIST },
     { "lower", LOWERCASE }, { "map", MAP }, { "reject", REJECT }, { "rejectattr", REJECTATTR },
     { "replace", REPLACE }, { "reverse", REVERSE }, { "safe", SAFE }, { "select", SELECT },
@@ -451,6 +469,7 @@ struct gkv__jvalue gkv__j_filter(struct gkv__jrun *r, struct gkv__jstr name, str
     case DEFAULT:    return v.kind == GKV__J_UNDEFINED ||
                             (gkv__j_true(gkv__j_arg(args, 1, "boolean")) && !gkv__j_true(v))
                             ? gkv__j_arg(args, 0, "default_value") : v;
+    case DICTSORT:   return dict_sort(r, v, args);
     case FIRST:      return gkv__j_get(r, gkv__j_items(r, v), gkv__j_int(0));
     case LAST:       return gkv__j_get(r, gkv__j_items(r, v), gkv__j_int(last));
     case INDENT:     return indent(r, v, gkv__j_arg(args, 0, "width"),
@@ -467,6 +486,7 @@ struct gkv__jvalue gkv__j_filter(struct gkv__jrun *r, struct gkv__jstr name, str
     case SELECTATTR: return choose(r, v, args, true, true);
     case REJECTATTR: return choose(r, v, args, true, false);
     case SORT:       return sort(r, v, gkv__j_arg(args, 2, "attribute"),
+                                 gkv__j_true(gkv__j_arg(args, 1, "case_sensitive")),
                                  gkv__j_true(gkv__j_arg(args, 0, "reverse")));
     case SUM:        return sum(r, v);
     case TOJSON:     return tojson(r, v, args);
@@ -545,17 +565,52 @@ bool gkv__j_test(struct gkv__jrun *r, struct gkv__jstr name, struct gkv__jvalue 
 
 /* ---- methods ---------------------------------------------------------------------------- */
 
+/* Python's str.format, with {} and {N} only. */
+static struct gkv__jvalue formatted(struct gkv__jrun *r, struct gkv__jstr s, const struct gkv__jargs *args)
+{
+    struct gkv__jtext t = { 0 };
+    size_t            next = 0;
+
+    for (size_t at = 0; r->status == GKV_OK && at < s.n; at++) {
+        size_t i = 0, digits = at + 1;
+
+        if (s.p[at] != '{' && s.p[at] != '}') {
+            gkv__j_put(r, &t, gkv__j_sub(s, at, at + 1));
+            continue;
+        }
+        if (at + 1 < s.n && s.p[at + 1] == s.p[at]) {
+            gkv__j_put(r, &t, gkv__j_sub(s, at, at + 1));
+            at++;
+            continue;
+        }
+        for (; s.p[at] == '{' && digits < s.n && s.p[digits] >= '0' && s.p[digits] <= '9' && i < args->n; digits++)
+            i = 10 * i + (size_t)(s.p[digits] - '0');
+        if (digits == s.n || s.p[digits] != '}') {
+            gkv__j_fail(r, GKV_UNSUPPORTED, "format: only {} and {N} are supported");
+            break;
+        }
+        i = digits == at + 1 ? next++ : i;
+        if (i >= args->n || args->name[i].n) {
+            gkv__j_fail(r, GKV_INVALID, "format: there is no argument %zu", i);
+            break;
+        }
+        gkv__j_write(r, &t, args->v[i], false);
+        at = digits;
+    }
+    return gkv__j_finish(&t);
+}
+
 static struct gkv__jvalue string_method(struct gkv__jrun *r, struct gkv__jvalue of,
                                         struct gkv__jstr name, const struct gkv__jargs *args,
                                         bool *known)
 {
-    enum { STRIP, LSTRIP, RSTRIP, SPLIT, STARTS, ENDS, CASE, REPLACE_, JOIN_, FIND, COUNT_ };
+    enum { STRIP, LSTRIP, RSTRIP, SPLIT, STARTS, ENDS, CASE, REPLACE_, JOIN_, FORMAT, FIND, COUNT_ };
     static const struct { const char *name; int id; enum letters letters; } methods[] = {
         { "strip", STRIP, 0 }, { "lstrip", LSTRIP, 0 }, { "rstrip", RSTRIP, 0 },
         { "split", SPLIT, 0 }, { "startswith", STARTS, 0 }, { "endswith", ENDS, 0 },
         { "upper", CASE, UPPER }, { "lower", CASE, LOWER }, { "title", CASE, TITLE },
         { "capitalize", CASE, CAPITAL }, { "replace", REPLACE_, 0 }, { "join", JOIN_, 0 },
-        { "find", FIND, 0 }, { "count", COUNT_, 0 },
+        { "format", FORMAT, 0 }, { "find", FIND, 0 }, { "count", COUNT_, 0 },
     };
     const struct gkv__jvalue a = gkv__j_arg(args, 0, NULL), b = gkv__j_arg(args, 1, NULL);
     const struct gkv__jstr   s = of.u.s;
@@ -577,6 +632,7 @@ static struct gkv__jvalue string_method(struct gkv__jrun *r, struct gkv__jvalue 
     case CASE:     return in_case(r, s, methods[i].letters);
     case REPLACE_: return replace(r, s, a, b, gkv__j_arg(args, 2, "count"));
     case JOIN_:    return join(r, a, of, undefined);
+    case FORMAT:   return formatted(r, s, args);
     default:       break;
     }
     if (!need(r, a, GKV__J_STR, "find, count") || a.u.s.n == 0)
