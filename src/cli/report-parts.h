@@ -21,6 +21,7 @@ struct kept {
 /* The sentences around such runs, for the asked-th question. */
 struct mark {
     size_t      asked, doc, rank;       /* rank: 0 is the best                            */
+    size_t      kept;                   /* the first of asked.kept in it                  */
     uint64_t    start, end, best;
     struct place place;
     float       score;

@@ -297,7 +297,7 @@ HOLE(excerpt)
     const struct document *d = &p->r->doc[p->k->doc];
     const struct mark *k = p->k;
     const struct span shown = k->end - k->start > EXCERPT ? words_around(d, k) : (struct span){ k->start, k->end };
-    const struct kept *kept = p->q->kept, *const kept_end = kept + p->q->n_kept;
+    const struct kept *kept = p->q->kept + k->kept, *const kept_end = p->q->kept + p->q->n_kept;
     bool begun = false, space = false, bold = false;
 
     fputs(shown.start > k->start ? "\xe2\x80\xa6" : "", f);
@@ -307,9 +307,9 @@ HOLE(excerpt)
         bool       is_kept;
 
         n = 1;
-        while (kept < kept_end && (kept->doc != k->doc || kept->span.end <= at))
+        while (kept < kept_end && kept->doc == k->doc && kept->span.end <= at)
             kept++;
-        is_kept = kept < kept_end && kept->span.start <= at;
+        is_kept = kept < kept_end && kept->doc == k->doc && kept->span.start <= at;
         if (bold && !is_kept)
             fputs("</b>", f);
         bold = bold && is_kept;

@@ -112,6 +112,22 @@ static void figures(struct asked *q, const struct run *r)
     free(peak);
 }
 
+/* The first of n runs, in the order of the text, that ends behind byte `at` of the file. */
+static size_t first_behind(const gkv_kept *kept, size_t n, uint32_t file, uint64_t at)
+{
+    size_t low = 0;
+
+    while (low < n) {
+        const size_t middle = low + (n - low) / 2;
+
+        if (kept[middle].file < file || (kept[middle].file == file && kept[middle].end <= at))
+            low = middle + 1;
+        else
+            n = middle;
+    }
+    return low;
+}
+
 void report_add(struct run *r, const char *answer, size_t len)
 {
     struct report  *p;
@@ -152,6 +168,7 @@ void report_add(struct run *r, const char *answer, size_t len)
             p->doc[q->doc[best->file]].marked = true;
             q->k[q->n] = (struct mark){ .asked = p->n_asked, .doc = q->doc[best->file], .rank = q->n,
                                         .start = passage[i].span.start, .end = passage[i].span.end,
+                                        .kept = first_behind(kept, q->n_kept, best->file, passage[i].span.start),
                                         .best = best->best, .place = passage[i].place, .score = best->score };
             q->n++;
         }
