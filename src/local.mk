@@ -49,7 +49,7 @@ src_libcore_la_SOURCES = \
 	src/answer/grammar.c src/answer/grammar.h src/answer/match.c src/answer/sample.c src/answer/sample.h \
 	src/answer/think.c src/answer/think.h \
 	src/api.c src/document-file.c src/document-index.c src/document.c src/document.h src/eval.c src/hand-over.c src/hand-over.h src/plan.c src/plan.h src/probe.c \
-	src/prompt.c src/prompt.h src/run.c src/run.h src/session.c src/session.h \
+	src/prompt.c src/prompt.h src/run.c src/run.h src/session-answer.c src/session.c src/session.h \
 	src/library/catalogue.c src/library/catalogue.h src/library/folder.c src/library/folder.h \
 	src/library/library.c src/library/none.c src/library/passage.c src/library/passage.h
 if THREADS_POOL

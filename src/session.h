@@ -50,6 +50,14 @@ struct gkv_session {
     gkv_stats              stats;
 };
 
+/* Bytes of text that one token may have: more than in any known vocabulary. */
+enum { GKV__PIECE = 512 };
+
+/* What the caller gets when work on a question has ended with this status: whether an answer may follow is noted. */
+gkv_status gkv__session_end(gkv_session *s, gkv_status status);
+/* The template of the prompt that the answer is written from. */
+const struct gkv__template *gkv__session_template(const gkv_session *s);
+
 /* probe.c: gkv_probe after s->prompt is made.  */
 gkv_status gkv__probe(gkv_session *s, uint64_t start, uint64_t end, uint32_t tsp, gkv_layer_probe *layer,
                       gkv_error *err);
