@@ -365,8 +365,10 @@ static int open_to_add(struct index *x)
     for (int i = 1; i < x->o.n_operand; i++)
         words_add(&x->o.file, x->o.operand[i]);
     code = options_find(&x->o, &x->o.file);
-    if (x->o.reader)            /* documents are for the model that reads them */
+    if (x->o.reader) {          /* documents are for the model that reads them */
         x->o.model = x->o.reader;
+        x->o.gkv = run_reader_options(&x->o.gkv);
+    }
     if (!code)
         code = run_begin(&x->o, &path);
     if (code)

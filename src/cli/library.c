@@ -168,10 +168,8 @@ static int load_one(struct run *r, const char *name)
     gkv_error     err = { 0 };
     gkv_status    status;
 
-    if (r->reader) {
-        opt.chat_template = opt.system = NULL;
-        opt.think = 0;
-    }
+    if (r->reader)
+        opt = run_reader_options(&opt);
     status = gkv_library_load(s->library, name, run_reader(r), &opt, &s->part[s->n], &err);
 
     if (status == GKV_NOMEM || status == GKV_LIMIT)

@@ -194,6 +194,15 @@ gkv_status run_open_reader(const struct options *o, const char *model, gkv_model
     return status;
 }
 
+gkv_options run_reader_options(const gkv_options *o)
+{
+    gkv_options opt = *o;
+
+    opt.chat_template = opt.system = NULL;
+    opt.think = 0;
+    return opt;
+}
+
 gkv_model *run_reader(const struct run *r)
 {
     return r->reader ? r->reader : r->model;
@@ -283,10 +292,8 @@ static int read_often(struct run *r)
     gkv_status  status;
     int         code;
 
-    if (r->reader) {                        /* these are of the model that answers */
-        opt.chat_template = opt.system = NULL;
-        opt.think = 0;
-    }
+    if (r->reader)
+        opt = run_reader_options(&opt);
     status = gkv_document_open(&r->shelf.document, run_reader(r), &opt, &err);
     code = status ? run_failed(r->o.io, &r->progress, status, &err) : feed_all(r);
 

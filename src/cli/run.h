@@ -62,6 +62,8 @@ int  run_one(struct run *r, run_ask *ask);
 void run_close(struct run *r);
 /* The model that documents are made for. */
 gkv_model *run_reader(const struct run *r);
+/* *o as the reader's documents have it: chat template, system prompt and thinking are for the model that answers. */
+gkv_options run_reader_options(const gkv_options *o);
 /* A session of r->shelf.document. */
 gkv_status run_session_of(struct run *r, gkv_error *err);
 /* 0, or an exit status after saying that -L, -f, --among and --top do not go together. */

@@ -52,4 +52,6 @@ if ! gemkv index --list nothing 2>&1 | grep -q 'built without'; then
     t ask -q -m early.gguf -L lib -k 400 --think 4 'Which key?' 2>&1
     gemkv index -q --grade exact -m early.gguf --think on thinking text
     gemkv ask -q -m early.gguf -L thinking -k 400 -n 4 --think 4 --json 'Which key?' | tokens
+    gemkv index -q --grade exact --reader tiny.gguf --think on --system "Be brief." read text
+    gemkv ask -q -L read --reader tiny.gguf -m early.gguf -k 400 -n 4 --think 4 --system "Be brief." --json 'Which key?' | tokens
 fi

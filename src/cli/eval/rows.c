@@ -128,7 +128,7 @@ static gkv_status index_row(struct eval *e, const gkv_options *opt, const struct
     gkv_status    status;
 
     if (e->reader)
-        o.chat_template = o.system = NULL;
+        o = run_reader_options(&o);
     if (fd < 0) {
         status = GKV_IO;
         snprintf(err->text, sizeof err->text, "%s: %s", path, strerror(errno));
