@@ -364,8 +364,8 @@ GKV_API uint64_t   gkv_memory_default(void);
 /* Bytes of resident memory that a prompt of n tokens will need (the peak of the process).   */
 GKV_API gkv_status gkv_memory_needed(gkv_model *model, const gkv_options *opt, uint64_t n,
                                      uint64_t *bytes, gkv_error *err);
-/* The same of the two parts, the larger of which that is, where text is handed over (reader, snap): *first to read and
- * choose, *second to answer from the text; otherwise *second is 0, and *first is all.  */
+/* The same in two parts, where text is handed over (reader, snap): *first to read and choose, *second to answer from
+ * the text.  gkv_memory_needed gives the larger one.  Elsewhere *first is all, and *second is 0. */
 GKV_API gkv_status gkv_memory_needed_each(gkv_model *model, const gkv_options *opt, uint64_t n, uint64_t *first,
                                           uint64_t *second, gkv_error *err);
 

@@ -374,6 +374,7 @@ static gkv_status feed(gkv_session *s, const gkv_model *m, uint64_t tokens, gkv_
     gkv_status   status = gkv_tokenize(m, stock_sentences, len, 0, &id, &n, err);
 
     free(id);
+    n = n ? n : 1;
     for (uint64_t i = 0; !status && i * n < tokens; i++)
         if (!(status = gkv_feed(s, stock_sentences, len, err)))
             status = gkv_feed(s, " ", 1, err);
@@ -602,7 +603,7 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
         in.code = check(&in);
     if (!in.code)
         in.code = run_cap_cpu(io, NULL);
-    if (!in.code && (!(in.cpu || in.devices) || in.memory || in.o.model))
+    if (!in.code && (!(in.cpu || in.devices) || in.memory || in.speed || in.o.model))
         in.code = run_model_path(&in.o, &in.path);
     if (in.path) {
         status = calibrated_open(io, &in.model, in.path, &err);

@@ -18,6 +18,7 @@ t info --memory --json --kv-type q8_0
 # how long 100 pages take
 gemkv info --speed | sed -n '$s/about [0-9]* [a-z]*/about N/p'
 gemkv info --speed --json | grep -o '"seconds_100_pages": [1-9]' | sed 's/[1-9]$/N/'
+gemkv info --speed --cpu --json | grep -o '"seconds_100_pages": [1-9]' | sed 's/[1-9]$/N/'
 t info --speed --memory
 # layers that attend, and the refusal of another as the filter layer
 "$mkmodel" --arch=lfm2 lfm2.gguf
