@@ -7,11 +7,12 @@
 #     tests/cli.sh [NAME...]              runs only these
 #     UPDATE=1 tests/cli.sh [NAME...]     makes the present output the expected output
 #     GEMKV_BINDIR=/usr/bin ...           test an installed program
+#     CLI_JOBS=1 ...                      cases at once; otherwise as many as there are processors
+#     CLI_EVERY=5 ...                     only every fifth case
 
-# Cases send signals, which whoever started this may ignore (nohup, a job in the background).
-if test -z "${SIGNALS_RESET-}" && env --default-signal true 2>/dev/null; then
-    SIGNALS_RESET=1 exec env --default-signal sh "$0" "$@"
-fi
+# Cases send signals, which whoever started this may ignore (nohup, a job in the background), as a shell's workers do.
+reset='env --default-signal' jobs=${CLI_JOBS:-$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)}
+$reset true 2>/dev/null || reset='' jobs=1
 
 test "$(printf '\1\0' | od -An -td2 | tr -d ' ')" = 1 ||
     { echo "1..0 # SKIP big-endian machine: no model can be read"; exit; }
@@ -28,10 +29,9 @@ GEMKV_MODEL=tiny.gguf
 export PATH LC_ALL GEMKV_CPU GEMKV_MODEL cases mkmodel plugins GEMKV_PLUGIN_DIR
 
 scratch=$(mktemp -d) || exit 99
-XDG_DATA_HOME=$scratch/data             # no calibration of the user
-export XDG_DATA_HOME
 trap 'rm -rf "$scratch"' EXIT
-trap 'exit 99' HUP INT TERM
+pids=''
+trap 'kill $pids; exit 99' HUP INT TERM
 
 mkdir "$scratch/fixture"
 "$mkmodel" "$scratch/fixture/tiny.gguf" || { echo "Bail out! no $mkmodel"; exit 99; }
@@ -46,33 +46,66 @@ compare() {
     want=$cases/$name.$1
     if test -n "$UPDATE"; then
         rm -f "$want"
-        test ! -s "$scratch/$1" || cp "$scratch/$1" "$want"
+        test ! -s "$own/$1" || cp "$own/$1" "$want"
     fi
     test -f "$want" || want=/dev/null
-    cmp -s "$want" "$scratch/$1" && return
-    diff -u "$want" "$scratch/$1" | sed "s/^/# $1: /"
+    cmp -s "$want" "$own/$1" && return
+    diff -u "$want" "$own/$1" | sed "s/^/# $1: /"
     bad=1
 }
 
-test $# -gt 0 || set -- $(cd "$cases" && ls -- *.sh | sed 's/\.sh$//')
-n=0 failed=0
-echo "1..$#"
-for name; do
-    n=$((n + 1)) bad=
-    rm -rf "$scratch/dir" "$scratch/data"
-    cp -R "$scratch/fixture" "$scratch/dir"
-    (cd "$scratch/dir" && exec sh -c '. "$cases/common"; . "$cases/$0.sh"' "$name") \
-        </dev/null >"$scratch/out" 2>"$scratch/err"
+# case N NAME: runs it in $own and prints its lines.
+run_case() {
+    n=$1 name=$2 bad=
+    rm -rf "$own"
+    mkdir "$own"
+    cp -R "$scratch/fixture" "$own/dir"
+    (cd "$own/dir" && exec $reset sh -c '. "$cases/common"; . "$cases/$0.sh"' "$name") </dev/null >"$own/out" 2>"$own/err"
     code=$?
     if test $code -eq 77; then
-        echo "ok $n - $name # SKIP $(tail -n 1 "$scratch/out")"
-        continue
+        echo "ok $n - $name # SKIP $(tail -n 1 "$own/out")"
+        return
     fi
-    if test $code -eq 0; then : >"$scratch/exit"; else echo $code >"$scratch/exit"; fi
+    if test $code -eq 0; then : >"$own/exit"; else echo $code >"$own/exit"; fi
     compare out
     compare err
     compare exit
-    test -z "$bad" || { printf 'not '; failed=1; }
+    test -z "$bad" || printf 'not '
     echo "ok $n - $name"
+}
+
+# worker W NAME...: runs the cases that no other worker has taken; a folder can be made once.
+worker() {
+    own=$scratch/worker.$1
+    XDG_DATA_HOME=$own/data                 # no calibration of the user
+    export XDG_DATA_HOME
+    shift
+    i=0
+    for case; do
+        i=$((i + 1))
+        mkdir "$scratch/taken.$i" 2>/dev/null || continue
+        run_case $i "$case" >"$scratch/tap.$i.part" && mv "$scratch/tap.$i.part" "$scratch/tap.$i"
+    done
+}
+
+test $# -gt 0 || set -- $(cd "$cases" && ls -- *.sh | sed 's/\.sh$//' | awk -v every="${CLI_EVERY:-1}" 'NR % every == 0')
+echo "1..$#"
+if test "$jobs" = 1; then
+    worker 1 "$@"
+else
+    for w in $(seq "$jobs"); do
+        worker "$w" "$@" &
+        pids="$pids $!"
+    done
+fi
+working() { for pid in $pids; do kill -0 "$pid" 2>/dev/null && return; done; return 1; }
+
+# Their lines in order, as the cases end.
+n=0 failed=0
+for name; do
+    n=$((n + 1))
+    until test -f "$scratch/tap.$n" || ! working; do sleep 0.05; done
+    cat "$scratch/tap.$n" 2>/dev/null || echo "not ok $n - $name: it ended the one who ran it"
+    grep -q '^ok' "$scratch/tap.$n" 2>/dev/null || failed=1
 done
 exit $failed
