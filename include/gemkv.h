@@ -341,6 +341,8 @@ GKV_API gkv_status gkv_document_load(gkv_document **out, gkv_model *model, const
  * gemm, memory_limit, progress.                                                             */
 GKV_API gkv_status gkv_document_index(gkv_document *d, const gkv_options *opt, const char *grade,
                                       const char *path, gkv_error *err);
+/* The gkv_document_index of d that is running, or else the next one, returns GKV_CANCELLED soon and writes nothing. */
+GKV_API void       gkv_document_cancel(gkv_document *d);        /* any thread, any signal handler    */
 /* n documents with an index, of one model and chat template, as one that sessions ask about: their files
  * follow each other.  Each was computed alone, and each is scored alone.  The parts are *out's from then
  * on; after an error they are still the caller's.                                           */

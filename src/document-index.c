@@ -79,6 +79,7 @@ gkv_status gkv_document_index(gkv_document *d, const gkv_options *opt, const cha
     GKV__TRY(gkv__document_finish(d, err));
     if (gkv__document_is_raw(d))
         return gkv__fail(err, GKV_INVALID, "an index needs a chat template: the question is not part of the text");
+    k.exec.cancel = &d->cancel;
     k.exec.progress = o.progress;
     k.exec.progress_arg = o.progress_arg;
     status = make(&k, d, &o, grade, err);
@@ -87,7 +88,14 @@ gkv_status gkv_document_index(gkv_document *d, const gkv_options *opt, const cha
     if (status == GKV_OK)
         status = gkv__document_write(d, &k.work, path, err);
     gkv__index_work_close(&k.work);
+    if (status == GKV_CANCELLED)
+        atomic_store(&d->cancel, false);
     return status;
+}
+
+void gkv_document_cancel(gkv_document *d)
+{
+    atomic_store(&d->cancel, true);
 }
 
 /* ---- joining ---------------------------------------------------------------------------- */

@@ -35,6 +35,7 @@ struct gkv_document {
     size_t                      tokenized, next;/* next: try to cut at so many new bytes     */
     struct gkv__file           *file;
     size_t                      n_files;
+    atomic_bool                 cancel;         /* gkv_document_index ends soon              */
     bool                        file_open, finished;
     bool                        broken;         /* a part of the text is missing             */
     struct gkv__tokens          tokens;         /* of text[0 .. tokenized); BOS first        */
