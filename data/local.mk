@@ -2,6 +2,8 @@
 # The default model and the demonstration document (data/README.md says what they are).
 dist_pkgdata_DATA = data/gemkv-mini-q8_0.gguf data/prophets-mantle.txt \
 	data/needles.json
+servedir = $(pkgdatadir)/serve
+dist_serve_DATA = data/serve/page.html data/serve/page.css data/serve/page.js
 EXTRA_DIST += data/README.md data/picture.svg build-aux/demo.py build-aux/picture.py
 
 # A program in the build tree finds its data as an installed one does: beside itself, in

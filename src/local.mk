@@ -92,6 +92,7 @@ src_libcli_la_SOURCES = \
 	src/cli/cmd-info.c \
 	src/cli/cmd-models.c \
 	src/cli/cmd-select.c \
+	src/cli/cmd-serve.c \
 	src/cli/cmd-tokenize.c \
 	src/cli/cmd.h \
 	src/cli/completion.c \
@@ -185,6 +186,18 @@ src_libcli_la_SOURCES = \
 	src/cli/say.h \
 	src/cli/schema.c \
 	src/cli/schema.h \
+	src/cli/serve/api.h \
+	src/cli/serve/ask.c \
+	src/cli/serve/ask.h \
+	src/cli/serve/base64.c \
+	src/cli/serve/base64.h \
+	src/cli/serve/chat.c \
+	src/cli/serve/files.c \
+	src/cli/serve/form.c \
+	src/cli/serve/store.c \
+	src/cli/serve/store.h \
+	src/cli/serve/web.c \
+	src/cli/serve/web.h \
 	src/cli/text.c \
 	src/cli/text.h \
 	src/cli/utf8.c \
@@ -192,9 +205,9 @@ src_libcli_la_SOURCES = \
 	src/cli/view.c \
 	src/cli/view.h
 src_libcli_la_CPPFLAGS = -I$(srcdir)/include -DPKGDATADIR='"$(pkgdatadir)"'
-src_libcli_la_CFLAGS   = $(AM_CFLAGS) $(LIBARCHIVE_CFLAGS) $(LIBXML2_CFLAGS) $(UCHARDET_CFLAGS) $(LIBCURL_CFLAGS) $(LIBEDIT_CFLAGS) $(READLINE_CFLAGS)
+src_libcli_la_CFLAGS   = $(AM_CFLAGS) $(LIBARCHIVE_CFLAGS) $(LIBXML2_CFLAGS) $(UCHARDET_CFLAGS) $(LIBCURL_CFLAGS) $(LIBMICROHTTPD_CFLAGS) $(LIBEDIT_CFLAGS) $(READLINE_CFLAGS)
 
 bin_PROGRAMS   = gemkv
 gemkv_SOURCES  = src/cli/main.c
 gemkv_CPPFLAGS = -I$(srcdir)/include
-gemkv_LDADD    = src/libcli.la libgemkv.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
+gemkv_LDADD    = src/libcli.la libgemkv.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) $(LIBMICROHTTPD_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)

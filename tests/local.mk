@@ -124,7 +124,7 @@ TESTS += tests/unit-events.test
 check_PROGRAMS += tests/unit-events.test
 tests_unit_events_test_SOURCES = tests/unit-events.c tests/rng.h tests/tap.h
 tests_unit_events_test_LDADD   = src/libcli.la src/libcore.la
-EXTRA_DIST += tests/answer-server.py
+EXTRA_DIST += tests/answer-server.py tests/serve-client.py tests/serve-browser.py
 
 TESTS += tests/unit-token.test
 check_PROGRAMS += tests/unit-token.test

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "src/cli/json-parse.h"
+#include "src/cli/json.h"
 #include "src/cli/say.h"
 #include "src/cli/utf8.h"
 
@@ -286,4 +287,46 @@ double parse_number(const struct value *object, const char *key, double otherwis
     const struct value *v = parse_member(object, key);
 
     return v && v->type == PARSE_NUMBER ? v->number : otherwise;
+}
+
+static void print_string(const char *s, size_t n, struct text *out)
+{
+    struct json j = { .depth = 0 };
+
+    json_text(&j, s, n);
+    text_add(out, j.text.p, j.text.n);
+    text_free(&j.text);
+}
+
+static void print_members(const struct value *v, const char *brackets, struct text *out)
+{
+    text_add(out, brackets, 1);
+    for (const struct value *m = v->first; m; m = m->next) {
+        if (m->key) {
+            print_string(m->key, strlen(m->key), out);
+            text_puts(out, ": ");
+        }
+        parse_print(m, out);
+        text_puts(out, m->next ? ", " : "");
+    }
+    text_add(out, brackets + 1, 1);
+}
+
+void parse_print(const struct value *v, struct text *out)
+{
+    struct json j = { .depth = 0 };
+
+    switch (v->type) {
+    case PARSE_NULL: text_puts(out, "null"); break;
+    case PARSE_FALSE: text_puts(out, "false"); break;
+    case PARSE_TRUE: text_puts(out, "true"); break;
+    case PARSE_STRING: print_string(v->text, v->len, out); break;
+    case PARSE_ARRAY: print_members(v, "[]", out); break;
+    case PARSE_OBJECT: print_members(v, "{}", out); break;
+    case PARSE_NUMBER:
+        json_real(&j, v->number);
+        text_add(out, j.text.p, j.text.n);
+        text_free(&j.text);
+        break;
+    }
 }

@@ -4,6 +4,7 @@
 #define GEMKV_CLI_JSON_PARSE_H
 
 #include <stddef.h>
+#include "src/cli/text.h"
 
 enum parse_type {
     PARSE_NULL, PARSE_FALSE, PARSE_TRUE, PARSE_NUMBER, PARSE_STRING, PARSE_ARRAY, PARSE_OBJECT
@@ -26,6 +27,8 @@ void          parse_free(struct value *v);
 const struct value *parse_member(const struct value *object, const char *key);   /* or NULL */
 /* The text of a string member, or NULL when it is something else or there is none. */
 const char *parse_string(const struct value *object, const char *key);
+/* Appends the value as JSON again. */
+void        parse_print(const struct value *v, struct text *out);
 double      parse_number(const struct value *object, const char *key, double otherwise);
 
 #endif

@@ -15,7 +15,7 @@
 #include "src/cli/say.h"
 
 static const struct cmd *const commands[] = {
-    &cmd_ask, &cmd_chat, &cmd_select, &cmd_index, &cmd_bench, &cmd_calibrate, &cmd_eval, &cmd_info, &cmd_models,
+    &cmd_ask, &cmd_chat, &cmd_select, &cmd_index, &cmd_serve, &cmd_bench, &cmd_calibrate, &cmd_eval, &cmd_info, &cmd_models,
     &cmd_tokenize
 };
 

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * ask.h - questions on their way through the server: a queue, and one thread that answers them one after the other,
+ * each with all processors
+ *
+ * A text that is long is read once: its index lies in the server's folder, and the next question about it, whoever asks,
+ * costs a fraction.
+ *
+ *     ask_start(w, a); while (ask_wait(a, 1, &piece, &now)) ...; ask_end(a); */
+#ifndef GEMKV_CLI_SERVE_ASK_H
+#define GEMKV_CLI_SERVE_ASK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <gemkv.h>
+#include "src/cli/options.h"
+#include "src/cli/place.h"
+#include "src/cli/text.h"
+
+struct asks;
+struct asks *asks_open(struct io *io, const struct options *o, gkv_model *model, gkv_model *reader, const char *folder,
+                       uint64_t most);
+void asks_close(struct asks *w);                /* after all ask_end                      */
+void asks_drain(struct asks *w);                /* what still waits ends unanswered       */
+size_t asks_waiting(struct asks *w);
+
+/* ---- what is asked --------------------------------------------------------------------- */
+struct source {
+    char       *name;                           /* for people                             */
+    char       *id;                             /* of the store, or NULL                  */
+    char       *path;                           /* of its text; NULL: the text is here    */
+    struct text text;
+    const char *part;                           /* as place_cite has it                   */
+};
+
+struct ask_passage {
+    size_t       source;
+    struct place place;
+    struct span  span;                          /* bytes of the source                    */
+    float        score;
+    char        *text;
+};
+
+struct ask_claim {                              /* a sentence of the answer that a passage supports */
+    char        *sentence;
+    size_t       passage, end;                  /* end: in characters of the answer       */
+};
+
+enum ask_state { ASK_WAITS, ASK_READS, ASK_ANSWERS, ASK_ENDED };
+
+/* How far it is. */
+struct ask_now {
+    enum ask_state state;
+    size_t         ahead;                       /* questions before it                    */
+    double         fraction, seconds;           /* of the reading; since it was asked     */
+    uint64_t       tokens;                      /* to be read, 0: not known yet           */
+};
+
+struct ask {
+    /* The asker's, before ask_start: */
+    struct source *source;
+    size_t         n_sources;
+    char          *question, *system;           /* system may be NULL                     */
+    bool           no_document;                 /* the source is a part of the question: it is no evidence */
+    gkv_turn      *turn;                        /* strings for free()                     */
+    size_t         n_turns;
+    gkv_options    opt;                         /* from ask_new, changed as the request says */
+    struct words   stop;
+    gkv_grammar   *grammar;
+    /* The result, after ASK_ENDED: */
+    gkv_status     status;                      /* GKV_END: answered                      */
+    gkv_error      err;
+    gkv_stats      stats;                       /* its texts are gone, but for those below */
+    char          *finish, *thought, *warning, *method, *schedule;
+    struct text    answer;
+    struct ask_passage *passage;
+    size_t         n_passages;
+    struct ask_claim *claim;
+    size_t         n_claims;
+    bool           indexed;                     /* read before, or for the next question too */
+    uint64_t       read;                        /* tokens that were read for it           */
+    struct ask_private *own;
+};
+
+struct ask *ask_new(struct asks *w);
+/* False: too many wait. */
+bool ask_start(struct asks *w, struct ask *a);
+/* Waits for news, at most for these seconds: what the answer has gained goes to *piece, and *now is set.  False: it has
+ * ended, and all of the answer was given. */
+bool ask_wait(struct ask *a, double seconds, struct text *piece, struct ask_now *now);
+/* Frees it.  One that has not ended is cancelled first. */
+void ask_end(struct ask *a);
+
+#endif

@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""serve-client.py ADDRESS KEY - asks gemkv serve, and prints what it answers; for tests/cli/serve.sh"""
+import base64
+import http.client
+import json
+import re
+import socket
+import sys
+import threading
+import time
+import urllib.parse
+
+if sys.argv[1].startswith('/'):
+    where, host = sys.argv[1], 'localhost'
+else:
+    url = urllib.parse.urlsplit(sys.argv[1])
+    where, host = (url.hostname, url.port), url.netloc
+key = sys.argv[2] if len(sys.argv) > 2 else ''
+
+
+def connect():
+    if isinstance(where, str):
+        s = socket.socket(socket.AF_UNIX)
+        s.connect(where)
+        s.settimeout(60)
+        return s
+    return socket.create_connection(where, 60)
+
+
+def ask(method, path, body=None, headers=None):
+    """The status and the body of an answer."""
+    c = http.client.HTTPConnection('localhost', timeout=60)
+    c.sock = connect()
+    all_headers = {'Host': host}
+    if key:
+        all_headers['Authorization'] = 'Bearer ' + key
+    all_headers.update(headers or {})
+    c.putrequest(method, path, skip_host=True, skip_accept_encoding=True)
+    for name, value in all_headers.items():
+        c.putheader(name, value)
+    data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+    if data is not None:
+        c.putheader('Content-Length', str(len(data)))
+    c.endheaders(data)
+    r = c.getresponse()
+    answer = r.status, r.read()
+    c.close()
+    return answer
+
+
+def said(what, status, body):
+    """One line about an answer."""
+    try:
+        value = json.loads(body)
+    except ValueError:
+        value = None
+    text = value['error']['message'] if isinstance(value, dict) and 'error' in value else '%d bytes' % (len(body) > 0)
+    print('%-22s %d %s' % (what, status, re.sub('file-[0-9a-f]{16}', 'file-ID', text)))
+
+
+def upload(name, data, field='file'):
+    body = (b'--edge\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nuser_data\r\n--edge\r\n'
+            b'Content-Disposition: form-data; name="' + field.encode() + b'"; filename="' + name.encode() +
+            b'"\r\nContent-Type: application/octet-stream\r\n\r\n' + data + b'\r\n--edge--\r\n')
+    status, answer = ask('POST', '/v1/files', body, {'Content-Type': 'multipart/form-data; boundary=edge'})
+    return status, json.loads(answer)
+
+
+def chat(messages, **more):
+    return ask('POST', '/v1/chat/completions', dict(dict(messages=messages, max_tokens=8), **more))
+
+
+def user(*parts):
+    return [{'role': 'user', 'content': [{'type': 'text', 'text': p} if isinstance(p, str) else
+                                         {'type': 'file', 'file': p} for p in parts]}]
+
+
+def content(answer):
+    status, body = answer
+    assert status == 200, body
+    return json.loads(body)['choices'][0]['message']['content']
+
+
+def events(body):
+    return [json.loads(line[6:]) for line in body.decode().split('\n')
+            if line.startswith('data: ') and line != 'data: [DONE]']
+
+
+def check(what, good):
+    print('%-60s %s' % (what, 'yes' if good else 'NO'))
+
+
+text = open('text', encoding='utf-8').read()
+expected = json.load(open('expected', encoding='utf-8'))['answer']
+question = 'Who sat?'
+
+
+def refusals():
+    for what, answer in [
+            ('no such path', ask('GET', '/nothing')),
+            ('no such method', ask('PUT', '/v1/models')),
+            ('another host', ask('GET', '/v1/models', headers={'Host': 'evil.example'})),
+            ('a host that looks so', ask('GET', '/v1/models', headers={'Host': 'localhost.evil.example'})),
+            ('another origin', ask('POST', '/v1/chat/completions', {}, {'Origin': 'http://evil.example'})),
+            ('origin null', ask('POST', '/v1/chat/completions', {}, {'Origin': 'null'})),
+            ('our origin', ask('GET', '/v1/models', headers={'Origin': 'http://' + host})),
+            ('no JSON', ask('POST', '/v1/chat/completions', b'{"messages": [')),
+            ('no object', ask('POST', '/v1/chat/completions', b'[]')),
+            ('no messages', ask('POST', '/v1/chat/completions', {})),
+            ('the wrong last', chat(user(text, question) + [{'role': 'assistant', 'content': 'x'}])),
+            ('a role', chat([{'role': 'tool', 'content': 'x'}])),
+            ('a picture', chat([{'role': 'user', 'content': [{'type': 'image_url'}]}])),
+            ('no question', chat(user(text, ' \n'))),
+            ('no such file', chat(user({'file_id': 'file-0'}, question))),
+            ('no such file there', ask('GET', '/v1/files/file-0')),
+            ('a path as a file', ask('GET', '/v1/files/../text')),
+            ('data that is none', chat(user({'file_data': 'data:text/plain;base64,***'}, question))),
+            ('data that is cut', chat(user({'file_data': 'QUJDR'}, question))),
+            ('a number', chat(user(text, question), temperature='hot')),
+            ('a number too large', chat(user(text, question), top_p=2)),
+            ('a part of a token', chat(user(text, question), top_k=1.5)),
+            ('tools', chat(user(text, question), tools=[{'type': 'function'}])),
+            ('a schema', chat(user(text, question), response_format={'type': 'json_schema', 'json_schema': {
+                'schema': {'type': 'string', 'pattern': '(?=a)'}}})),
+            ('a format', chat(user(text, question), response_format={'type': 'yaml'})),
+            ('long, one paragraph', chat([{'role': 'user', 'content': 'word ' * 500}])),
+            ('no form', ask('POST', '/v1/files', b'x', {'Content-Type': 'multipart/form-data'})),
+            ('an empty form', ask('POST', '/v1/files', b'')),
+            ('too large', ask('POST', '/v1/chat/completions', b' ' * 300000)),
+    ]:
+        said(what, *answer)
+
+
+def answers():
+    check('two parts: the same as gemkv ask', content(chat(user(text, question))) == expected)
+    check('... and it says that it was cut', json.loads(chat(user(text, question))[1])['choices'][0]['finish_reason'] == 'length')
+    status, body = chat(user(text, question), stream=True, stream_options={'include_usage': True})
+    stream = events(body)
+    deltas = ''.join(e['choices'][0]['delta'].get('content', '') for e in stream if e['choices'])
+    check('as a stream, too', deltas == expected and body.endswith(b'data: [DONE]\n\n'))
+    check('... with usage at its end', stream[-1]['choices'] == [] and stream[-1]['usage']['completion_tokens'] > 0)
+    check('... and what was kept', len(stream[-2]['gemkv']['passages']) > 0)
+    whole = json.loads(chat(user(text, question))[1])
+    kept = whole['gemkv']
+    check('passages are of the text', all(text.encode()[p['start']:p['end']].decode() == p['text'] for p in kept['passages']))
+    check('documents have their size', kept['documents'] == [{'document': 'text 1', 'bytes': len(text.encode())}])
+    check('not all was kept, which is told', kept['tokens']['kept'] < kept['tokens']['prompt'] == whole['usage']['prompt_tokens'])
+    check('-k as "keep"', json.loads(chat(user(text, question), keep=80)[1])['gemkv']['tokens']['kept'] == 80)
+    check('a schema', isinstance(json.loads(content(chat(user(text, question), max_tokens=40, response_format={
+        'type': 'json_schema', 'json_schema': {'schema': {'type': 'object', 'properties': {'n': {'type': 'boolean'}},
+                                                          'required': ['n']}}})))['n'], bool))
+    check('any object', isinstance(json.loads(content(chat(user(text, question), max_tokens=40, response_format={'type': 'json_object'}))), dict))
+    check('a stop string', content(chat(user(text, question), stop=[expected[1]])) == expected[0])
+    plain = json.loads(chat([{'role': 'user', 'content': 'Hello. Who is there?'}])[1])
+    check('without a document', plain['choices'][0]['message']['content'] and plain['gemkv']['passages'] == [])
+    check('a seed decides', content(chat(user(text, question), temperature=2, seed=7)) ==
+          content(chat(user(text, question), temperature=2, seed=7)) !=
+          content(chat(user(text, question), temperature=2, seed=8)))
+
+
+def long_messages():
+    """A long message is a document with its question, first or last."""
+    long = '\n\n'.join([text.strip()] * 8)
+    two = content(chat(user(long, question)))
+    check('the last paragraph is the question', content(chat([{'role': 'user', 'content': long + '\n\n' + question}])) == two)
+    check('... of a part, too', content(chat(user(long + '\n\n' + question))) == two)
+    check('... if two could be', content(chat([{'role': 'user', 'content': 'Who?\n\n' + long + '\n\n' + question}])) ==
+          content(chat(user('Who?\n\n' + long, question))))
+    check('... or the first', content(chat([{'role': 'user', 'content': question + '\n \n' + long}])) == two)
+    first = json.loads(chat(user(long, question))[1])
+    check('a long text is not read again', first['usage']['prompt_tokens_details']['cached_tokens'] ==
+          first['usage']['prompt_tokens'] and first['gemkv']['schedule'] == 'index')
+    other = json.loads(chat([{'role': 'system', 'content': 'Be brief.'}] + user(long, question))[1])
+    check('... but with another system prompt', other['gemkv']['tokens']['read'] > 0)
+    check('... and the first is still there', json.loads(chat(user(long, question))[1])['gemkv']['tokens']['read'] == 0)
+    turns = [{'role': 'user', 'content': long + '\n\n' + question}, {'role': 'assistant', 'content': 'The cat.'}]
+    after = json.loads(chat(turns + [{'role': 'user', 'content': 'And who else?'}])[1])
+    check('later questions find the document', after['gemkv']['tokens']['document'] == first['gemkv']['tokens']['document'])
+    check('... and the turns before', after['usage']['prompt_tokens'] > first['usage']['prompt_tokens'] + 10)
+
+
+def files():
+    status, f = upload('../../a/b.txt', text.encode())
+    check('a file has its name, without folders', status == 200 and f['filename'] == 'b.txt')
+    check('it is asked', content(chat(user({'file_id': f['id']}, question))) == expected)
+    check('... and named', json.loads(chat(user({'file_id': f['id']}, question))[1])['gemkv']['passages'][0]['document'] == 'b.txt')
+    check('its text', ask('GET', '/v1/files/' + f['id'] + '/content')[1] == text.encode())
+    check('it is listed', [x['id'] for x in json.loads(ask('GET', '/v1/files')[1])['data']] == [f['id']])
+    check('it is told', json.loads(ask('GET', '/v1/files/' + f['id'])[1]) == f)
+    data = 'data:text/plain;base64,' + base64.b64encode(text.encode()).decode()
+    check('a file in the message', content(chat(user({'file_data': data, 'filename': 'x'}, question))) == expected)
+    for length in (97, 98, 99):
+        start = text[:length].encode()
+        chat(user({'file_data': base64.b64encode(start).decode()}, question))
+        last = json.loads(ask('GET', '/v1/files')[1])['data'][-1]
+        check('... of %d bytes' % length, ask('GET', '/v1/files/' + last['id'] + '/content')[1] == start)
+    page = '<p>%s</p>' % text.replace('\n', '<br>')
+    status, g = upload('p.html', page.encode())
+    check('a web page is read', status == 200 and b'The pass key is 48213' in ask('GET', '/v1/files/' + g['id'] + '/content')[1])
+    for id in [x['id'] for x in json.loads(ask('GET', '/v1/files')[1])['data']]:
+        ask('DELETE', '/v1/files/' + id)
+    said('deleted', *ask('GET', '/v1/files/' + f['id']))
+    said('blank', *(lambda s, v: (s, json.dumps(v)))(*upload('blank.txt', b' \n')))
+
+
+def form():
+    body = (b'--edge\r\nContent-Disposition: form-data; name="file"; filename="<b>.txt"\r\n\r\n' + text.encode() +
+            b'\r\n--edge\r\nContent-Disposition: form-data; name="question"\r\n\r\nWho <i>sat?\r\n--edge--\r\n')
+    status, page = ask('POST', '/ask', body, {'Content-Type': 'multipart/form-data; boundary=edge', 'Origin': 'http://' + host})
+    check('the form without scripts', status == 200 and b'&lt;b&gt;.txt' in page and b'Who &lt;i&gt;sat?' in page and
+          b'<i>' not in page)
+    said('a form without a file', *ask('POST', '/ask', b'question=x', {'Content-Type': 'application/x-www-form-urlencoded'}))
+    for path in ['/', '/page.css', '/page.js', '/health', '/metrics']:
+        check(path, ask('GET', path)[0] == 200)
+
+
+def one_who_leaves():
+    """The next question does not wait for one that nobody waits for."""
+    long = ' '.join('%s %d.' % (text, i) for i in range(200))
+    body = json.dumps(dict(messages=user(long, question), stream=True)).encode()
+    s = connect()
+    s.sendall(b'POST /v1/chat/completions HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n' %
+              (host.encode(), key.encode(), len(body)) + body)
+    check('a stream begins at once', s.recv(100).startswith(b'HTTP/1.1 200'))
+    s.close()
+    began = time.time()
+    check('the next is answered', content(chat(user(text, question))) == expected)
+    check('... soon', time.time() - began < 20)
+
+
+def many():
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(content(chat(user(text, question))))) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    check('eight at once', found == [expected] * 8)
+
+
+def bundled():
+    """The bundled model, which answers: a server with -k 20%."""
+    said = 'The cat sat on the mat. The pass key is 48213. A dog barked at the moon.'
+    whole = json.loads(chat(user(said, 'What is the pass key?'), keep=30)[1])
+    message = whole['choices'][0]['message']
+    print(message['content'], whole['choices'][0]['finish_reason'], whole['gemkv']['tokens']['kept'])
+    for a in message['annotations']:
+        c = a['file_citation']
+        print(c['sentence'], c['index'], c['document'], c['lines'], c['passage'],
+              '48213' in whole['gemkv']['passages'][c['passage']]['text'])
+
+
+if __name__ == '__main__':
+    if key == 'bundled':
+        bundled()
+    elif key:
+        for what, header in [('no key', ''), ('a wrong key', 'Bearer x'), ('its beginning', 'Bearer ' + key[:-1]),
+                             ('more than it', 'Bearer ' + key + key), ('the key', 'Bearer ' + key)]:
+            said(what, *ask('GET', '/v1/models', headers={'Authorization': header}))
+        check('the page needs none', ask('GET', '/', headers={'Authorization': ''})[0] == 200)
+    else:
+        for part in (refusals, answers, long_messages, files, form, many, one_who_leaves):
+            print('-- ' + part.__name__.replace('_', ' '))
+            part()
