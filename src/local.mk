@@ -100,6 +100,7 @@ src_libcli_la_SOURCES = \
 	src/cli/eval/eval.h \
 	src/cli/eval/kv.c \
 	src/cli/eval/niah.c \
+	src/cli/eval/niah.h \
 	src/cli/eval/perplexity.c \
 	src/cli/eval/qa.c \
 	src/cli/eval/rows.c \

@@ -39,6 +39,13 @@ struct result {
     uint64_t n_prompt, n_kept, n_answer, peak;
 };
 
+/* A way of asking: eval compares methods, pair compares layers and budgets of two models. */
+struct way {
+    char        *name;                  /* in tables and --out                            */
+    gkv_options  opt;                   /* reader: set when it is asked                   */
+    bool         alone;                 /* without the reader                             */
+};
+
 struct eval {
     struct options o;                   /* must be first                                  */
     const char  *task;                  /* name on the command line                       */
@@ -52,7 +59,10 @@ struct eval {
     struct run   *of_library;           /* of -L: the row's documents                     */
     uint64_t     library;               /* a number of all that is in it                  */
     uint64_t     fingerprint;
-    /* Set by eval_run: the rows (without their contexts) and [n_row][o.methods.n] results. */
+    struct way  *way;                   /* n_way of them                                  */
+    size_t       n_way;
+    int        (*show)(const struct eval *e);   /* prints the results; NULL: show_results  */
+    /* Set by eval_run: the rows (without their contexts) and [n_row][n_way] results. */
     struct row    *row;
     struct result *result;
     size_t         n_row;
@@ -74,8 +84,10 @@ int  eval_parse(struct eval *e, const struct cmd *cmd, struct io *io, int argc, 
 int  eval_open(struct eval *e);
 /* The longest answer to a row whose task allows `tokens`, or 0 for no limit of its own. */
 uint32_t eval_max_tokens(const struct eval *e, uint32_t tokens);
-/* Asks all methods about n rows, of about weight(arg, i) tokens each, and shows the results.  Returns an
- * exit status. */
+/* Adds a way, which has the options but for what the caller sets in what is returned; takes ownership of name. */
+struct way *eval_way(struct eval *e, char *name);
+/* Asks about n rows, of about weight(arg, i) tokens each, in all ways, or by all methods if none was added, and shows
+ * the results.  Returns an exit status. */
 int  eval_run(struct eval *e, size_t n, eval_make *make,
               double (*weight)(const void *arg, size_t i), void *arg);
 void eval_close(struct eval *e);
@@ -91,6 +103,9 @@ int  eval_fit(struct eval *e, uint64_t length, size_t least, size_t max, eval_bu
 
 void row_free(struct row *r);           /* frees strings; the numbers stay                */
 void row_answer(struct row *r, char *answer);           /* adds one, takes ownership      */
+
+/* Whether that row was answered that way, and how. */
+const struct result *eval_at(const struct eval *e, size_t row, size_t way);
 
 /* show.c: adds tokens and seconds of an answer to the JSON object that is open. */
 void json_cost(struct json *j, const struct result *r);

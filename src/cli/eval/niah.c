@@ -5,8 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "src/cli/eval/eval.h"
-#include "src/cli/material.h"
+#include "src/cli/eval/niah.h"
 
 enum { MAX_ANSWER = 64 };
 
@@ -15,27 +14,38 @@ static const struct opt_default defaults[] = {
     { NULL, NULL }
 };
 
-struct niah {
-    struct eval      e;                 /* must be first */
-    struct haystack  hay;
-    struct needles   needles;
-    /* of the row being built  */
-    double           percent;
-    const char      *needle;
-};
+int niah_read(struct niah *n)
+{
+    const struct options *o = &n->e.o;
+    const int             code = haystack_read(&n->hay, o->io, o->haystack.v, o->haystack.n);
+
+    return code ? code : needles_read(&n->needles, o->io, o->needles);
+}
+
+void niah_free(struct niah *n)
+{
+    haystack_free(&n->hay);
+    needles_free(&n->needles);
+}
+
+size_t niah_rows(const struct niah *n)
+{
+    return n->e.o.lengths.n * n->e.o.depths.n * n->e.o.samples;
+}
 
 static void build(void *arg, size_t units, struct row *row)
 {
-    const struct niah *n = arg;
-    struct insert      in = { haystack_at(&n->hay, units, n->percent), n->needle };
-    struct text        t = { NULL, 0, 0 };
+    struct niah  *n = arg;
+    struct insert in = { haystack_at(&n->hay, units, n->percent), n->needle };
+    struct text   t = { NULL, 0, 0 };
 
+    n->units = units;
     haystack_build(&n->hay, units, &in, 1, &t);
     row->context = t.p;
 }
 
 /* Rows of one length are consecutive, and among them rows of one depth. */
-static int make(struct eval *e, void *arg, size_t i, struct row *row)
+int niah_make(struct eval *e, void *arg, size_t i, struct row *row)
 {
     struct niah          *n = arg;
     const struct options *o = &e->o;
@@ -59,7 +69,7 @@ static int make(struct eval *e, void *arg, size_t i, struct row *row)
     return eval_fit(e, length, 1, (size_t)length, build, n, row);
 }
 
-static double weight(const void *arg, size_t i)
+double niah_weight(const void *arg, size_t i)
 {
     const struct niah    *n = arg;
     const struct options *o = &n->e.o;
@@ -69,22 +79,17 @@ static double weight(const void *arg, size_t i)
 
 static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 {
-    struct niah           n = { .e = { .shown = { EM, ROUGE_1, ROUGE_L }, .n_shown = 3 } };
-    const struct options *o = &n.e.o;
-    int                   code;
+    struct niah n = { .e = { .shown = { EM, ROUGE_1, ROUGE_L }, .n_shown = 3 } };
+    int         code = eval_parse(&n.e, self, io, argc, argv);
 
-    code = eval_parse(&n.e, self, io, argc, argv);
     if (!code)
         code = eval_open(&n.e);
     if (!code)
-        code = haystack_read(&n.hay, io, o->haystack.v, o->haystack.n);
+        code = niah_read(&n);
     if (!code)
-        code = needles_read(&n.needles, io, o->needles);
-    if (!code)
-        code = eval_run(&n.e, o->lengths.n * o->depths.n * o->samples, make, weight, &n);
+        code = eval_run(&n.e, niah_rows(&n), niah_make, niah_weight, &n);
     eval_close(&n.e);
-    haystack_free(&n.hay);
-    needles_free(&n.needles);
+    niah_free(&n);
     return code;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * rows.c - asks every method about every row: see eval.h
+ * rows.c - asks about every row in every way: see eval.h
  *
  * --out has one object per answer.  Its "run" is a hash of everything that the answer depends
  * on, so an answer to something else is never reused. */
@@ -83,12 +83,31 @@ void eval_close(struct eval *e)
     output_drop(&e->out);
     output_drop(&e->plot);
     options_free(&e->o);
+    for (size_t i = 0; i < e->n_way; i++)
+        free(e->way[i].name);
+    free(e->way);
     free(e->of_library);
     free(e->row);
     free(e->result);
     gkv_model_close(e->model);
     gkv_model_close(e->reader);
     free(e->path);
+}
+
+/* ---- ways ---------------------------------------------------------------------------- */
+struct way *eval_way(struct eval *e, char *name)
+{
+    struct way *w;
+
+    e->way = grow(e->way, e->n_way + 1, sizeof *e->way);
+    w = &e->way[e->n_way++];
+    *w = (struct way){ .name = name, .opt = e->o.gkv };
+    return w;
+}
+
+const struct result *eval_at(const struct eval *e, size_t row, size_t way)
+{
+    return &e->result[row * e->n_way + way];
 }
 
 /* ---- rows ---------------------------------------------------------------------------- */
@@ -302,12 +321,12 @@ int eval_fit(struct eval *e, uint64_t length, size_t least, size_t max, eval_bui
     return 0;
 }
 
-/* Answers a row by one method: sets the text, and *r except the scores. */
-static gkv_status answer_row(struct eval *e, const struct row *row, size_t method,
+/* Answers a row in one way: sets the text, and *r except the scores. */
+static gkv_status answer_row(struct eval *e, const struct row *row, const struct way *way,
                              struct result *r, struct text *answer, gkv_error *err)
 {
     gkv_session *s = NULL;
-    gkv_options  opt = e->o.gkv;
+    gkv_options  opt = way->opt;
     gkv_stats    stats;
     gkv_status   status = methods_fresh(e->o.io, &e->model, e->path, err);
     const char  *piece;
@@ -315,8 +334,7 @@ static gkv_status answer_row(struct eval *e, const struct row *row, size_t metho
 
     if (!status)
         status = run_open_reader(&e->o, e->path, &e->reader, err);
-    opt.reader = e->reader;
-    opt.method = e->o.methods.spec[method];
+    opt.reader = way->alone ? NULL : e->reader;
     opt.begin = row->begin;
     opt.max_tokens = eval_max_tokens(e, row->max_tokens);
     if (!status)
@@ -380,15 +398,16 @@ static int look_at_library(struct eval *e)
 }
 
 /* Hash of everything that an answer to the row depends on, except the method. */
-static uint64_t run_number(const struct eval *e, const struct row *row)
+static uint64_t run_number(const struct eval *e, const struct row *row, const struct way *way)
 {
-    const gkv_options *o = &e->o.gkv;
+    const gkv_options *o = &way->opt;
+    const gkv_model   *reader = way->alone ? NULL : e->reader;
     gkv_model_info     m;
     uint64_t           h = mix_uint(0xcbf29ce484222325u, e->fingerprint);
 
     gkv_model_describe(e->model, &m);
-    if (e->reader)
-        gkv_model_describe(e->reader, &m);
+    if (reader)
+        gkv_model_describe(reader, &m);
     h = mix_uint(h, o->layer < 0 ? m.filter_layer : (uint64_t)o->layer);
     h = mix_uint(h, o->layer < 0 ? m.tsp_layer : (uint64_t)o->layer);
     h = mix_uint(h, o->keep_percent > 0 ? (uint64_t)((double)o->keep_percent * 1e6) : o->keep);
@@ -401,8 +420,8 @@ static uint64_t run_number(const struct eval *e, const struct row *row)
         h = mix_string(h, e->o.grade);
     if (e->o.library)
         h = mix_string(mix_uint(h, e->library), row->document);
-    if (e->reader)
-        h = mix_uint(h, gkv_model_fingerprint(e->reader));
+    if (reader)
+        h = mix_uint(h, gkv_model_fingerprint(reader));
     if (o->snap)
         h = mix_string(h, o->snap);
     h = mix_string(h, o->kv_type);
@@ -422,7 +441,7 @@ static void write_answers(struct json *j, const struct row *row)
     json_close(j);
 }
 
-static int write_out(struct eval *e, const struct row *row, size_t method,
+static int write_out(struct eval *e, const struct row *row, const struct way *way,
                      const struct result *r, const char *answer, uint64_t run)
 {
     struct json j = { .depth = 0 };
@@ -432,7 +451,7 @@ static int write_out(struct eval *e, const struct row *row, size_t method,
     snprintf(hex, sizeof hex, "%016" PRIx64, run);
     json_open(&j, '{');
     json_named_string(&j, "id", row->id);
-    json_named_string(&j, "method", e->o.methods.spec[method]);
+    json_named_string(&j, "method", way->name);
     json_named_string(&j, "answer", answer);
     write_answers(&j, row);
     json_named_string(&j, "metric", metric_name[row->metric]);
@@ -633,14 +652,14 @@ static void note(struct eval *e, size_t i)
         progress_note(&e->progress, "%zu of %zu", i + 1, e->n_row);
 }
 
-/* Asks all methods, one after the other.  Returns non-zero only when the whole evaluation must stop. */
+/* Asks in all ways, one after the other.  Returns non-zero only when the whole evaluation must stop. */
 static int ask_row(struct eval *e, const struct kept *k, struct row *row, struct result *r,
                    double weight)
 {
-    const uint64_t run = run_number(e, row);
-
-    for (size_t j = 0; j < e->o.methods.n; j++, r++) {
-        const struct found *f = find(k, row->id, e->o.methods.spec[j]);
+    for (size_t j = 0; j < e->n_way; j++, r++) {
+        const struct way   *way = &e->way[j];
+        const uint64_t      run = run_number(e, row, way);
+        const struct found *f = find(k, row->id, way->name);
         struct text         answer = { NULL, 0, 0 };
         gkv_error           err = { 0 };
         gkv_status          status;
@@ -649,15 +668,15 @@ static int ask_row(struct eval *e, const struct kept *k, struct row *row, struct
         if (f && take(f, row, run, r))
             return fail(e->o.io, EXIT_USAGE, "%s: its answer to %s by %s was made with other options, "
                         "or another model or text; give another --out", e->o.out, row->id,
-                        e->o.methods.spec[j]);
+                        way->name);
         if (f) {
             e->work_all -= weight;
             continue;
         }
         e->work_now = weight;
-        status = answer_row(e, row, j, r, &answer, &err);
+        status = answer_row(e, row, way, r, &answer, &err);
         if (status) {
-            code = row_failed(e, row, e->o.methods.spec[j], status, &err);
+            code = row_failed(e, row, way->name, status, &err);
             e->code = code;
             code = progress_cancelled() || !e->model ? code : 0;
         } else {
@@ -666,7 +685,7 @@ static int ask_row(struct eval *e, const struct kept *k, struct row *row, struct
             e->sum += r->score[row->metric];
             e->n_asked++;
             if (e->out.f)
-                code = write_out(e, row, j, r, answer.p, run);
+                code = write_out(e, row, way, r, answer.p, run);
         }
         e->work_done += weight;
         text_free(&answer);
@@ -680,10 +699,10 @@ static int ask_all(struct eval *e, const struct kept *k, eval_make *make,
                    double (*weight)(const void *arg, size_t i), void *arg)
 {
     for (size_t i = 0; i < e->n_row; i++)
-        e->work_all += weight(arg, i) * (double)e->o.methods.n;
+        e->work_all += weight(arg, i) * (double)e->n_way;
     for (size_t i = 0; i < e->n_row; i++) {
         struct row    *row = &e->row[i];
-        struct result *r = &e->result[i * e->o.methods.n];
+        struct result *r = &e->result[i * e->n_way];
         int            code;
 
         *row = (struct row){ .depth = -1 };
@@ -692,7 +711,7 @@ static int ask_all(struct eval *e, const struct kept *k, eval_make *make,
         row->metric = metric_of(e, row);
         if (code) {
             e->code = code;
-            e->work_done += weight(arg, i) * (double)e->o.methods.n;
+            e->work_done += weight(arg, i) * (double)e->n_way;
         } else {
             code = ask_row(e, k, row, r, weight(arg, i));
             if (code)
@@ -771,7 +790,7 @@ static size_t n_done(const struct eval *e)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < e->n_row * e->o.methods.n; i++)
+    for (size_t i = 0; i < e->n_row * e->n_way; i++)
         n += e->result[i].done;
     return n;
 }
@@ -787,11 +806,15 @@ int eval_run(struct eval *e, size_t n, eval_make *make,
         *e->of_library = (struct run){ .question = NULL };
         code = look_at_library(e);
     }
+    e->show = e->show ? e->show : show_results;
+    if (!e->n_way)
+        for (size_t i = 0; i < e->o.methods.n; i++)
+            eval_way(e, format("%s", e->o.methods.spec[i]))->opt.method = e->o.methods.spec[i];
     e->n_row = n;
     e->row = grow(NULL, n, sizeof *e->row);
-    e->result = grow(NULL, n * e->o.methods.n, sizeof *e->result);
+    e->result = grow(NULL, n * e->n_way, sizeof *e->result);
     memset(e->row, 0, n * sizeof *e->row);
-    memset(e->result, 0, n * e->o.methods.n * sizeof *e->result);
+    memset(e->result, 0, n * e->n_way * sizeof *e->result);
     if (e->o.rows)
         return write_rows(e, make, arg);
     if (!code && e->o.plot)
@@ -803,15 +826,15 @@ int eval_run(struct eval *e, size_t n, eval_make *make,
     if (progress_cancelled()) {
         /* People get the partial results; JSON and CSV are never partial. */
         if (!e->o.json && !e->o.csv && n_done(e))
-            show_results(e);
-        return fail(e->o.io, EXIT_FAILED, "cancelled, %zu of %zu answers%s", n_done(e), n * e->o.methods.n,
+            e->show(e);
+        return fail(e->o.io, EXIT_FAILED, "cancelled, %zu of %zu answers%s", n_done(e), n * e->n_way,
                     e->o.out ? "; the same command goes on from there" : "");
     }
     if (code)
         return code;
     if (!n_done(e))
         return e->code ? e->code : fail(e->o.io, EXIT_DOCUMENT, "there are no rows");
-    code = show_results(e);
+    code = e->show(e);
     if (!code && e->o.plot)
         code = show_plot(e);
     return code ? code : e->code;

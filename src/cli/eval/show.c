@@ -19,15 +19,10 @@ struct mean {
     size_t   n;
 };
 
-static const struct result *at(const struct eval *e, size_t row, size_t method)
-{
-    return &e->result[row * e->o.methods.n + method];
-}
-
 static bool answered(const struct eval *e, size_t row)
 {
-    for (size_t i = 0; i < e->o.methods.n; i++)
-        if (at(e, row, i)->done)
+    for (size_t i = 0; i < e->n_way; i++)
+        if (eval_at(e, row, i)->done)
             return true;
     return false;
 }
@@ -40,9 +35,9 @@ static struct mean mean_of(const struct eval *e, size_t method, size_t other)
     uint64_t    tokens = 0;
 
     for (size_t i = 0; i < e->n_row; i++) {
-        const struct result *r = at(e, i, method);
+        const struct result *r = eval_at(e, i, method);
 
-        if (!r->done || (other != SIZE_MAX && !at(e, i, other)->done))
+        if (!r->done || (other != SIZE_MAX && !eval_at(e, i, other)->done))
             continue;
         m.n++;
         m.score += r->score[e->row[i].metric];
@@ -170,7 +165,7 @@ static struct grid grid_of(const struct eval *e, const struct axes *a, size_t me
     const bool  deep = a->n_group == 1 && a->n_depth > 1;
     const struct mean m = mean_of(e, method, SIZE_MAX);
     struct grid g = {
-        .title = format("%s: mean %.1f %%", e->o.methods.spec[method], 100 * m.score),
+        .title = format("%s: mean %.1f %%", e->way[method].name, 100 * m.score),
         .x = e->rounded ? "tokens, up to" : "tokens",
         .y = deep ? "depth" : "",
         .n_column = a->n_length, .n_line = deep ? a->n_depth : a->n_group,
@@ -185,7 +180,7 @@ static struct grid grid_of(const struct eval *e, const struct axes *a, size_t me
         const struct row *row = &e->row[i];
         size_t line = 0, cell;
 
-        if (!at(e, i, method)->done)
+        if (!eval_at(e, i, method)->done)
             continue;
         if (deep)
             line = index_of(a->depth, a->n_depth, row->depth);
@@ -193,7 +188,7 @@ static struct grid grid_of(const struct eval *e, const struct axes *a, size_t me
             while (a->group[line] != row->group)
                 line++;
         cell = line * g.n_column + index_of(a->length, a->n_length, (double)length_of(e, i));
-        g.value[cell] += at(e, i, method)->score[row->metric];
+        g.value[cell] += eval_at(e, i, method)->score[row->metric];
         count[cell]++;
     }
     for (size_t i = 0; i < n; i++)
@@ -224,13 +219,13 @@ static void grid_free(struct grid *g)
 int show_plot(struct eval *e)
 {
     struct axes  a = axes_of(e);
-    struct grid *g = grow(NULL, e->o.methods.n, sizeof *g);
+    struct grid *g = grow(NULL, e->n_way, sizeof *g);
     int          code;
 
-    for (size_t i = 0; i < e->o.methods.n; i++)
+    for (size_t i = 0; i < e->n_way; i++)
         g[i] = grid_of(e, &a, i);
-    code = plot_grids_svg(&e->plot, g, e->o.methods.n);
-    for (size_t i = 0; i < e->o.methods.n; i++)
+    code = plot_grids_svg(&e->plot, g, e->n_way);
+    for (size_t i = 0; i < e->n_way; i++)
         grid_free(&g[i]);
     free(g);
     axes_free(&a);
@@ -262,20 +257,20 @@ static void head(const struct eval *e, int width, bool compare)
 static void table(const struct eval *e)
 {
     const size_t of = methods_full(&e->o.methods);
-    const bool   compare = of != SIZE_MAX && e->o.methods.n > 1;
+    const bool   compare = of != SIZE_MAX && e->n_way > 1;
     int          width = 9;
 
-    for (size_t i = 0; i < e->o.methods.n; i++)
-        if ((int)strlen(e->o.methods.spec[i]) > width)
-            width = (int)strlen(e->o.methods.spec[i]);
+    for (size_t i = 0; i < e->n_way; i++)
+        if ((int)strlen(e->way[i].name) > width)
+            width = (int)strlen(e->way[i].name);
     head(e, width, compare);
-    for (size_t i = 0; i < e->o.methods.n; i++) {
+    for (size_t i = 0; i < e->n_way; i++) {
         const struct mean m = mean_of(e, i, SIZE_MAX);
         const struct mean both = mean_of(e, i, compare ? of : SIZE_MAX);
         const struct mean f = compare ? mean_of(e, of, i) : m;
         char             *peak = view_bytes(m.peak);
 
-        out_printf(e->o.io, "%-*s %6.1f %%", width, e->o.methods.spec[i], 100 * m.score);
+        out_printf(e->o.io, "%-*s %6.1f %%", width, e->way[i].name, 100 * m.score);
         ratio(e->o.io, both.score, f.score, compare);
         for (size_t j = 0; j < e->n_shown; j++)
             out_printf(e->o.io, " %6.1f %%", 100 * m.metric[e->shown[j]]);
@@ -296,7 +291,7 @@ static void show_people(const struct eval *e)
 
     table(e);
     if (a.n_group > 1 || a.n_depth > 1 || a.n_length > 1)
-        for (size_t i = 0; i < e->o.methods.n; i++) {
+        for (size_t i = 0; i < e->n_way; i++) {
             struct grid g = grid_of(e, &a, i);
 
             out_char(e->o.io, '\n');
@@ -344,13 +339,13 @@ static void json_method(struct json *j, const struct eval *e, size_t method)
 
     json_open(j, '{');
     json_named_string(j, "task", e->task);
-    json_named_string(j, "method", e->o.methods.spec[method]);
+    json_named_string(j, "method", e->way[method].name);
     json_named_string(j, "model", e->path);
     json_named_string(j, "cpu", gkv_cpu());
     json_named_open(j, "rows", '[');
     for (size_t i = 0; i < e->n_row; i++)
-        if (at(e, i, method)->done)
-            json_row(j, &e->row[i], at(e, i, method));
+        if (eval_at(e, i, method)->done)
+            json_row(j, &e->row[i], eval_at(e, i, method));
     json_close(j);
     json_named_real(j, "mean", m.score);
     json_named_open(j, "means", '{');
@@ -371,11 +366,11 @@ static void show_json(const struct eval *e)
 {
     struct json j = { .depth = 0 };
 
-    if (e->o.methods.n > 1)
+    if (e->n_way > 1)
         json_open(&j, '[');
-    for (size_t i = 0; i < e->o.methods.n; i++)
+    for (size_t i = 0; i < e->n_way; i++)
         json_method(&j, e, i);
-    if (e->o.methods.n > 1)
+    if (e->n_way > 1)
         json_close(&j);
     json_print(e->o.io, &j);
 }
@@ -405,14 +400,14 @@ static void show_csv(const struct eval *e)
     for (int i = 0; i < N_METRICS; i++)
         out_printf(e->o.io, ",%s", metric_name[i]);
     out_printf(e->o.io, ",prompt,kept,answer,ttft,decode,memory\n");
-    for (size_t k = 0; k < e->n_row * e->o.methods.n; k++) {
-        const struct row    *row = &e->row[k / e->o.methods.n];
+    for (size_t k = 0; k < e->n_row * e->n_way; k++) {
+        const struct row    *row = &e->row[k / e->n_way];
         const struct result *r = &e->result[k];
 
         if (!r->done)
             continue;
         csv_text(e->o.io, e->task);
-        csv_text(e->o.io, e->o.methods.spec[k % e->o.methods.n]);
+        csv_text(e->o.io, e->way[k % e->n_way].name);
         csv_text(e->o.io, row->id);
         csv_text(e->o.io, row->group ? row->group : "");
         out_printf(e->o.io, "%" PRIu64 ",", row->length);
