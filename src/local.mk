@@ -91,12 +91,15 @@ src_libcli_la_SOURCES = \
 	src/cli/cmd-index.c \
 	src/cli/cmd-info.c \
 	src/cli/cmd-models.c \
+	src/cli/cmd-pair.c \
 	src/cli/cmd-select.c \
 	src/cli/cmd-serve.c \
 	src/cli/cmd-tokenize.c \
 	src/cli/cmd.h \
 	src/cli/completion.c \
 	src/cli/completion.h \
+	src/cli/eval/chance.c \
+	src/cli/eval/chance.h \
 	src/cli/eval/eval.h \
 	src/cli/eval/kv.c \
 	src/cli/eval/niah.c \

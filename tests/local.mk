@@ -159,6 +159,11 @@ tests_unit_score_test_SOURCES = tests/unit-score.c tests/file.h tests/tap.h
 tests_unit_score_test_LDADD   = src/libcli.la src/libcore.la
 EXTRA_DIST += build-aux/score-vectors.py tests/files/score.jsonl
 
+TESTS += tests/unit-chance.test
+check_PROGRAMS += tests/unit-chance.test
+tests_unit_chance_test_SOURCES = tests/unit-chance.c tests/tap.h
+tests_unit_chance_test_LDADD   = src/libcli.la src/libcore.la
+
 TESTS += tests/unit-document.test
 check_PROGRAMS += tests/unit-document.test
 tests_unit_document_test_SOURCES = tests/unit-document.c tests/file.h tests/tap.h

@@ -31,6 +31,6 @@ struct cmd {
 };
 
 extern const struct cmd cmd_ask, cmd_chat, cmd_select, cmd_bench, cmd_calibrate, cmd_eval, cmd_index, cmd_info,
-                        cmd_models, cmd_serve, cmd_tokenize;
+                        cmd_models, cmd_pair, cmd_serve, cmd_tokenize;
 
 #endif

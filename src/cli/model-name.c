@@ -14,8 +14,7 @@
 #include "src/cli/say.h"
 
 /* ---- for a shell ----------------------------------------------------------------------- */
-/* The word as a shell reads it back; for free(). */
-static char *quoted(const char *word)
+char *name_quoted(const char *word)
 {
     char  *out, *p;
     size_t quotes = 0;
@@ -52,13 +51,13 @@ static int download_file(struct io *io, const char *name, const char *url)
 {
     const size_t n = strcspn(url, "?#");
     const char  *last = url + n;
-    char        *file, *f, *u = quoted(url);
+    char        *file, *f, *u = name_quoted(url);
     int          code;
 
     while (last > url && last[-1] != '/')
         last--;
     file = last < url + n ? format("%.*s", (int)(url + n - last), last) : format("model.gguf");
-    f = quoted(file);
+    f = name_quoted(file);
     code = fail(io, EXIT_USAGE, "%s: gemkv opens no network connections; download it with: curl -L -o %s %s   "
                 "and give it with -m %s", name, f, u, f);
     free(f);
@@ -103,10 +102,10 @@ static int hub(struct io *io, const char *name, const char *rest)
         return code;
     }
     of = format("%.*s", (int)(more - rest), rest);
-    url = quoted(of);
+    url = name_quoted(of);
     free(of);
     of = format("*%s*.gguf", quant);
-    pattern = quoted(of);
+    pattern = name_quoted(of);
     code = fail(io, EXIT_USAGE, "%s: gemkv opens no network connections; download it with: hf download %s "
                 "--include %s --local-dir .   and give the file with -m", name, url, pattern);
     free(pattern);
@@ -158,7 +157,7 @@ static int convert(struct io *io, const char *name, const char *what, bool folde
 {
     const char *slash = strrchr(name, '/');
     char       *dir = folder ? format("%s", name) : slash ? format("%.*s", (int)(slash - name), name) : format(".");
-    char       *d = quoted(*dir ? dir : "/");
+    char       *d = name_quoted(*dir ? dir : "/");
     int         code;
 
     code = fail(io, EXIT_MODEL, "%s: %s; gemkv reads GGUF, which llama.cpp makes of the folder: python3 "
@@ -235,7 +234,7 @@ int model_name(struct io *io, const char *name, char **path)
     if (strstr(name, "://"))
         return download_file(io, name, name);
     if (like_ollama(name) && (strchr(name, ':') || !strchr(name, '/'))) {
-        q = quoted(name);
+        q = name_quoted(name);
         code = fail(io, EXIT_FAILED, "%s: no such file, and Ollama has no such model here: 'ollama pull %s' gets it; "
                     "'gemkv models' lists the models found", name, q);
         free(q);

@@ -9,6 +9,9 @@ struct io;
  * after saying why there is none, with the command that downloads or converts it. */
 int model_name(struct io *io, const char *name, char **path);
 
+/* The word as a shell reads it back; for free(). */
+char *name_quoted(const char *word);
+
 /* Says how to download "user/repo[:quant]" of the Hugging Face hub; name NULL: in general.  Returns an exit status. */
 int name_of_hub(struct io *io, const char *name);
 

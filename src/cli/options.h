@@ -30,7 +30,8 @@ enum {
     FOR_QA = 16384,
     FOR_MODELS = 32768,
     FOR_ELSEWHERE = 65536,              /* that show answers, perhaps of another program  */
-    FOR_SERVE = 131072,
+    FOR_PAIR = 131072,
+    FOR_SERVE = 262144,
     FOR_ALL = ~0
 };
 

@@ -34,6 +34,7 @@ struct row {
 
 struct result {
     bool     done, kept;                /* kept: read from --out                          */
+    bool     no_room;                   /* done, and wrong: see struct eval               */
     double   score[N_METRICS];
     double   ttft, decode;              /* seconds; ttft without loading the model        */
     uint64_t n_prompt, n_kept, n_answer, peak;
@@ -61,6 +62,7 @@ struct eval {
     uint64_t     fingerprint;
     struct way  *way;                   /* n_way of them                                  */
     size_t       n_way;
+    bool         strict;                /* no room in the budget is a wrong answer, not a row that is left out */
     int        (*show)(const struct eval *e);   /* prints the results; NULL: show_results  */
     /* Set by eval_run: the rows (without their contexts) and [n_row][n_way] results. */
     struct row    *row;

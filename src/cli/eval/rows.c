@@ -675,7 +675,10 @@ static int ask_row(struct eval *e, const struct kept *k, struct row *row, struct
         }
         e->work_now = weight;
         status = answer_row(e, row, way, r, &answer, &err);
-        if (status) {
+        if (status == GKV_INVALID && e->strict) {
+            r->done = r->no_room = true;
+            e->n_asked++;
+        } else if (status) {
             code = row_failed(e, row, way->name, status, &err);
             e->code = code;
             code = progress_cancelled() || !e->model ? code : 0;
