@@ -66,6 +66,7 @@ static void choices(void)
         { "one more than the other", { "0001111111111111111", "1111111111111111100", "1", "1" }, 0, 1 },
         { "of two questions all are wanted", { "00", "10", "11", "11" }, 2, 2 },
         { "a question that was not asked is not right", { "----", "1---", "1011", "1111" }, 3, 3 },
+        { "nor are the last of many", { "1111111111111111----", "11111111111111111111", "1", "1" }, 1, 1 },
         { "the best may be the last", { "0000", "0000", "0000", "0001" }, 3, 3 },
         { "none is right", { "0000", "----", "0000", "0000" }, 4, 4 },
     };

@@ -9,12 +9,12 @@ cat >needles <<'N'
 N
 rows="-m large.gguf -t 1 -n 4 --needles needles --depths 0,100"
 pair="pair -f text $rows"
-what() { sed 's/"method.*"answer": /"answer": /; s/"seconds": {[^}]*}, //; s/"memory": {[^}]*}, //' "$1" | sort; }
+what() { sed 's/"method": "[^"]*", //; s/"seconds": {[^}]*}, //; s/"memory": {[^}]*}, //' "$1" | sort; }
 seconds() { sed 's/  *[0-9.]* s$//'; }
 
 echo "-- the rows of eval niah"
 bundled=$cases/../../data/gemkv-mini-q8_0.gguf
-gemkv $pair -q --reader "$bundled" --lengths 200 --samples 1 --layers 1,0,1 -k 60%,50.5% --out all >/dev/null
+gemkv $pair -q --reader "$bundled" --lengths 200 --samples 1 --layers 1,0,1 -k 60%,50.5%,60% --out all >/dev/null
 grep -c '"method": "reader:keep=50.5%,layer=[01]"' all
 for layer in 0 1; do
     grep "keep=60%,layer=$layer\"" all >one
@@ -23,10 +23,18 @@ for layer in 0 1; do
     what one | cmp - two && echo "layer $layer: the same"
 done
 
+gemkv $pair -q --reader tiny.gguf --lengths 1100 --samples 1 --depths 0 --layers 0 -k 50% --full --out long >/dev/null
+sed -n 's/.*"method": "full".*"prompt": \([0-9]*\), "kept": \([0-9]*\).*/\1 \2/p' long | { read -r a b; test "$a" = "$b" && echo "all of it"; }
 echo "-- recommended"
-pair="$pair --reader tiny.gguf --lengths 200 --samples 5 --layers 0,2 -k 50%,60% --self --full --out answers"
+pair="$pair --reader tiny.gguf --lengths 200 --samples 5 --layers 2,0 -k 60%,50% --self --full --out answers"
 t $pair -q | tail -n 1
 cp answers asked
+grep '"method": "\(full\|self:keep=60%\)"' asked >one
+gemkv eval niah -q --haystack text $rows --lengths 200 --samples 5 -k 60% --out self >/dev/null
+gemkv eval niah -q --haystack text $rows --lengths 200 --samples 5 --methods full --out full >/dev/null
+cat self full >alone
+what alone >two
+what one | cmp - two && echo "without the reader: the same"
 right() {       # right N...: of the first way, and so on, the first N answers are right
     awk -v right="$*" 'BEGIN { split(right, n, " ") } {
         way = (NR - 1) % 7 + 1
@@ -47,7 +55,8 @@ right 10 1 1 1 0 0 0
 right 1 10 1 9 10 10 10         # those without the reader are not recommended
 right 0 0 0 0 10 10 10
 right 5 8 9 10 1 2 10
-gemkv $pair --json | sed 's/"seconds": {[^}]*}, "memory": [0-9]*/.../g; s/"cpu": "[^"]*", //'
+gemkv $pair --json | sed 's/"seconds": {[^}]*}, "memory": [0-9]*/.../g; s/"cpu": "[^"]*", //
+    s/\(0\.[0-9]\{3\}\)[0-9]*/\1/g; s/0\.\(25\|249\|250\)\([^0-9]\)/a quarter\2/'
 cp tiny.gguf "it's small.gguf"
 gemkv pair -q -f text $rows --reader "it's small.gguf" --lengths 200 --samples 1 --layers 0 -k 50% --snap sentence --out snap >out
 sed 's/"answer": ".*", "answers"/"answer": "yes", "answers"/' snap >yes
@@ -75,7 +84,9 @@ sed 's/[0-9.]* [KM]iB/N MiB/g' err >&2
 t $small --lengths 200 --out nowhere/x -k 60%
 t $small --lengths 9999
 t $small --lengths 20
-gemkv $small --lengths 200,9999 --layers 1 -k 10%,60% | seconds
+gemkv $small --lengths 200,9999 -k 10%,60% | seconds
+"$mkmodel" --arch=qwen35 --layers=12 hybrid.gguf
+gemkv pair -q -f text $rows --reader hybrid.gguf --lengths 200 --samples 1 -k 60% | seconds
 : >empty
 t pair --reader tiny.gguf -f empty
 printf 'no sentence' >short
