@@ -125,20 +125,56 @@ char *word_pair(uint32_t i)
 }
 
 /* ---- haystack ------------------------------------------------------------------------ */
-/* Length of a sentence's end at s: a full stop and closing quotation marks, followed by white space; or 0. */
+/* Length of a sentence's end at s: a full stop and closing quotation marks, followed by white space where the
+ * script has any; or 0. */
 static size_t sentence_end(const char *s)
 {
-    static const char *const closing[] = { "\"", "'", ")", "\xe2\x80\x9d", "\xe2\x80\x99" };
-    size_t k = 1;
+    static const struct { const char *text; bool space; } stop[] = {
+        { ".", true }, { "!", true }, { "?", true }, { "\xd8\x9f", true }, { "\xe0\xa5\xa4", true },
+        { "\xe3\x80\x82", false }, { "\xef\xbc\x81", false }, { "\xef\xbc\x9f", false }
+    };
+    static const char *const closing[] = { "\"", "'", ")", "\xe2\x80\x9d", "\xe2\x80\x99", "\xe3\x80\x8d" };
+    size_t which = 0, k;
 
-    if (*s != '.' && *s != '!' && *s != '?')
+    while (which < sizeof stop / sizeof *stop && strncmp(s, stop[which].text, strlen(stop[which].text)))
+        which++;
+    if (which == sizeof stop / sizeof *stop)
         return 0;
+    k = strlen(stop[which].text);
     for (size_t i = 0; i < sizeof closing / sizeof *closing; i++)
         if (!strncmp(s + k, closing[i], strlen(closing[i]))) {
             k += strlen(closing[i]);
             i = (size_t)-1;                     /* there may be more */
         }
-    return s[k] == ' ' || s[k] == '\n' || s[k] == '\r' || s[k] == '\t' || !s[k] ? k : 0;
+    return !stop[which].space || s[k] == ' ' || s[k] == '\n' || s[k] == '\r' || s[k] == '\t' || !s[k] ? k : 0;
+}
+
+/* Where to cut what is longer than n bytes without a full stop, as code and tables are: at the end of a line, a
+ * word or a character. */
+static size_t cut(const char *s, size_t n)
+{
+    size_t i = n;
+
+    while (i && s[i] != '\n')
+        i--;
+    for (i = i ? i : n; i && s[i] != ' ' && s[i] != '\n';)
+        i--;
+    for (i = i ? i : n; i + 4 > n && ((unsigned char)s[i] & 0xc0) == 0x80;)
+        i--;
+    return i;
+}
+
+static void add_end(struct haystack *h, size_t end)
+{
+    enum { LONGEST = 1000 };
+    size_t from = h->n ? h->end[h->n - 1] : 0, to;
+
+    for (; from < end; from = to) {
+        to = end - from > LONGEST ? from + cut(h->text + from, LONGEST) : end;
+        if (!(h->n & (h->n - 1)))
+            h->end = grow(h->end, 2 * h->n + 2, sizeof *h->end);
+        h->end[h->n++] = to;
+    }
 }
 
 static void find_sentences(struct haystack *h)
@@ -150,15 +186,10 @@ static void find_sentences(struct haystack *h)
 
         if (!k)
             continue;
-        if (!(h->n & (h->n - 1)))
-            h->end = grow(h->end, 2 * h->n + 2, sizeof *h->end);
-        h->end[h->n++] = i + k;
+        add_end(h, i + k);
         i += k - 1;
     }
-    if (!h->n || h->end[h->n - 1] < n) {        /* a last one without a sentence's end */
-        h->end = grow(h->end, h->n + 1, sizeof *h->end);
-        h->end[h->n++] = n;
-    }
+    add_end(h, n);                              /* a last one without a sentence's end */
 }
 
 void haystack_of(struct haystack *h, const char *text, const char *again)

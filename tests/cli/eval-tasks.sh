@@ -47,3 +47,17 @@ echo '{"needles": []}' >none
 t eval niah --haystack hay --needles none
 echo '{"needles": [' >none
 t eval niah --haystack hay --needles none
+
+echo "-- texts without full stops, and with other ones"
+seq 1 400 | sed 's/.*/int cat_& = hat[&] + mat;/' >code
+seq 1 60 | sed 's/.*/长江是亚洲第一长河，它的源头在青藏高原&。它流经十一个省市！/' | tr -d '\n' >chinese
+for text in code chinese; do
+    gemkv eval niah --needles needles --haystack $text --lengths 1900 --depths 50 --rows $text.rows
+    sed 's/.*\(.........\)The pass key is 48213\.\(.........\).*/\1|\2/' $text.rows
+done
+sed 's/。//g; s/！//g' chinese >unbroken
+gemkv eval niah --needles needles --haystack unbroken --lengths 1900 --depths 0,50,100 --rows unbroken.rows
+grep -c '�' unbroken.rows               # no character is split
+head -c 9000 /dev/zero | tr '\0' x >letters
+gemkv eval niah --needles needles --haystack letters --lengths 3900 --depths 50 --rows letters.rows
+sed 's/.*"context": "\(x*\) The pass key is 48213\.\(x*\)".*/\1 \2/' letters.rows | awk '{ print length($1), length($2) }'
