@@ -245,6 +245,25 @@ static void budgets(gkv_model *bytes, gkv_model *trained)
     }
 }
 
+/* Method truncate gives no scores: of equal words, the first in the document go over. */
+static void ties(gkv_model *trained, gkv_model *bytes)
+{
+    gkv_options o = options("truncate", trained, NULL);
+    gkv_session *s = NULL;
+    const gkv_kept *kept;
+    gkv_status status = gkv_session_open(&s, bytes, &o, &err);
+    size_t n = 0;
+
+    if (!status)
+        status = gkv_feed(s, mixed, strlen(mixed), &err);
+    if (!status)
+        status = gkv_select(s, question, strlen(question), &err);
+    kept = gkv_session_kept(s, &n);
+    ok(!status && n && !kept[0].start && kept[n - 1].end < 400, "the first of equal ones: bytes %d to %d",
+       n ? (int)kept[0].start : -1, n ? (int)kept[n - 1].end : -1);
+    gkv_session_close(s);
+}
+
 /* Bytes of a file's pages that this process has in memory; 0: the system does not say. */
 static double resident(const char *file)
 {
@@ -336,6 +355,7 @@ int main(void)
     trained = model_named("data/gemkv-mini-q8_0.gguf");
     answers(reader, writer);
     budgets(reader, trained);
+    ties(trained, reader);
     refusals(reader, writer);
     shared(reader, writer);
     gkv_model_close(trained);

@@ -29,3 +29,26 @@ gemkv info --memory -c 1000 --json --reader tiny.gguf -m large.gguf | grep -o '"
 echo "-- the report names both"
 gemkv ask -q --report page.html --reader tiny.gguf -m large.gguf -k 100 -n 2 -f text 'Which number?' >out || exit 1
 sed 's/<[^>]*>/ /g' page.html | grep -o '\(Answered\|Read\) by *[^ ]*'
+echo "-- three tokenizers, and a text of several scripts: whole characters, the same with any threads"
+for i in 1 2; do
+    cat <<'T'
+def größe(x):  return x['größe'] + 3.14  # naïve
+长江是亚洲第一长河。它的源头在青藏高原，流经十一个省市。钥匙在红色的盒子里！
+اللغة العربية جميلة جدا. أين المفتاح؟ المفتاح في الصندوق الأحمر.
+The family 👩‍👩‍👧 waves 👋🏽 under 🇩🇪 and été. The key is in box 1,204.
+for (int i = 0; i < n_tokens; i++) sum += weight[i] * x[i];
+T
+done >mixed
+cp "$cases/../files/golden/llama3.gguf" spm.gguf
+cp "$cases/../../data/gemkv-mini-q8_0.gguf" bundled.gguf
+GEMKV_CPU=
+for reader in tiny spm bundled; do
+    for answerer in tiny spm bundled; do
+        test $reader != $answerer || continue
+        for t in 1 3; do
+            gemkv ask -q --json -t $t --reader $reader.gguf -m $answerer.gguf --layer 0 --snap none -k 300 -n 4 -f mixed \
+                'Where is the key?' | sed 's/"finish".*"tokens"/"tokens"/; s/"seconds".*"kept": \[/"kept": [/' >$t.json
+        done
+        cmp 1.json 3.json && sed 's/.*"kept": \[//' 1.json | grep -qv '�' && echo "$reader reads for $answerer"
+    done
+done
