@@ -270,6 +270,8 @@ static struct outcome outcome_of(const struct pair *p)
             o.right[w * e->n_row + i] = r->done ? r->score[e->row[i].metric] >= 1 : -1;
         }
     o.choice = chance_choose(o.right, n_pairs(p), e->n_row, &o.best);
+    if (progress_cancelled())                           /* a part of the questions advises nobody */
+        o.choice = n_pairs(p);
     return o;
 }
 
@@ -460,7 +462,8 @@ static int show(const struct eval *e)
     else
         show_people(p, &o);
     code = out_flush(e->o.io);
-    explain(p, &o);
+    if (!progress_cancelled())
+        explain(p, &o);
     free(o.right);
     return code;
 }

@@ -69,6 +69,18 @@ done
 sed 's/.*"id": "\([^"]*\)".*/\1/' seed | tr '\n' ' '
 echo
 
+echo "-- stopped: nothing is recommended"
+seq 1 300 | sed 's/.*/The cat & sat on mat number & and looked at the hat./' >long.txt
+stopped="pair -q -f long.txt $rows --reader tiny.gguf --depths 0 --samples 1 --layers 0 -k 60%"
+gemkv $stopped --lengths 200 --out part >/dev/null
+sed 's/"answer": ".*", "answers"/"answer": "yes", "answers"/' part >stopped
+GEMKV_CPU=ref gemkv $stopped --full --lengths 200,3900 --samples 3 --out stopped >out 2>/dev/null &
+pid=$!
+sleep 1
+kill -TERM $pid
+wait $pid 2>/dev/null
+echo "[$?]"
+grep recommended out
 echo "-- what cannot be"
 t pair
 t pair --reader tiny.gguf extra
