@@ -9,6 +9,7 @@ without text.  So nothing here but the sizes of the models is ours.  Weights are
 holds before they are used.  The models run in float64 as far as transformers allows.  Writes NAME.gguf and
 NAME.txt: tokens, then the logits after the prompts of the lengths that a line names (numbers in
 NAME.bin, f32), the hidden states of the last token before each layer and after the last, and greedy tokens."""
+import json
 import os
 import sys
 import tempfile
@@ -28,6 +29,9 @@ YARN = dict(rope_type="yarn", rope_theta=10000.0, factor=4.0, original_max_posit
 HYBRID = dict(SMALL, vocab_size=256, embedding_multiplier=5.0, residual_multiplier=0.4, attention_multiplier=0.2,
               logits_scaling=1.5, mamba_expand=2, mamba_d_conv=4, mamba_chunk_size=64)
 LOCAL = ["sliding_attention"] * 3 + ["full_attention"]
+GEMMA4 = dict(SMALL, vocab_size=256, num_hidden_layers=6,
+              layer_types=(["sliding_attention"] * 2 + ["full_attention"]) * 2, sliding_window=40, head_dim=8, global_head_dim=16,
+              final_logit_softcapping=20.0, hidden_size_per_layer_input=0, tie_word_embeddings=True)
 MODELS = {
     "smollm3": (tf.SmolLM3Config, dict(SMALL, rope_parameters=dict(rope_type="default", rope_theta=10000.0))),
     "olmo2": (tf.Olmo2Config, dict(SMALL, head_dim=8)),
@@ -68,6 +72,8 @@ MODELS = {
     "lfm2moe": (tf.Lfm2MoeConfig, dict(
         SMALL, norm_eps=1e-5, conv_L_cache=4, moe_intermediate_size=40, num_experts=6, num_experts_per_tok=3,
         num_dense_layers=1, layer_types=["conv", "full_attention", "conv", "full_attention"])),
+    "gemma4": (tf.Gemma4TextConfig, dict(GEMMA4, num_key_value_heads=4, num_global_key_value_heads=2,
+                                         attention_k_eq_v=True)),
     "granitehybrid": (tf.GraniteMoeHybridConfig, dict(
         HYBRID, num_local_experts=0, shared_intermediate_size=48, mamba_n_heads=8, mamba_n_groups=2, mamba_d_state=16,
         layer_types=["mamba", "mamba", "attention", "mamba"])),
@@ -98,6 +104,8 @@ def build(name, seed):
         for key, p in model.named_buffers():
             if key.endswith("expert_bias"):
                 p.copy_(0.3 * torch.randn(p.shape))
+            elif key.endswith("layer_scalar"):
+                p.copy_(0.5 + torch.rand(p.shape))
     return model
 
 
@@ -117,7 +125,6 @@ def round_mxfp4(model):
 
 def rename_layers(path):
     """The converter knows Granite's layers by other names."""
-    import json
     c = json.load(open(path))
     if c["model_type"] == "granitemoehybrid":
         names = {"linear_attention": "mamba", "full_attention": "attention"}
@@ -132,6 +139,8 @@ def convert(model, name, path):
     with tempfile.TemporaryDirectory() as d:
         model.save_pretrained(d)
         rename_layers(d + "/config.json")
+        with open(d + "/tokenizer.json", "w") as f:             # Gemma's number of tokens is read from there
+            json.dump(dict(model=dict(vocab=list(range(model.config.vocab_size))), added_tokens=[]), f)
         arch = model.config.architectures[0] if model.config.architectures else type(model).__name__
         cls = get_model_class(arch)
 

@@ -143,8 +143,8 @@ typedef struct {
     int         chat_template_own;              /* 1: the file's own is run; 0: its family's,
                                                    if that is known                          */
     const char *chat_template_problem;          /* why its own is not run, or NULL           */
-    const char *attending;                      /* "3 7 11": layers that can be the filter layer, the
-                                                   others having a state; NULL: all can      */
+    const char *attending;                      /* "3 7 11": layers that can be the filter layer, as
+                                                   the others do not attend to all tokens; NULL: all can */
 } gkv_model_info;
 GKV_API void gkv_model_describe_size(const gkv_model *model, gkv_model_info *out, size_t size);
 #define gkv_model_describe(model, out) gkv_model_describe_size((model), (out), sizeof *(out))

@@ -44,6 +44,9 @@ static gkv_status make(struct making *k, const gkv_document *d, const gkv_option
     if (gkv__has_states(d->model))
         return gkv__fail(err, GKV_UNSUPPORTED, "no index yet for architecture %s, whose layers have a state; questions "
                          "without an index work", d->model->arch->name);
+    if (!gkv__is_even(d->model))
+        return gkv__fail(err, GKV_UNSUPPORTED, "no index yet for architecture %s, whose layers have heads of two sizes; "
+                         "questions without an index work", d->model->arch->name);
     /* Its time and memory are those of a first pass by this schedule. */
     GKV__TRY(gkv__schedule_parse(grade->all ? "chunk" : "stream:refine=0", &p->asked, p->asked_param, err));
     p->kv_type = grade->all ? grade->kv : NULL;

@@ -248,8 +248,8 @@ static void describe(const gkv_eval *e, gkv_eval_info *out)
         .memory_peak = gkv__mem_peak(),
         .memory_limit = e->plan.limit,
         .bytes_weights = gkv__model_weight_bytes(e->model),
-        .bytes_position = gkv__cache_bytes(e->cache.type, gkv__n_attending(e->model, s->n_layer), s->n_head_kv,
-                                           s->head_dim, 1),
+        .bytes_position = gkv__cache_bytes_for(e->model, e->cache.type, s->n_layer, 1) -
+                          gkv__states_floats(e->model, s->n_layer) * sizeof(float),
         .threads = e->plan.n_threads,
         .chunk = e->plan.chunk,
         .cpu = e->plan.simd->level,

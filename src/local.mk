@@ -24,7 +24,8 @@ src_libcore_la_SOURCES = \
 	src/template/call.c src/template/call.h src/template/parse.c src/template/parse.h \
 	src/template/run.c src/template/run.h src/template/template.c src/template/template.h \
 	src/template/value.c src/template/value.h \
-	src/model/arch-exaone4.c src/model/arch-gemma2.c src/model/arch-gemma3.c src/model/arch-glm4.c \
+	src/model/arch-exaone4.c src/model/arch-gemma2.c src/model/arch-gemma3.c src/model/arch-gemma4.c \
+	src/model/arch-glm4.c \
 	src/model/arch-gpt-oss.c src/model/arch-granite.c src/model/arch-lfm2.c src/model/arch-llama.c src/model/arch-llama4.c \
 	src/model/arch-mistral3.c src/model/arch-olmo2.c src/model/arch-phi3.c src/model/arch-smollm3.c \
 	src/model/arch-qwen2.c src/model/arch-qwen3.c src/model/arch-qwen3moe.c src/model/arch-qwen35.c src/model/arch.c \

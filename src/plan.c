@@ -49,9 +49,10 @@ static gkv_status kv_types(const gkv_model *m, const gkv_options *o, struct gkv_
     GKV__TRY(gkv__plan_name("KV type", o->kv_type, known, err));
     p->kv_type = o->kv_type;
     p->task.kv = gkv__quant_named(o->kv_type ? o->kv_type : "f16");
-    if (m->shape.head_dim % p->task.kv->block)
-        return gkv__fail(err, GKV_INVALID, "KV type %s needs heads of a multiple of %u, they are %u",
-                         o->kv_type, p->task.kv->block, m->shape.head_dim);
+    for (uint32_t il = 0; il < m->shape.n_layer; il++)
+        if (gkv__shape_of(m, il)->head_dim % p->task.kv->block)
+            return gkv__fail(err, GKV_INVALID, "KV type %s needs heads of a multiple of %u, they are %u",
+                             o->kv_type, p->task.kv->block, gkv__shape_of(m, il)->head_dim);
     return GKV_OK;
 }
 
@@ -156,6 +157,9 @@ gkv_status gkv__plan_task(struct gkv__plan *p, const gkv_model *m, const gkv_opt
         return gkv__fail(err, GKV_UNSUPPORTED, "method %s chooses among the keys of every layer, and layers of "
                          "architecture %s have a state instead; take gemfilter, or another of two passes",
                          t->method->name, m->arch->name);
+    if (!gkv__is_even(m) && t->method->kind > GKV__SCORES)
+        return gkv__fail(err, GKV_UNSUPPORTED, "method %s needs heads of one size in every layer, and those of architecture "
+                         "%s differ; take gemfilter, or another of two passes", t->method->name, m->arch->name);
     return t->method->kind == GKV__SCORES ? gkv__may_filter(m, t->filter, err) : GKV_OK;
 }
 
@@ -331,7 +335,7 @@ static bool candidate(struct gkv__plan *p, size_t i)
             if (s->exact != order[o].exact || s->indexed != order[o].indexed || (s->indexed && !is_indexed(&p->task)) ||
                 (order[o].reuse && !p->often) || (order[o].spill && !s->can_spill) ||
                 (order[o].reuse && !s->reuses) || (p->asked && s != p->asked) ||
-                (p->task.row != GKV__ROW_LAST && !s->any_row) || n++ != i)
+                (p->task.row != GKV__ROW_LAST && !s->any_row) || (!gkv__is_even(p->task.m) && !s->exact) || n++ != i)
                 continue;
             p->task.schedule = s;
             p->task.spill = order[o].spill;
@@ -375,6 +379,9 @@ gkv_status gkv__plan_make(struct gkv__plan *p, uint64_t base, gkv_error *err)
     if (p->kind == GKV__SCORES && p->asked && t->row != GKV__ROW_LAST && !p->asked->any_row)
         return gkv__fail(err, GKV_INVALID, "schedule %s scores by the last row only; for another, take "
                          "--schedule layer", p->asked->name);
+    if (p->kind == GKV__SCORES && p->asked && !p->asked->exact && !gkv__is_even(t->m))
+        return gkv__fail(err, GKV_UNSUPPORTED, "schedule %s needs heads of one size in every layer, and those of "
+                         "architecture %s differ; take layer or chunk", p->asked->name, t->m->arch->name);
     if (p->kind == GKV__SCORES && p->asked && p->asked->indexed && !is_indexed(t))
         return gkv__fail(err, GKV_INVALID, "schedule index: the document has no index for filter layer %u; make one "
                          "with gemkv index, or take another schedule", t->filter);

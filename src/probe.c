@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include "src/base/mem.h"
 #include "src/select/calibrate.h"
+#include "src/model/arch.h"
 #include "src/session.h"
 
 enum { WINDOW = 8, GEMFILTER_KERNEL = 5, FASTKV_KERNEL = 7, FASTKV_SHARE = 5 };
@@ -31,6 +32,9 @@ gkv_status gkv__probe(gkv_session *s, uint64_t start, uint64_t end, uint32_t tsp
         .n_tsp = gkv__has_states(s->model) ? 0 : tsp,       /* FastKV needs keys in every layer */
     };
 
+    if (!gkv__is_even(s->model))
+        return gkv__fail(err, GKV_UNSUPPORTED, "layers of architecture %s have heads of two sizes, and cannot be compared "
+                         "yet", s->model->arch->name);
     gkv__plan_prompt(p, &s->opt, c.n, gkv__prompt_tail(&s->prompt));
     c.k = (size_t)p->task.k;
     c.tsp = gkv__max(c.n / FASTKV_SHARE, WINDOW);

@@ -3,8 +3,8 @@
  * build-aux/golden-hybrid.py): logits of every row, however the text is cut; decoding; scores by every
  * schedule; what is kept for the next prompt; and the same bytes from one thread and from three.
  *
- * Then the models of other kinds of states in tests/files/hf, whose logits unit-logits.c compares with transformers:
- * here what a prompt in one block gives is the reference for all else. */
+ * Then models of other kinds of states, or whose layers have other heads, in tests/files/hf, whose logits unit-logits.c
+ * compares with transformers: here what a prompt in one block gives is the reference for all else. */
 #include "config.h"
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #include "tests/file.h"
 #include "tests/tap.h"
 
-static const char *const others[] = { "lfm2", "granitehybrid" };
+static const char *const others[] = { "lfm2", "granitehybrid", "gemma4" };
 
 enum { N_VOCAB = 256, MAX_TOKENS = 400, MAX_NEW = 16, QUESTION = 24 };
 
@@ -204,6 +204,8 @@ static void test_schedules(void)
         const struct gkv__task t = task_of("gemfilter", all[i].spec, g.id, g.n);
         double error;
 
+        if (!gkv__is_even(model) && !strncmp(all[i].spec, "stream", 6))
+            continue;
         run(&t, g.id, 1, all[i].chunk, NULL, NULL, 0, &r);
         run(&t, g.id, 3, all[i].chunk, NULL, NULL, 0, &other);
         error = apart(r.score, g.want, g.n);
@@ -281,7 +283,7 @@ static void test_next(const char *method)
         reused &= !full || again.reused == (steps[i].reuses ? document / chunk * chunk : 0);
     }
     ok(equal, "%s %s, %s: further questions by %s give what each gives alone", g.name, g.prompt, level, method);
-    if (full)
+    if (full && gkv__has_states(model))
         ok(reused, "... from the document's state, where it is the same document");
     gkv__early_close(&early);
     gkv__prefix_close(&prefix);
@@ -294,7 +296,8 @@ static void check_level(void)
     test_rows();
     test_schedules();
     test_answer();
-    test_bounded();
+    if (gkv__is_even(model))
+        test_bounded();
     test_next("full");
     test_next("gemfilter");
 }

@@ -34,6 +34,8 @@ static const struct arch {
     bool     biases, qk_norms, fused, post_norms, caps, experts, states, shared, one_ba;
     bool     no_pre_norms, norm_rows, gate_up, scales, gpt_oss;
     bool     short_convs, mamba;                /* in place of attention, as `states` */
+    bool     uneven;                            /* layers with a window have heads of half the size, others half
+                                                   as many KV heads, and no values but their keys */
     const char *output_norm;
     uint32_t rope_base;
 } archs[] = {
@@ -48,6 +50,7 @@ static const struct arch {
     { .name = "qwen3next", .qk_norms = true, .states = true, .experts = true, .shared = true, .one_ba = true,
       .rope_base = 10000000 },
     { .name = "gemma3", .post_norms = true, .qk_norms = true, .rope_base = 1000000 },
+    { .name = "gemma4", .post_norms = true, .qk_norms = true, .uneven = true, .rope_base = 1000000 },
     { .name = "smollm3", .rope_base = 5000000 },
     { .name = "olmo2", .no_pre_norms = true, .post_norms = true, .qk_norms = true, .norm_rows = true,
       .rope_base = 500000 },
@@ -161,8 +164,8 @@ static const char usage[] =
     "       mkmodel --list-breaks | --list-types\n"
     "shapes: tiny 1b 3b 7b 8b mistral-nemo-12b ministral-8b qwen2.5-7b qwen3-4b phi-3.5-mini\n"
     "        gemma-2-2b gemma-3-4b qwen3-30b-a3b qwen3.5-0.8b qwen3.5-2b qwen3.5-4b\n"
-    "architectures: llama llama4 qwen2 qwen3 qwen3moe qwen35 qwen35moe qwen3next phi3 gemma2 gemma3 smollm3\n"
-    "               olmo2 mistral3 granite granitemoe granitehybrid glm4 exaone4 gpt-oss lfm2 lfm2moe\n";
+    "architectures: llama llama4 qwen2 qwen3 qwen3moe qwen35 qwen35moe qwen3next phi3 gemma2 gemma3 gemma4\n"
+    "               smollm3 olmo2 mistral3 granite granitemoe granitehybrid glm4 exaone4 gpt-oss lfm2 lfm2moe\n";
 
 void die(const char *fmt, ...)
 {
@@ -275,13 +278,33 @@ static bool no_attention(const struct arch *a, uint32_t il)
     return a->short_convs || a->mamba ? il % 2 == 0 : a->states && (il + 1) % PERIOD;
 }
 
+/* Whether a layer has a window, where the others have heads of another size. */
+static bool is_near(const struct options *o, uint32_t il)
+{
+    return arch_of(o)->uneven && (il + 1) % (o->n_layer < 6 ? 2 : 6);
+}
+
+static uint32_t dim_of(const struct options *o, uint32_t il)
+{
+    return is_near(o, il) ? o->head_dim / 2 : o->head_dim;
+}
+
+static uint32_t heads_kv_of(const struct options *o, uint32_t il)
+{
+    const struct arch *a = arch_of(o);
+
+    if (a->uneven && !is_near(o, il) && o->n_head_kv > 1)
+        return o->n_head_kv / 2;
+    return no_attention(a, il) ? 0 : o->n_head_kv;
+}
+
 /* How many KV heads there are in each layer, where some have none. */
 static void add_heads_kv(struct file *f, const struct options *o)
 {
     struct kv *list = add_array(f, key(o, "attention.head_count_kv"), GKV__U32);
 
     for (uint32_t il = 0; il < o->n_layer; il++) {
-        const uint32_t n = no_attention(arch_of(o), il) ? 0 : o->n_head_kv;
+        const uint32_t n = heads_kv_of(o, il);
 
         append(list, &n, sizeof n);
     }
@@ -319,7 +342,7 @@ static void add_metadata(struct file *f, const struct options *o)
     add_u32(f, key(o, "embedding_length"), o->n_embd);
     add_u32(f, key(o, "feed_forward_length"), o->n_ff);
     add_u32(f, key(o, "attention.head_count"), o->n_head);
-    if (a->short_convs || a->mamba)
+    if (a->short_convs || a->mamba || a->uneven)
         add_heads_kv(f, o);
     else
         add_u32(f, key(o, "attention.head_count_kv"), o->n_head_kv);
@@ -332,6 +355,13 @@ static void add_metadata(struct file *f, const struct options *o)
     add_u32(f, key(o, "vocab_size"), o->n_vocab);
     if (o->window)
         add_u32(f, key(o, "attention.sliding_window"), o->window);
+    if (a->uneven) {
+        add_u32(f, key(o, "attention.sliding_window_pattern"), o->n_layer < 6 ? 2 : 6);
+        add_u32(f, key(o, "attention.key_length_swa"), o->head_dim / 2);
+        add_u32(f, key(o, "attention.value_length_swa"), o->head_dim / 2);
+        add_u32(f, key(o, "rope.dimension_count_swa"), o->head_dim / 2);
+        add_f32(f, key(o, "final_logit_softcapping"), 30);
+    }
     if (a->experts) {
         add_u32(f, key(o, "expert_count"), o->experts);
         add_u32(f, key(o, "expert_used_count"), o->used);
@@ -455,7 +485,7 @@ enum { ATTENTION = 4 };                         /* the first of the matrices bel
 static void add_matrices(struct file *f, const struct options *o, const struct arch *a, uint32_t il)
 {
     const bool     fused = a->fused;
-    const uint32_t d = o->n_embd, q = o->n_head * o->head_dim, kv = o->n_head_kv * o->head_dim;
+    const uint32_t d = o->n_embd, q = o->n_head * dim_of(o, il), kv = heads_kv_of(o, il) * dim_of(o, il);
     const float    in = 1 / root((float)d), gain = o->tied ? 9 : 1;
     const struct { const char *name; uint32_t n_out, n_in; float deviation; } mats[] = {
         { "attn_q", a->states ? 2 * q : q, d, 1.48f * in },
@@ -477,6 +507,8 @@ static void add_matrices(struct file *f, const struct options *o, const struct a
         const bool in_whole = fused || at != i;
         char name[64];
 
+        if (a->uneven && !is_near(o, il) && !strcmp(mats[i].name, "attn_v"))
+            continue;
         snprintf(name, sizeof name, "blk.%u.%s.weight", il, (in_whole ? whole : mats)[at].name);
         add_matrix(f, o, (in_whole ? whole : mats)[at].deviation, (in_whole ? whole : mats)[at].n_out,
                    (in_whole ? whole : mats)[at].n_in, name);
@@ -621,9 +653,11 @@ static void add_layer(struct file *f, const struct options *o, uint32_t il)
         add_vectors(f, o->experts, d, il, "ffn_down_exps.bias");
     }
     if (a->qk_norms) {
-        add_vector(f, AROUND_ONE, a->norm_rows ? q : o->head_dim, il, "attn_q_norm.weight");
-        add_vector(f, AROUND_ONE, a->norm_rows ? kv : o->head_dim, il, "attn_k_norm.weight");
+        add_vector(f, AROUND_ONE, a->norm_rows ? q : dim_of(o, il), il, "attn_q_norm.weight");
+        add_vector(f, AROUND_ONE, a->norm_rows ? kv : dim_of(o, il), il, "attn_k_norm.weight");
     }
+    if (a->uneven)
+        add_vector(f, AROUND_ONE, 1, il, "layer_output_scale.weight");
     if (a->post_norms) {
         add_vector(f, AROUND_ONE, d, il, "post_attention_norm.weight");
         add_vector(f, AROUND_ONE, d, il, "post_ffw_norm.weight");
@@ -642,7 +676,7 @@ static void add_tensors(struct file *f, const struct options *o)
     add_tensor(f, f32, AROUND_ONE, 0, 1, d, "%s", out ? out : "output_norm.weight");
     if (!o->tied)
         add_matrix(f, o, 4 / root((float)d), o->n_vocab, d, "output.weight");
-    if (o->rope_freqs)
+    if (o->rope_freqs || arch_of(o)->uneven)
         add_tensor(f, f32, RAMP, 0, 1, o->head_dim / 2, "rope_freqs.weight");
     if (o->longrope) {
         add_tensor(f, f32, AROUND_ONE, 0, 1, o->head_dim / 2, "rope_factors_short.weight");
@@ -751,6 +785,8 @@ int main(int argc, char **argv)
         o.experts = 4;
         o.used = 2;
     }
+    if (!o.window && arch_of(&o)->uneven)
+        o.window = 512;
     if (!o.v_heads) {
         o.k_heads = 2;
         o.v_heads = 4;

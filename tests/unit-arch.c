@@ -36,6 +36,8 @@ static const struct {
     { "gemma3", "--window=32 --linear=8", "linear",
       { "attn_q_norm.weight", "post_attention_norm.weight", "post_ffw_norm.weight", "" },
       { 32, 32, 32, 32 } },
+    { "gemma4", "--window=32", "proportional",
+      { "attn_v.weight", "attn_k_norm.weight", "post_attention_norm.weight", "ffn_down.weight", "" }, { 32, 0, 32, 0 } },
     { "smollm3", "", "none", { "ffn_norm.weight", "" }, { 0 } },
     { "olmo2", "", "none", { "attn_q_norm.weight", "post_attention_norm.weight", "post_ffw_norm.weight", "" },
       { 0 } },

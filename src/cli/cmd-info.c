@@ -120,7 +120,7 @@ static void print_model(const struct info *in)
     row(io, "heads", format("%u, sharing %u of keys and values, width %u", m.n_head,
                             m.n_head_kv, m.head_dim));
     if (m.attending)
-        row(io, "attending", format("layers %s; the others have a state, and none can be the filter layer", m.attending));
+        row(io, "can filter", format("layers %s, no others", m.attending));
     row(io, "context", format("%u tokens", m.context));
     row(io, "rope", format("base %g, scaling %s", (double)m.rope_base, or_none(m.rope)));
     if (m.pre && *m.pre)

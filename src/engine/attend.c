@@ -30,8 +30,9 @@ enum {
 
 struct job {
     struct gkv__exec        *e;
+    const struct gkv__shape *s;         /* with the heads of the cache's layer               */
     const struct gkv__cache *c;
-    uint32_t                 il;
+    uint32_t                 il, heads; /* KV heads of the layer                             */
     float                   *out;
     const float             *q;
     size_t                   n, group;  /* queries; query heads per KV head                  */
@@ -135,7 +136,7 @@ float gkv__attend_cap(const struct gkv__shape *s)
 static void gather(float *qt, const struct job *j, size_t ih, size_t token, size_t row,
                    size_t n_rows)
 {
-    const struct gkv__shape *s = j->e->shape;
+    const struct gkv__shape *s = j->s;
     const size_t lanes = j->e->simd->attend.lanes, d = s->head_dim, g = j->group;
     const float scale = gkv__attend_scale(s);
 
@@ -154,14 +155,14 @@ static void leave_sums(const struct job *j, size_t token, size_t head, float max
 {
     if (!j->sums)
         return;
-    j->sums[(token * j->e->shape->n_head + head) * 2] = max;
-    j->sums[(token * j->e->shape->n_head + head) * 2 + 1] = sum;
+    j->sums[(token * j->s->n_head + head) * 2] = max;
+    j->sums[(token * j->s->n_head + head) * 2 + 1] = sum;
 }
 
 static void scatter(const float *ot, const float *m, const float *l, const struct job *j, size_t ih,
                     size_t token, size_t row, size_t n_rows)
 {
-    const struct gkv__shape *s = j->e->shape;
+    const struct gkv__shape *s = j->s;
     const size_t lanes = j->e->simd->attend.lanes, d = s->head_dim, g = j->group;
 
     for (size_t i = 0; i < lanes && row + i < n_rows; i++) {
@@ -188,11 +189,10 @@ void gkv__to_form(const struct gkv__simd *simd, gkv__form_fn *form, enum gkv__ty
 }
 
 /* nk keys or values in attend's form: a pointer into the cache if they have it there, else buf. */
-static const void *in_form(const struct gkv__simd *simd, const struct gkv__cache *c,
+static const void *in_form(const struct gkv__simd *simd, const struct gkv__cache *c, size_t d,
                            const uint8_t *rows, float *buf, size_t nk, bool keys)
 {
     const struct gkv__attend *a = &simd->attend;
-    const size_t d = c->head_dim;
 
     if (c->type->type == a->type && (keys ? !a->narrow || d % 2 == 0 : !a->pairs))
         return rows;
@@ -215,14 +215,14 @@ static void item(void *arg, size_t i, unsigned thread)
 {
     const struct job *j = arg;
     const struct gkv__simd *simd = j->e->simd;
-    const struct gkv__shape *s = j->e->shape;
+    const struct gkv__shape *s = j->s;
     const struct gkv__cache *c = j->c;
     const size_t lanes = simd->attend.lanes, d = s->head_dim, g = j->group;
     const size_t keys = keys_per_block(s->head_dim);
     /* Later blocks of queries see more keys: they are dealt first, so that the threads finish
      * together. */
     const size_t n_blocks = (j->n + j->block - 1) / j->block;
-    const size_t ih = i % c->n_head_kv, token = (n_blocks - 1 - i / c->n_head_kv) * j->block;
+    const size_t ih = i % j->heads, token = (n_blocks - 1 - i / j->heads) * j->block;
     const size_t n_tokens = j->n - token < j->block ? j->n - token : j->block;
     const size_t n_rows = n_tokens * g, n_tiles = (n_rows + lanes - 1) / lanes;
     const size_t stride = tile_floats(simd, s);
@@ -245,8 +245,8 @@ static void item(void *arg, size_t i, unsigned thread)
     for (uint64_t key = first_key(j, j->pos + token) / keys * keys;
          key < n_keys && !gkv__cancelled(j->e); key += keys) {
         const size_t nk = n_keys - key < keys ? (size_t)(n_keys - key) : keys;
-        const void *k = in_form(simd, c, gkv__cache_k(c, j->il, (uint32_t)ih, key), kt, nk, true);
-        const void *v = in_form(simd, c, gkv__cache_v(c, j->il, (uint32_t)ih, key), vt, nk, false);
+        const void *k = in_form(simd, c, d, gkv__cache_k(c, j->il, (uint32_t)ih, key), kt, nk, true);
+        const void *v = in_form(simd, c, d, gkv__cache_v(c, j->il, (uint32_t)ih, key), vt, nk, false);
 
         for (size_t t = 0; t < n_tiles; t++) {
             float *qt = tiles + t * stride, *ot = qt + d * lanes, *m = ot + d * lanes, *l = m + lanes;
@@ -281,7 +281,7 @@ static float *partial(const struct job *j, size_t ih, size_t ip, size_t n_pieces
     const size_t rows = j->n * j->group;
 
     return j->e->partial + (ih * n_pieces + ip) * rows *
-                           (GKV__FEW_ROW((size_t)j->e->shape->head_dim) + 2);
+                           (GKV__FEW_ROW((size_t)j->s->head_dim) + 2);
 }
 
 /* Number of pieces, counted from the first key that any row sees. */
@@ -294,7 +294,7 @@ static void few_item(void *arg, size_t i, unsigned thread)
 {
     const struct job *j = arg;
     const struct gkv__simd *simd = j->e->simd;
-    const struct gkv__shape *s = j->e->shape;
+    const struct gkv__shape *s = j->s;
     const struct gkv__cache *c = j->c;
     const size_t d = s->head_dim, row = GKV__FEW_ROW(d), g = j->group, rows = j->n * g;
     const size_t n_pieces = pieces(j), ih = i / n_pieces;
@@ -338,7 +338,7 @@ static void few_items(void *arg, size_t from, size_t to, unsigned thread)
 static void merge_item(void *arg, size_t ih, unsigned thread)
 {
     const struct job *j = arg;
-    const struct gkv__shape *s = j->e->shape;
+    const struct gkv__shape *s = j->s;
     const size_t d = s->head_dim, row = GKV__FEW_ROW(d), g = j->group, rows = j->n * g;
     const size_t n_pieces = pieces(j);
 
@@ -402,16 +402,19 @@ static size_t block_of(const struct gkv__simd *simd, const struct gkv__shape *s,
 void gkv__attend(struct gkv__exec *e, const struct gkv__cache *c, uint32_t il, float *out,
                  const float *q, size_t n, uint64_t pos, const struct gkv__view *view, float *sums)
 {
-    const struct gkv__shape *s = e->shape;
-    const size_t group = s->n_head / c->n_head_kv;
-    struct job j = { e, c, il, out, q, n, group, pos, view,
-                     block_of(e->simd, s, e->n_threads, n, group), 0, gkv__attend_cap(s), sums };
+    struct gkv__shape s = *e->shape;
+    const uint32_t heads = gkv__cache_heads(c, il);
+    const size_t group = s.n_head / heads;
+    struct job j = { e, &s, c, il, heads, out, q, n, group, pos, view, 0, 0, gkv__attend_cap(&s), sums };
 
-    j.piece = piece_of(s, n, pos + n - first_key(&j, pos));
-    if (is_few(e->simd, s, n, group)) {
-        gkv__for_parts(e->n_threads, pieces(&j) * c->n_head_kv, 1, few_items, &j);
-        gkv__for(e->n_threads, c->n_head_kv, merge_item, &j);
+    s.head_dim = gkv__cache_dim(c, il);
+    s.n_head_kv = heads / c->repeat;
+    j.block = block_of(e->simd, &s, e->n_threads, n, group);
+    j.piece = piece_of(&s, n, pos + n - first_key(&j, pos));
+    if (is_few(e->simd, &s, n, group)) {
+        gkv__for_parts(e->n_threads, pieces(&j) * heads, 1, few_items, &j);
+        gkv__for(e->n_threads, heads, merge_item, &j);
     } else {
-        gkv__for(e->n_threads, (n + j.block - 1) / j.block * c->n_head_kv, item, &j);
+        gkv__for(e->n_threads, (n + j.block - 1) / j.block * heads, item, &j);
     }
 }

@@ -21,7 +21,9 @@ static uint64_t round_up(uint64_t n, uint64_t to)
 static uint64_t scratch_bytes(const struct gkv__simd *simd, const struct gkv__gemm *gemm,
                               const struct gkv__shape *s)
 {
-    const uint64_t attention = gkv__max(gkv__attention_sums_scratch(simd, s), gkv__attend_scratch(simd, s));
+    const struct gkv__shape near = gkv__shape_near(s);
+    const uint64_t attention = gkv__max(gkv__attention_sums_scratch(simd, s),
+                                        gkv__max(gkv__attend_scratch(simd, s), gkv__attend_scratch(simd, &near)));
 
     return round_up(gkv__max(gkv__max(attention, gkv__state_scratch(simd, s)), gkv__gemm_scratch(gemm, simd, s)), 4096);
 }
@@ -29,13 +31,16 @@ static uint64_t scratch_bytes(const struct gkv__simd *simd, const struct gkv__ge
 /* Floats per row of each buffer, in the order of the struct. */
 static size_t widths(const struct gkv__shape *s, uint64_t w[N_BUFFERS])
 {
-    const uint64_t q = (uint64_t)s->n_head * s->head_dim, kv = (uint64_t)s->n_head_kv * s->head_dim;
+    const struct gkv__shape near = gkv__shape_near(s);  /* its heads are smaller, and may be more */
+    const uint64_t q = (uint64_t)s->n_head * s->head_dim;
+    const uint64_t kv = gkv__max((uint64_t)s->n_head_kv * s->head_dim, (uint64_t)near.n_head_kv * near.head_dim);
     const uint64_t v = (uint64_t)s->state.v_heads * s->state.v_dim;
     const uint64_t fe = gkv__gemm_form(s->n_embd), fq = gkv__gemm_form(q), ff = gkv__gemm_form(s->n_ff);
     const uint64_t all[N_BUFFERS] = {
         s->n_embd, q, gkv__max(gkv__max(q, v), fe), kv, kv,
         gkv__max(gkv__max(s->n_ff, v ? gkv__gemm_form(v) : 0), gkv__max(fe, fq)),
-        gkv__max(gkv__max(s->n_ff, s->gated ? 2 * q : 0), ff), gkv__experts_floats(s), gkv__state_row(s), s->n_rot,
+        gkv__max(gkv__max(s->n_ff, s->gated ? 2 * q : 0), ff), gkv__experts_floats(s), gkv__state_row(s),
+        gkv__max(s->n_rot, near.n_rot),
         s->temper > 0,
     };
 

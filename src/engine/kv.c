@@ -20,9 +20,9 @@ uint64_t gkv__cache_bytes(const struct gkv__quant *type, uint32_t n_layer, uint3
     return gkv__mul(per, n_max, &all) ? all : UINT64_MAX;
 }
 
-static uint64_t layer_bytes(const struct gkv__cache *c, uint64_t n_max)
+static uint64_t layer_bytes(const struct gkv__cache *c, uint32_t il, uint64_t n_max)
 {
-    return gkv__cache_bytes(c->type, 1, c->n_head_kv, c->head_dim, n_max);
+    return gkv__cache_bytes(c->type, 1, gkv__cache_heads(c, il), gkv__cache_dim(c, il), n_max);
 }
 
 uint64_t gkv__cache_size(const struct gkv__cache *c)
@@ -30,7 +30,7 @@ uint64_t gkv__cache_size(const struct gkv__cache *c)
     uint64_t sum = 0;
 
     for (uint32_t il = 0; c->layer && il < c->n_layer; il++)
-        sum += (c->layer[il].k ? layer_bytes(c, c->layer[il].n_max) : 0) + c->layer[il].n_state * sizeof(float);
+        sum += (c->layer[il].k ? layer_bytes(c, il, c->layer[il].n_max) : 0) + c->layer[il].n_state * sizeof(float);
     return sum;
 }
 
@@ -39,22 +39,27 @@ uint64_t gkv__cache_used(const struct gkv__cache *c, uint64_t n)
     uint64_t sum = 0;
 
     for (uint32_t il = 0; c->layer && il < c->n_layer; il++)
-        sum += (c->layer[il].k ? layer_bytes(c, n) : 0) + c->layer[il].n_state * sizeof(float);
+        sum += (c->layer[il].k ? layer_bytes(c, il, n) : 0) + c->layer[il].n_state * sizeof(float);
     return sum;
 }
 
-gkv_status gkv__cache_room(struct gkv__cache *c, uint32_t il, uint64_t n_max, gkv_error *err)
+static gkv_status room(struct gkv__cache *c, uint32_t il, uint64_t bytes, uint64_t n_max, gkv_error *err)
 {
     struct gkv__cache_layer *l = &c->layer[il];
-    const uint64_t bytes = layer_bytes(c, n_max);
 
     l->k = gkv__pages(bytes, 1);
     if (!l->k)
         return gkv__fail(err, GKV_NOMEM, "the system refused %s for the KV cache",
                          gkv__needed(bytes).text);
+    l->bytes = bytes;
     l->v = l->k + bytes / 2;
     l->n_max = n_max;
     return GKV_OK;
+}
+
+gkv_status gkv__cache_room(struct gkv__cache *c, uint32_t il, uint64_t n_max, gkv_error *err)
+{
+    return room(c, il, layer_bytes(c, il, n_max), n_max, err);
 }
 
 gkv_status gkv__cache_open(struct gkv__cache *c, const struct gkv__quant *type, uint32_t n_layer,
@@ -76,7 +81,7 @@ gkv_status gkv__cache_open(struct gkv__cache *c, const struct gkv__quant *type, 
 void gkv__cache_drop(struct gkv__cache *c, uint32_t il)
 {
     if (c->layer[il].k)
-        gkv__pages_free(c->layer[il].k, layer_bytes(c, c->layer[il].n_max), 1);
+        gkv__pages_free(c->layer[il].k, c->layer[il].bytes, 1);
     if (c->layer[il].state)
         gkv__pages_free(c->layer[il].state, c->layer[il].n_state, sizeof(float));
     c->layer[il] = (struct gkv__cache_layer){ 0 };
@@ -88,6 +93,52 @@ void gkv__cache_close(struct gkv__cache *c)
         gkv__cache_drop(c, il);
     free(c->layer);
     c->layer = NULL;
+}
+
+/* ---- layers of a model ------------------------------------------------------------------ */
+
+/* Gives layer ic the heads of layer il of the model. */
+static void shape(struct gkv__cache *c, uint32_t ic, const gkv_model *m, uint32_t il)
+{
+    const struct gkv__shape *s = gkv__shape_of(m, il);
+
+    c->layer[ic].n_head_kv = s->n_head_kv;
+    c->layer[ic].head_dim = s->head_dim;
+}
+
+void gkv__cache_lay_out(struct gkv__cache *c, uint32_t ic, const gkv_model *m, uint32_t il)
+{
+    shape(c, ic, m, il);
+    c->layer[ic].v = c->layer[ic].k ? c->layer[ic].k + layer_bytes(c, ic, c->layer[ic].n_max) / 2 : NULL;
+}
+
+static uint64_t bytes_of(const gkv_model *m, uint32_t il, const struct gkv__quant *type, uint64_t n_max)
+{
+    const struct gkv__shape *s = gkv__shape_of(m, il);
+
+    return gkv__attends(m, il) ? gkv__cache_bytes(type, 1, s->n_head_kv, s->head_dim, n_max) : 0;
+}
+
+uint64_t gkv__cache_largest(const gkv_model *m, const struct gkv__quant *type, uint32_t n_layer, uint64_t n_max)
+{
+    uint64_t most = 0;
+
+    for (uint32_t il = 0; il < n_layer; il++)
+        most = gkv__max(most, bytes_of(m, il, type, n_max));
+    return most;
+}
+
+gkv_status gkv__cache_open_one(struct gkv__cache *c, const gkv_model *m, const struct gkv__quant *type,
+                               uint32_t n_layer, uint64_t n_max, gkv_error *err)
+{
+    const uint64_t bytes = gkv__cache_largest(m, type, n_layer, n_max);
+    gkv_status status = gkv__cache_open(c, type, 1, m->shape.n_head_kv, m->shape.head_dim, 0, err);
+
+    if (status == GKV_OK && bytes)
+        status = room(c, 0, bytes, n_max, err);
+    if (status != GKV_OK)
+        gkv__cache_close(c);
+    return status;
 }
 
 /* ---- layers with a state ---------------------------------------------------------------- */
@@ -111,6 +162,7 @@ gkv_status gkv__cache_open_for(struct gkv__cache *c, const gkv_model *m, const s
     gkv_status status = gkv__cache_open(c, type, n_layer, s->n_head_kv, s->head_dim, 0, err);
 
     for (uint32_t il = 0; il < n_layer && status == GKV_OK; il++) {
+        shape(c, il, m, il);
         if (!gkv__attends(m, il))
             status = gkv__cache_state(c, il, gkv__state_floats(s), err);
         else if (n_max)
@@ -130,8 +182,11 @@ uint64_t gkv__states_floats(const gkv_model *m, uint32_t n_layer)
 
 uint64_t gkv__cache_bytes_for(const gkv_model *m, const struct gkv__quant *type, uint32_t n_layer, uint64_t n_max)
 {
-    return gkv__plus(gkv__cache_bytes(type, gkv__n_attending(m, n_layer), m->shape.n_head_kv, m->shape.head_dim, n_max),
-                     gkv__states_floats(m, n_layer) * sizeof(float));
+    uint64_t sum = gkv__states_floats(m, n_layer) * sizeof(float);
+
+    for (uint32_t il = 0; il < n_layer; il++)
+        sum = gkv__plus(sum, bytes_of(m, il, type, n_max));
+    return sum;
 }
 
 void gkv__states_save(const struct gkv__cache *c, float *to)
@@ -160,7 +215,7 @@ void gkv__states_restore(struct gkv__cache *c, const float *from)
 
 static uint64_t offset(const struct gkv__cache *c, uint32_t il, uint32_t ih, uint64_t slot)
 {
-    return (ih * c->layer[il].n_max + slot) * row_bytes(c->type, c->head_dim);
+    return (ih * c->layer[il].n_max + slot) * row_bytes(c->type, gkv__cache_dim(c, il));
 }
 
 uint8_t *gkv__cache_k(const struct gkv__cache *c, uint32_t il, uint32_t ih, uint64_t slot)
@@ -176,9 +231,10 @@ uint8_t *gkv__cache_v(const struct gkv__cache *c, uint32_t il, uint32_t ih, uint
 void gkv__cache_put(struct gkv__cache *c, uint32_t il, uint64_t slot, const float *k,
                     const float *v, size_t n)
 {
-    const size_t d = c->head_dim, row = (size_t)(c->n_head_kv / c->repeat) * d;
+    const uint32_t heads = gkv__cache_heads(c, il);
+    const size_t d = gkv__cache_dim(c, il), row = (size_t)(heads / c->repeat) * d;
 
-    for (uint32_t ih = 0; ih < c->n_head_kv; ih++)
+    for (uint32_t ih = 0; ih < heads; ih++)
         for (size_t i = 0; i < n; i++) {
             const size_t at = i * row + ih / c->repeat * d;
 

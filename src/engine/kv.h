@@ -20,6 +20,8 @@ struct gkv__cache {
     uint32_t n_layer, n_head_kv, head_dim;
     struct gkv__cache_layer {
         uint64_t n_max;             /* slots of each head                                    */
+        uint64_t bytes;             /* of its memory                                         */
+        uint32_t n_head_kv, head_dim;   /* 0: as in most layers, the cache's                 */
         uint64_t shift;             /* the token at position p is in slot p - shift          */
         uint8_t *k, *v;             /* NULL: the layer has a state                           */
         float   *state;             /* NULL: it has none                                     */
@@ -28,6 +30,16 @@ struct gkv__cache {
     uint32_t repeat;                /* how often each KV head of the model is there, side by side; more
                                        than 1 where query heads of a group keep different tokens */
 };
+
+/* Those of layer il. */
+static inline uint32_t gkv__cache_heads(const struct gkv__cache *c, uint32_t il)
+{
+    return c->layer[il].n_head_kv ? c->layer[il].n_head_kv : c->n_head_kv;
+}
+static inline uint32_t gkv__cache_dim(const struct gkv__cache *c, uint32_t il)
+{
+    return c->layer[il].head_dim ? c->layer[il].head_dim : c->head_dim;
+}
 
 uint64_t   gkv__cache_bytes(const struct gkv__quant *type, uint32_t n_layer, uint32_t n_head_kv,
                             uint32_t head_dim, uint64_t n_max);
@@ -43,6 +55,12 @@ gkv_status gkv__cache_state(struct gkv__cache *c, uint32_t il, uint64_t n, gkv_e
 gkv_status gkv__cache_open_for(struct gkv__cache *c, const gkv_model *m, const struct gkv__quant *type,
                                uint32_t n_layer, uint64_t n_max, gkv_error *err);
 uint64_t   gkv__cache_bytes_for(const gkv_model *m, const struct gkv__quant *type, uint32_t n_layer, uint64_t n_max);
+/* The largest layer's bytes among the first n_layer; and layer ic of such a cache is laid out anew, empty, for layer il
+ * of the model. */
+uint64_t   gkv__cache_largest(const gkv_model *m, const struct gkv__quant *type, uint32_t n_layer, uint64_t n_max);
+gkv_status gkv__cache_open_one(struct gkv__cache *c, const gkv_model *m, const struct gkv__quant *type,
+                               uint32_t n_layer, uint64_t n_max, gkv_error *err);
+void       gkv__cache_lay_out(struct gkv__cache *c, uint32_t ic, const gkv_model *m, uint32_t il);
 /* Bytes of n slots in each layer that has slots, and of all states. */
 uint64_t   gkv__cache_used(const struct gkv__cache *c, uint64_t n);
 /* Floats of the states of the first n_layer layers of a model; copies all of the cache's out, and back. */
@@ -56,7 +74,7 @@ void       gkv__cache_close(struct gkv__cache *c);
 uint8_t *gkv__cache_k(const struct gkv__cache *c, uint32_t il, uint32_t ih, uint64_t slot);
 uint8_t *gkv__cache_v(const struct gkv__cache *c, uint32_t il, uint32_t ih, uint64_t slot);
 
-/* Store k, v [n][n_head_kv / repeat * head_dim] in slots slot .. slot + n - 1. */
+/* Store k, v [n][heads / repeat * head_dim] in slots slot .. slot + n - 1. */
 void gkv__cache_put(struct gkv__cache *c, uint32_t il, uint64_t slot, const float *k,
                     const float *v, size_t n);
 /* Copy slots at[n] of layer sl of src, which has the same type, to slots 0 .. of (layer dl, head ih); at

@@ -6,8 +6,8 @@
  *
  * and what some models add or leave out, as model.h says layer by layer: biases, norms of queries and
  * keys, norms and scales of the outputs before they are added to x, no norms of the inputs, a window, sinks,
- * no RoPE, other activations, caps, experts, a gate of the sums.  In some layers a state takes the place of
- * attention (state.h). */
+ * no RoPE, other activations, caps, experts, a gate of the sums, values that are the keys.  In some layers a
+ * state takes the place of attention (state.h). */
 #include "config.h"
 #include <math.h>
 #include <string.h>
@@ -27,6 +27,7 @@ enum {
 struct rows {                   /* arguments of the row-wise steps below */
     struct gkv__exec *e;
     const gkv_model  *m;
+    const struct gkv__shape *s; /* of the layer, in steps over heads                        */
     const float      *in, *w, *bias;
     float            *out, *up;
     const uint32_t   *id;
@@ -133,7 +134,7 @@ static void glu_item(void *arg, size_t i, unsigned thread)
 static void turn_item(void *arg, size_t i, unsigned thread)
 {
     const struct rows *r = arg;
-    const size_t half = r->m->shape.n_rot / 2;
+    const size_t half = r->s->n_rot / 2;
     const uint64_t start = (r->pos / ROWS + i) * ROWS;
 
     (void)thread;
@@ -178,7 +179,7 @@ static void turn_one(const struct gkv__rope *rope, size_t half, uint64_t pos, fl
 static void turn_at_item(void *arg, size_t i, unsigned thread)
 {
     const struct rows *r = arg;
-    const size_t half = r->m->shape.n_rot / 2;
+    const size_t half = r->s->n_rot / 2;
 
     (void)thread;
     for (size_t t = i * ROWS; t < end_of(r, i); t++)
@@ -208,7 +209,7 @@ void gkv__rotate(const struct gkv__shape *s, float *p, const float *turn, bool b
 static void heads_item(void *arg, size_t i, unsigned thread)
 {
     const struct rows *r = arg;
-    const struct gkv__shape *s = &r->m->shape;
+    const struct gkv__shape *s = r->s;
     const size_t d = s->head_dim, width = r->n_head * d;
 
     (void)thread;
@@ -275,7 +276,7 @@ static void heat(const struct gkv__pass *p, size_t n, uint64_t pos, const uint32
 
 void gkv__turn(const struct gkv__pass *p, uint32_t il, size_t n, uint64_t pos)
 {
-    struct rows r = { .e = p->e, .m = p->m, .out = p->e->turn, .n = n, .pos = pos,
+    struct rows r = { .e = p->e, .s = gkv__shape_of(p->m, il), .out = p->e->turn, .n = n, .pos = pos,
                       .rope = gkv__model_rope(p->m, il, p->span) };
 
     gkv__for(p->e->n_threads, (size_t)((pos + n - 1) / ROWS - pos / ROWS + 1), turn_item, &r);
@@ -284,7 +285,7 @@ void gkv__turn(const struct gkv__pass *p, uint32_t il, size_t n, uint64_t pos)
 
 static void turn_at(const struct gkv__pass *p, uint32_t il, size_t n, const uint32_t *at)
 {
-    struct rows r = { .e = p->e, .m = p->m, .out = p->e->turn, .id = at, .n = n,
+    struct rows r = { .e = p->e, .s = gkv__shape_of(p->m, il), .out = p->e->turn, .id = at, .n = n,
                       .rope = gkv__model_rope(p->m, il, p->span) };
 
     gkv__for(p->e->n_threads, items(n), turn_at_item, &r);
@@ -292,10 +293,10 @@ static void turn_at(const struct gkv__pass *p, uint32_t il, size_t n, const uint
 }
 
 /* The same for all heads of y[n][n_head * head_dim], with the angles turn[n][n_rot]. */
-static void heads(struct gkv__exec *e, const gkv_model *m, float *y, size_t n, size_t n_head,
+static void heads(struct gkv__exec *e, const struct gkv__shape *s, float *y, size_t n, size_t n_head,
                   const float *bias, const float *w, bool whole, const float *turn)
 {
-    struct rows r = { .e = e, .m = m, .in = turn, .w = w, .bias = bias, .out = y, .n = n,
+    struct rows r = { .e = e, .s = s, .in = turn, .w = w, .bias = bias, .out = y, .n = n,
                       .n_head = n_head, .whole = whole };
 
     gkv__for(e->n_threads, items(n), heads_item, &r);
@@ -334,12 +335,14 @@ static void qk(struct gkv__exec *e, const gkv_model *m, uint32_t il, const float
                struct gkv__rows *h, size_t first_q)
 {
     const struct gkv__layer_weights *w = &m->layer[il];
-    const struct gkv__shape *s = &m->shape;
+    const struct gkv__shape *s = gkv__shape_of(m, il);
     const size_t n = h->n;
 
     norm(e, m, e->h, x, w->attn_norm, n);
     gkv__gemm(e, e->k, h, &w->k, false);
-    heads(e, m, e->k, n, s->n_head_kv, w->k_bias, w->k_norm, w->norm_rows, e->turn);
+    if (!w->v.data)             /* values are keys without norm and rotation */
+        memcpy(e->v, e->k, n * s->n_head_kv * s->head_dim * sizeof *e->v);
+    heads(e, s, e->k, n, s->n_head_kv, w->k_bias, w->k_norm, w->norm_rows, e->turn);
     if (first_q < n) {
         struct gkv__rows last = { e->h + first_q * s->n_embd, n - first_q, e->gate, NULL };
         const size_t width = (size_t)s->n_head * s->head_dim;
@@ -347,7 +350,7 @@ static void qk(struct gkv__exec *e, const gkv_model *m, uint32_t il, const float
         gkv__gemm(e, s->gated ? both : q, first_q ? &last : h, &w->q, false);
         if (s->gated)
             gkv__for(e->n_threads, items(last.n), split_item, &(struct rows){ .m = m, .in = both, .out = q, .n = last.n });
-        heads(e, m, q, n - first_q, s->n_head, w->q_bias, w->q_norm, w->norm_rows, e->turn + first_q * s->n_rot);
+        heads(e, s, q, n - first_q, s->n_head, w->q_bias, w->q_norm, w->norm_rows, e->turn + first_q * s->n_rot);
         for (size_t t = first_q; w->tempered && t < n; t++)
             for (size_t j = 0; j < width; j++)
                 e->q[t * width + j] *= e->heat[t];
@@ -363,13 +366,15 @@ void gkv__layer_keys(const struct gkv__pass *p, uint32_t il, const float *x, siz
 
     norm(e, m, e->h, x, w->attn_norm, n);
     gkv__gemm(e, e->k, &h, &w->k, false);
-    heads(e, m, e->k, n, m->shape.n_head_kv, w->k_bias, w->k_norm, w->norm_rows, NULL);
+    heads(e, gkv__shape_of(m, il), e->k, n, gkv__shape_of(m, il)->n_head_kv, w->k_bias, w->k_norm, w->norm_rows, NULL);
 }
 
 void gkv__rope_keys(const struct gkv__pass *p, uint32_t il, float *k, size_t n, uint64_t pos)
 {
+    const struct gkv__shape *s = gkv__shape_of(p->m, il);
+
     gkv__turn(p, il, n, pos);
-    heads(p->e, p->m, k, n, p->m->shape.n_head_kv, NULL, NULL, false, p->e->turn);
+    heads(p->e, s, k, n, s->n_head_kv, NULL, NULL, false, p->e->turn);
 }
 
 void gkv__layer_qk(const struct gkv__pass *p, uint32_t il, const float *x, size_t n, uint64_t pos,
@@ -390,7 +395,7 @@ static void attend(const struct gkv__pass *p, uint32_t il, uint32_t ic, size_t n
     if (hook && hook->window && (!view.window || hook->window < view.window))
         view.window = (uint32_t)hook->window;
     for (size_t t = 0; p->alone && t < n; t++) {
-        const size_t at = t * p->m->shape.n_head * p->m->shape.head_dim;
+        const size_t at = t * p->m->shape.n_head * gkv__shape_of(p->m, il)->head_dim;
 
         gkv__attend(p->e, p->c, ic, p->e->att + at, p->e->q + at, 1, slot + t, &view, NULL);
     }
@@ -408,18 +413,20 @@ static void by_attention(const struct gkv__pass *p, uint32_t il, float *x, size_
     struct gkv__exec *e = p->e;
     const gkv_model *m = p->m;
     const struct gkv__layer_weights *w = &m->layer[il];
+    const struct gkv__shape *s = gkv__shape_of(m, il);
     const bool turned = gkv__uses_hadamard(p->c->type);
 
     struct gkv__rows h = { e->h, n, e->gate, NULL }, att = { e->att, n, e->gate, NULL };
 
     qk(e, m, il, x, &h, 0);
-    gkv__gemm(e, e->v, &h, &w->v, false);
-    if (w->v_bias)
-        heads(e, m, e->v, n, m->shape.n_head_kv, w->v_bias, NULL, false, NULL);
+    if (w->v.data)
+        gkv__gemm(e, e->v, &h, &w->v, false);
+    if (w->v_bias || w->v_norm)
+        heads(e, s, e->v, n, s->n_head_kv, w->v_bias, w->v_norm, false, NULL);
     if (turned) {
         gkv__hadamard(e, e->q, n, m->shape.n_head);
-        gkv__hadamard(e, e->k, n, m->shape.n_head_kv);
-        gkv__hadamard(e, e->v, n, m->shape.n_head_kv);
+        gkv__hadamard(e, e->k, n, s->n_head_kv);
+        gkv__hadamard(e, e->v, n, s->n_head_kv);
     }
     gkv__cache_put(p->c, ic, slot, e->k, e->v, n);
     attend(p, il, ic, n, slot);
@@ -460,6 +467,16 @@ static void mlp(const struct gkv__pass *p, uint32_t il, float *x, size_t n)
     add(e, m, x, &gate, &w->down, NULL, w->ffn_post);
 }
 
+static void scale_item(void *arg, size_t i, unsigned thread)
+{
+    const struct rows *r = arg;
+    const size_t d = r->m->shape.n_embd;
+
+    (void)thread;
+    for (size_t j = i * ROWS * d; j < end_of(r, i) * d; j++)
+        r->out[j] *= *r->w;
+}
+
 /* A layer without attention has no use for the turns of its positions. */
 static void layer(const struct gkv__pass *p, uint32_t il, float *x, size_t n, uint64_t slot, uint32_t ic)
 {
@@ -468,6 +485,9 @@ static void layer(const struct gkv__pass *p, uint32_t il, float *x, size_t n, ui
     else
         by_state(p, il, x, n, slot, ic);
     mlp(p, il, x, n);
+    if (p->m->layer[il].out_scale)
+        gkv__for(p->e->n_threads, items(n), scale_item,
+                 &(struct rows){ .m = p->m, .w = p->m->layer[il].out_scale, .out = x, .n = n });
 }
 
 void gkv__layer(const struct gkv__pass *p, uint32_t il, float *x, size_t n, uint64_t pos, uint32_t ic)

@@ -24,12 +24,6 @@ static size_t width(const struct gkv__task *t)
     return (size_t)t->m->shape.n_head_kv * t->m->shape.head_dim;
 }
 
-/* Slots of the one cache, for whichever layer is computed: none if all layers before the filter have a state. */
-static uint64_t slots(const struct gkv__task *t)
-{
-    return gkv__n_attending(t->m, t->filter) || !gkv__has_states(t->m) ? t->n : 0;
-}
-
 static uint64_t bytes(const struct gkv__task *t, uint32_t chunk, unsigned n_threads)
 {
     const struct gkv__shape *s = &t->m->shape;
@@ -39,7 +33,7 @@ static uint64_t bytes(const struct gkv__task *t, uint32_t chunk, unsigned n_thre
 
     (void)n_threads;
     return gkv__plus(gkv__times(rows, s->n_embd * sizeof(float)) + (t->row == GKV__ROW_LARGEST ? gram : 0),
-                     gkv__plus(gkv__cache_bytes(t->kv_first, 1, s->n_head_kv, s->head_dim, slots(t)),
+                     gkv__plus(gkv__cache_largest(t->m, t->kv_first, t->filter, t->n),
                                gkv__state_floats(s) * sizeof(float)));
 }
 
@@ -138,6 +132,7 @@ static gkv_status layers(struct gkv__exec *e, const struct gkv__first *f, struct
     }
     for (uint32_t i = 0; i < f->t->filter; i++) {
         gkv__model_layer_need(f->t->m, i, true);
+        gkv__cache_lay_out(cache, 0, f->t->m, i);
         for (size_t at = 0; at < n; at += e->chunk) {
             const size_t nc = gkv__min(e->chunk, n - at);
 
@@ -166,7 +161,7 @@ static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error
                (double)f->t->n * s->n_embd * s->n_head_kv * s->head_dim);
     status = gkv__spill_open(&x, f->t->n, s->n_embd, f->t->spill ? e->chunk : 0, err);
     if (status == GKV_OK)
-        status = gkv__cache_open(&cache, f->t->kv_first, 1, s->n_head_kv, s->head_dim, slots(f->t), err);
+        status = gkv__cache_open_one(&cache, f->t->m, f->t->kv_first, f->t->filter, f->t->n, err);
     if (status == GKV_OK && gkv__has_states(f->t->m))
         status = gkv__cache_state(&cache, 0, gkv__state_floats(s), err);
     if (status == GKV_OK)

@@ -9,7 +9,7 @@
 #include "src/model/rope.h"
 
 extern const struct gkv__arch gkv__arch_llama, gkv__arch_qwen2, gkv__arch_qwen3, gkv__arch_phi3,
-    gkv__arch_gemma2, gkv__arch_gemma3, gkv__arch_qwen3moe,
+    gkv__arch_gemma2, gkv__arch_gemma3, gkv__arch_gemma4, gkv__arch_qwen3moe,
     gkv__arch_qwen35, gkv__arch_qwen35moe, gkv__arch_qwen3next,
     gkv__arch_smollm3,
     gkv__arch_olmo2,
@@ -31,6 +31,7 @@ static const struct gkv__arch *const archs[] = {
     &gkv__arch_phi3,
     &gkv__arch_gemma2,
     &gkv__arch_gemma3,
+    &gkv__arch_gemma4,
     &gkv__arch_qwen3moe,
     &gkv__arch_qwen35,
     &gkv__arch_qwen35moe,
@@ -62,6 +63,8 @@ const char *gkv__arch_at(size_t i)
     return i < sizeof archs / sizeof *archs ? archs[i]->name : NULL;
 }
 
+enum { MOST_FF = 1 << 22 };
+
 /* ---- keys ------------------------------------------------------------------------------- */
 
 static gkv_status full_key(const struct gkv_model *m, const char *key, bool required,
@@ -80,6 +83,15 @@ gkv_status gkv__arch_u32(const struct gkv_model *m, const char *key, uint32_t *o
 
     GKV__TRY(full_key(m, key, required, full, err));
     return gkv__gguf_u32(m->file, full, out, err);
+}
+
+static gkv_status in_range(const struct gkv_model *m, const char *what, uint64_t v, uint64_t min,
+                           uint64_t max, gkv_error *err)
+{
+    if (v >= min && v <= max)
+        return GKV_OK;
+    return gkv__fail(err, GKV_FORMAT, "%s: %s is %" PRIu64 ", not in %" PRIu64 " .. %" PRIu64,
+                     gkv__gguf_path(m->file), what, v, min, max);
 }
 
 /* Of a key that has a number for each layer. */
@@ -126,6 +138,22 @@ static gkv_status same_in_layers(const struct gkv_model *m, const char *key, uin
     return GKV_OK;
 }
 
+/* The largest of such numbers, which are 1 .. most. */
+static gkv_status largest_of_layers(const struct gkv_model *m, const char *key, uint32_t most, uint32_t *out, gkv_error *err)
+{
+    char full[128];
+
+    GKV__TRY(full_key(m, key, true, full, err));
+    for (uint32_t il = 0; il < m->shape.n_layer; il++) {
+        uint32_t v = 0;
+
+        GKV__TRY(gkv__arch_u32_of(m, key, il, &v, err));
+        GKV__TRY(in_range(m, key, v, 1, most, err));
+        *out = v > *out ? v : *out;
+    }
+    return GKV_OK;
+}
+
 gkv_status gkv__arch_f32(const struct gkv_model *m, const char *key, float *out, bool required,
                          gkv_error *err)
 {
@@ -163,13 +191,12 @@ gkv_status gkv__arch_str(const struct gkv_model *m, const char *key, struct gkv_
     return gkv__gguf_str(m->file, full, out, err);
 }
 
-static gkv_status in_range(const struct gkv_model *m, const char *what, uint64_t v, uint64_t min,
-                           uint64_t max, gkv_error *err)
+gkv_status gkv__arch_shares(const struct gkv_model *m, uint32_t n_head_kv, gkv_error *err)
 {
-    if (v >= min && v <= max)
+    if (n_head_kv && m->shape.n_head % n_head_kv == 0)
         return GKV_OK;
-    return gkv__fail(err, GKV_FORMAT, "%s: %s is %" PRIu64 ", not in %" PRIu64 " .. %" PRIu64,
-                     gkv__gguf_path(m->file), what, v, min, max);
+    return gkv__fail(err, GKV_FORMAT, "%s: %u heads do not share %u KV heads evenly", gkv__gguf_path(m->file),
+                     m->shape.n_head, n_head_kv);
 }
 
 gkv_status gkv__arch_shape(struct gkv_model *m, gkv_error *err)
@@ -184,16 +211,19 @@ gkv_status gkv__arch_shape(struct gkv_model *m, gkv_error *err)
     GKV__TRY(in_range(m, "block_count", s->n_layer, 1, 1024, err));
     GKV__TRY(gkv__arch_u32(m, "embedding_length", &s->n_embd, true, err));
     GKV__TRY(gkv__arch_u32(m, "expert_feed_forward_length", &s->n_ff, false, err));  /* some have that alone */
-    GKV__TRY(gkv__arch_u32(m, "feed_forward_length", &s->n_ff, !s->n_ff, err));
+    if (m->arch->uneven)
+        GKV__TRY(largest_of_layers(m, "feed_forward_length", MOST_FF, &s->n_ff, err));
+    else
+        GKV__TRY(gkv__arch_u32(m, "feed_forward_length", &s->n_ff, !s->n_ff, err));
     GKV__TRY(gkv__arch_u32(m, "attention.head_count", &s->n_head, true, err));
     GKV__TRY(in_range(m, "embedding_length", s->n_embd, 1, 1 << 20, err));
-    GKV__TRY(in_range(m, "feed_forward_length", s->n_ff, 1, 1 << 22, err));
+    GKV__TRY(in_range(m, "feed_forward_length", s->n_ff, 1, MOST_FF, err));
     GKV__TRY(in_range(m, "attention.head_count", s->n_head, 1, 4096, err));
     s->n_head_kv = s->n_head;
-    GKV__TRY(same_in_layers(m, "attention.head_count_kv", &s->n_head_kv, false, err));
-    if (!s->n_head_kv || s->n_head % s->n_head_kv)
-        return gkv__fail(err, GKV_FORMAT, "%s: %u heads do not share %u KV heads evenly", path,
-                         s->n_head, s->n_head_kv);
+    if (!m->arch->uneven) {
+        GKV__TRY(same_in_layers(m, "attention.head_count_kv", &s->n_head_kv, false, err));
+        GKV__TRY(gkv__arch_shares(m, s->n_head_kv, err));
+    }
     s->head_dim = s->n_embd / s->n_head;
     GKV__TRY(gkv__arch_u32(m, "attention.key_length", &s->head_dim, false, err));
     GKV__TRY(in_range(m, "attention.key_length", s->head_dim, 2, 1024, err));

@@ -10,6 +10,9 @@ struct gkv__arch {
     const char          *name;          /* general.architecture, and prefix of its keys      */
     enum gkv__rope_pairs pairs;
     bool                 yarn_between;  /* yarn's ramp may begin and end between two pairs   */
+    bool                 uneven;        /* layers differ in the number and size of their heads, which keys()
+                                           reads, and in n_ff */
+    bool                 proportional;  /* rope_freqs says which pairs rotate                */
     const char          *output_norm;   /* tensor of the last norm; NULL: output_norm.weight */
     /* Reads keys that only this architecture has into m->shape and m->rope; NULL: there are none. */
     gkv_status (*keys)(struct gkv_model *m, gkv_error *err);
@@ -31,6 +34,8 @@ gkv_status gkv__arch_u32(const struct gkv_model *m, const char *key, uint32_t *o
                          gkv_error *err);
 /* An optional key that may have a number for each layer: that of layer il. */
 gkv_status gkv__arch_u32_of(const struct gkv_model *m, const char *key, uint32_t il, uint32_t *out, gkv_error *err);
+/* GKV_FORMAT unless the heads share n_head_kv KV heads evenly. */
+gkv_status gkv__arch_shares(const struct gkv_model *m, uint32_t n_head_kv, gkv_error *err);
 gkv_status gkv__arch_f32(const struct gkv_model *m, const char *key, float *out, bool required,
                          gkv_error *err);
 /* An optional key, whose value must be more than 0. */

@@ -40,11 +40,11 @@ static bool sees_all(uint32_t limit, uint32_t context)
 static uint32_t far_sighted(const struct gkv_model *m, uint32_t il)
 {
     for (uint32_t i = il; i < m->shape.n_layer; i++)
-        if (gkv__attends(m, i) && sees_all(m->layer[i].window, m->shape.context) &&
+        if (gkv__can_filter(m, i) && sees_all(m->layer[i].window, m->shape.context) &&
             sees_all(m->layer[i].chunk, m->shape.context))
             return i;
     for (uint32_t i = m->shape.n_layer; i-- > 0;)       /* none behind it: one before it */
-        if (gkv__attends(m, i))
+        if (gkv__can_filter(m, i))
             return i;
     return il;
 }
@@ -52,12 +52,14 @@ static uint32_t far_sighted(const struct gkv_model *m, uint32_t il)
 static const char by_rule_filter[] = "rule: 0.47 of the depth; try gemkv calibrate";
 static const char by_rule_tsp[] = "rule: half of the depth; try gemkv calibrate";
 
+static const char by_rule_uneven[] = "rule: 0.47 of the depth";
+
 static void by_rule(struct gkv_model *m)
 {
     const uint32_t n = m->shape.n_layer;
 
     m->filter_layer = far_sighted(m, (uint32_t)(0.47 * n));
-    m->filter_layer_source = by_rule_filter;
+    m->filter_layer_source = gkv__is_even(m) ? by_rule_filter : by_rule_uneven;     /* calibrate compares heads */
     m->tsp_layer = n / 2 > 0 ? n / 2 - 1 : 0;
     m->tsp_layer_source = by_rule_tsp;
 }
@@ -113,9 +115,9 @@ gkv_status gkv__layer_table(struct gkv_model *m, gkv_error *err)
     by_rule(m);
     by_papers(m);
     GKV__TRY(by_key(m, "gemkv.filter_layer", &m->filter_layer, &m->filter_layer_source, err));
-    if (!gkv__attends(m, m->filter_layer))
-        return gkv__fail(err, GKV_FORMAT, "%s: layer %u cannot be the filter layer: it has no keys",
-                         gkv__gguf_path(m->file), m->filter_layer);
+    if (!gkv__can_filter(m, m->filter_layer))
+        return gkv__fail(err, GKV_FORMAT, "%s: layer %u cannot be the filter layer: it has no keys%s",
+                         gkv__gguf_path(m->file), m->filter_layer, gkv__attends(m, m->filter_layer) ? " of all tokens" : "");
     by_filter(m);
     return by_key(m, "gemkv.tsp_layer", &m->tsp_layer, &m->tsp_layer_source, err);
 }

@@ -93,19 +93,19 @@ static gkv_status vocabulary(struct gkv_model *m, gkv_error *err)
     return chat_template(m, err);
 }
 
-static void list_attending(struct gkv_model *m)
+static void list_filters(struct gkv_model *m)
 {
-    const size_t room = sizeof m->attending;
+    const size_t room = sizeof m->filters;
     size_t at = 0;
 
-    for (uint32_t il = 0; gkv__has_states(m) && il < m->shape.n_layer; il++) {
-        if (!gkv__attends(m, il))
+    for (uint32_t il = 0; (gkv__has_states(m) || !gkv__is_even(m)) && il < m->shape.n_layer; il++) {
+        if (!gkv__can_filter(m, il))
             continue;
         if (at + 12 > room) {
-            snprintf(m->attending + at, room - at, " ...");
+            snprintf(m->filters + at, room - at, " ...");
             return;
         }
-        at += (size_t)snprintf(m->attending + at, room - at, "%s%u", at ? " " : "", il);
+        at += (size_t)snprintf(m->filters + at, room - at, "%s%u", at ? " " : "", il);
     }
 }
 
@@ -116,7 +116,7 @@ static void describe(struct gkv_model *m)
     if (gkv__gguf_str(m->file, "general.name", &name, NULL) == GKV_OK)
         snprintf(m->name, sizeof m->name, "%.*s", (int)(name.n < 63 ? name.n : 63), name.p);
     gkv__describe_types(m->file, &m->types);
-    list_attending(m);
+    list_filters(m);
 }
 
 static gkv_status unknown(const char *path, const struct gkv__str *arch, gkv_error *err)
@@ -226,7 +226,7 @@ static void describe_model(const gkv_model *m, gkv_model_info *out)
         .type_groups = m->types.group,
         .chat_template_own = m->chat_template && m->chat_template == m->own_template,
         .chat_template_problem = m->template_error.status ? m->template_error.text : NULL,
-        .attending = *m->attending ? m->attending : NULL,
+        .attending = *m->filters ? m->filters : NULL,
     };
 }
 
@@ -336,12 +336,21 @@ uint32_t gkv__n_attending(const struct gkv_model *m, uint32_t n)
     return sum;
 }
 
+/* Where layers differ, the filter layer is one of those that see the whole text. */
+bool gkv__can_filter(const struct gkv_model *m, uint32_t il)
+{
+    return gkv__attends(m, il) && !m->layer[il].shape;
+}
+
 gkv_status gkv__may_filter(const struct gkv_model *m, uint32_t il, gkv_error *err)
 {
-    if (gkv__attends(m, il))
+    if (gkv__can_filter(m, il))
         return GKV_OK;
-    return gkv__fail(err, GKV_INVALID, "layer %u has a state and no keys, so it cannot score tokens; layers that "
-                     "attend: %s", il, m->attending);
+    if (!gkv__attends(m, il))
+        return gkv__fail(err, GKV_INVALID, "layer %u has a state and no keys, so it cannot score tokens; layers that "
+                         "attend: %s", il, m->filters);
+    return gkv__fail(err, GKV_INVALID, "layer %u sees a part of the text only, so it cannot score tokens; layers that "
+                     "can: %s", il, m->filters);
 }
 
 /* ---- residency -------------------------------------------------------------------------- */
@@ -385,6 +394,7 @@ static uint64_t vector_bytes(const struct gkv__shape *s, const struct gkv__layer
         { w->attn_norm, s->n_embd }, { w->ffn_norm, s->n_embd }, { w->attn_post, s->n_embd },
         { w->ffn_post, s->n_embd }, { w->q_bias, q }, { w->k_bias, kv }, { w->v_bias, kv },
         { w->q_norm, w->norm_rows ? q : s->head_dim }, { w->k_norm, w->norm_rows ? kv : s->head_dim },
+        { w->out_scale, 1 },
         { w->o_bias, s->n_embd }, { w->sinks, s->n_head }, { w->router_bias, s->n_expert },
         { w->gate_bias, (uint64_t)s->n_expert * s->n_ff_expert },
         { w->up_bias, (uint64_t)s->n_expert * s->n_ff_expert },
@@ -405,7 +415,7 @@ uint64_t gkv__model_layer_bytes(const struct gkv_model *m, uint32_t il)
 {
     const struct gkv__layer_weights *w = &m->layer[il];
     const struct gkv__mat *mats[N_MATS];
-    uint64_t sum = vector_bytes(&m->shape, w);
+    uint64_t sum = vector_bytes(gkv__shape_of(m, il), w);
 
     matrices(w, mats);
     for (size_t i = 0; i < N_MATS; i++)

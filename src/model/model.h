@@ -47,11 +47,12 @@ struct gkv__layer_weights {
     struct gkv__mat q, k, v, o;                     /* [n_head * head_dim, n_embd], ...      */
     const float    *q_bias, *k_bias, *v_bias;       /* [n_head * head_dim], ...              */
     const float    *o_bias;                         /* [n_embd]                              */
-    const float    *q_norm, *k_norm;                /* [head_dim], for each head, before RoPE */
+    const float    *q_norm, *k_norm, *v_norm;       /* [head_dim], for each head, before RoPE */
     bool            norm_rows;                      /* they are [n_head * head_dim], ..., for all heads
                                                        together                              */
     const float    *sinks;                          /* [n_head] one more score in each softmax, which
                                                        takes attention from the keys         */
+    const float    *out_scale;                      /* [1] factor of the rows after the layer */
     struct gkv__mat gate, up, down;                 /* [n_ff, n_embd] twice, [n_embd, n_ff]  */
     struct gkv__mat router;                         /* [n_expert, n_embd]; gate, up and down are
                                                        then n_expert matrices, one after the other */
@@ -73,6 +74,7 @@ struct gkv__layer_weights {
     bool            local_rope;                     /* uses the table GKV__ROPE_LOCAL        */
     bool            no_rope;                        /* uses the table GKV__ROPE_STILL        */
     bool            tempered;                       /* shape.temper applies                  */
+    const struct gkv__shape *shape;                 /* of this layer's heads; NULL: the model's */
 };
 
 /* Which keys the softmax of a query is over. */
@@ -148,11 +150,26 @@ struct gkv__shape {
     /* The query at position p times 1 + temper * ln(1 + floor((p + temper_shift) / temper_span)). */
     float    temper;
     uint32_t temper_span, temper_shift;
+    /* Layers with a window have heads of their own size and number: head_dim, n_head_kv and n_rot of these. */
+    struct { uint32_t head_dim, n_head_kv, n_rot; } near;
 };
+
+/* The shape of layers with a window. */
+static inline struct gkv__shape gkv__shape_near(const struct gkv__shape *s)
+{
+    struct gkv__shape near = *s;
+
+    if (s->near.head_dim) {
+        near.head_dim = s->near.head_dim;
+        near.n_head_kv = s->near.n_head_kv;
+        near.n_rot = s->near.n_rot;
+    }
+    return near;
+}
 
 /* RoPE scaling: see rope.c. */
 enum gkv__rope_kind {
-    GKV__ROPE_NONE, GKV__ROPE_LINEAR, GKV__ROPE_LLAMA3, GKV__ROPE_YARN, GKV__ROPE_LONGROPE,
+    GKV__ROPE_NONE, GKV__ROPE_LINEAR, GKV__ROPE_LLAMA3, GKV__ROPE_YARN, GKV__ROPE_LONGROPE, GKV__ROPE_PROPORTIONAL,
 };
 
 struct gkv__rope {
@@ -178,7 +195,7 @@ struct gkv_model {
     struct gkv__vocab          *vocab;              /* NULL: unsupported tokenizer           */
     gkv_error                   vocab_error;        /* then: why                             */
     const struct gkv__arch     *arch;               /* NULL: opened for its vocabulary only  */
-    struct gkv__shape           shape;
+    struct gkv__shape           shape, near;        /* near: gkv__shape_near                  */
     bool                       *bound;              /* [n tensors] while opening: in use     */
     struct gkv__layer_weights  *layer;              /* [n_layer]                             */
     struct gkv__mat             embed, output;      /* [n_vocab, n_embd]                     */
@@ -193,7 +210,7 @@ struct gkv_model {
     gkv_error                   template_error;     /* ... else why it cannot                */
     uint32_t                    filter_layer, tsp_layer;
     const char                 *filter_layer_source, *tsp_layer_source;
-    char                        attending[160];     /* numbers of the layers that attend, or "": all */
+    char                        filters[160];       /* numbers of the layers that can filter, or "": all */
     char                        name[64];
     struct gkv__types           types;
     double                      load_seconds;
@@ -212,7 +229,17 @@ void gkv__model_layer_need(const struct gkv_model *m, uint32_t il, bool need);
 /* Releases the memory of all weights; they are read again when they are used. */
 void gkv__model_drop(const struct gkv_model *m);
 
-/* Whether layer il has keys and values, and how many of the first n layers have. */
+/* The shape of layer il, whose heads may be others than those of most layers. */
+static inline const struct gkv__shape *gkv__shape_of(const struct gkv_model *m, uint32_t il)
+{
+    return m->layer[il].shape ? m->layer[il].shape : &m->shape;
+}
+/* Whether keys and values are of one size in all layers, which methods of one pass need. */
+static inline bool gkv__is_even(const struct gkv_model *m)
+{
+    return !m->shape.near.head_dim;
+}
+/* Whether layer il attends, and how many of the first n layers do. */
 static inline bool gkv__attends(const struct gkv_model *m, uint32_t il)
 {
     return m->layer[il].mixer == GKV__ATTENTION;
@@ -233,7 +260,8 @@ static inline uint64_t gkv__state_floats(const struct gkv__shape *s)
     return s->state.width ? (s->state.width - 1) * gkv__state_channels(s) +
                             (uint64_t)s->state.v_heads * s->state.k_dim * s->state.v_dim : 0;
 }
-/* GKV_INVALID, with those that there are, if layer il has no keys that could score tokens. */
+/* Whether layer il has keys that can score tokens; if not, may_filter says which layers have, GKV_INVALID. */
+bool       gkv__can_filter(const struct gkv_model *m, uint32_t il);
 gkv_status gkv__may_filter(const struct gkv_model *m, uint32_t il, gkv_error *err);
 
 uint64_t gkv__model_layer_bytes(const struct gkv_model *m, uint32_t il);

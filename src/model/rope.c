@@ -7,6 +7,7 @@
  *                times 1 + 0.1 ln s                  Peng et al. 2023
  *                or, if the file has a factor a for that (yarn_log_multiplier), times
  *                (1 + 0.1 ln s) / (1 + 0.1 a ln s)
+ *     proportional  f / d_i, too: d_i is 1, and beyond all bounds for pairs that do not rotate
  *     longrope   f / d_i, with one tensor of divisors up to the original context and another one
  *                beyond it; cosines and sines times a factor from the file     Ding et al. 2024 */
 #include "config.h"
@@ -19,6 +20,7 @@
 static const char *const names[] = {
     [GKV__ROPE_NONE] = "none", [GKV__ROPE_LINEAR] = "linear", [GKV__ROPE_LLAMA3] = "llama3",
     [GKV__ROPE_YARN] = "yarn", [GKV__ROPE_LONGROPE] = "longrope",
+    [GKV__ROPE_PROPORTIONAL] = "proportional",
 };
 
 enum { N_NAMES = sizeof names / sizeof *names };
@@ -59,7 +61,7 @@ static gkv_status kind(struct gkv_model *m, struct scaling *s, gkv_error *err)
     if (gkv__arch_has(m, "rope_factors_long.weight"))
         m->rope_kind = GKV__ROPE_LONGROPE;
     else if (gkv__arch_has(m, "rope_freqs.weight") && m->rope_kind != GKV__ROPE_YARN)
-        m->rope_kind = GKV__ROPE_LLAMA3;
+        m->rope_kind = m->arch->proportional ? GKV__ROPE_PROPORTIONAL : GKV__ROPE_LLAMA3;
     else if (m->rope_kind == GKV__ROPE_LINEAR && s->factor == 1)
         m->rope_kind = GKV__ROPE_NONE;
     return GKV_OK;
@@ -94,14 +96,14 @@ static gkv_status keys(struct gkv_model *m, struct scaling *s, gkv_error *err)
 static gkv_status table(struct gkv_model *m, int which, double base, double factor, double scale,
                         gkv_error *err)
 {
-    const uint32_t half = m->shape.n_rot / 2;
+    const uint32_t n_rot = which == GKV__ROPE_LOCAL ? gkv__shape_near(&m->shape).n_rot : m->shape.n_rot, half = n_rot / 2;
     double *f = malloc(half * sizeof *f);
 
     m->rope[which] = (struct gkv__rope){ f, scale };
     if (!f)
         return gkv__fail(err, GKV_NOMEM, "out of memory");
     for (uint32_t i = 0; i < half; i++)
-        f[i] = pow(base, -2.0 * i / m->shape.n_rot) / factor;
+        f[i] = pow(base, -2.0 * i / n_rot) / factor;
     return GKV_OK;
 }
 
@@ -155,6 +157,7 @@ gkv_status gkv__rope_open(struct gkv_model *m, gkv_error *err)
     case GKV__ROPE_LINEAR:
         return table(m, GKV__ROPE_ALL, (double)m->rope_base, (double)s.factor, 1, err);
     case GKV__ROPE_LLAMA3:
+    case GKV__ROPE_PROPORTIONAL:
         GKV__TRY(table(m, GKV__ROPE_ALL, (double)m->rope_base, (double)s.factor, 1, err));
         return divide(m, GKV__ROPE_ALL, "rope_freqs.weight", err);
     case GKV__ROPE_YARN:

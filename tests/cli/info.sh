@@ -22,7 +22,7 @@ gemkv info --speed --cpu --json | grep -o '"seconds_100_pages": [1-9]' | sed 's/
 t info --speed --memory
 # layers that attend, and the refusal of another as the filter layer
 "$mkmodel" --arch=lfm2 lfm2.gguf
-gemkv info lfm2.gguf | grep -E -A1 "^(family|attending|filter|methods)"
+gemkv info lfm2.gguf | grep -E -A1 "^(family|can filter|filter|methods)"
 gemkv info lfm2.gguf --json | grep -o '"refused.*'
 echo hello > lfm2.txt
 t ask --layer 2 -m lfm2.gguf -f lfm2.txt "who?"

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * arch-gemma4.c - Gemma 4 (text): Gemma 3 with heads of another size and number in layers with a window than in
+ * those that see the whole text.  Values have a norm without weights, scores no scale, and each layer's rows a factor.
+ * Layers that see the whole text may take their values from their keys, and rotate a part of each head. */
+#include "config.h"
+#include <math.h>
+#include <stdlib.h>
+#include "src/model/arch.h"
+#include "src/model/rope.h"
+
+enum { PERIOD = 6 };            /* where the file does not say it */
+
+static bool is_near(const struct gkv_model *m, uint32_t il)
+{
+    return m->layer[il].window > 0;
+}
+
+/* How many KV heads layers of one kind have: the same in all of them. */
+static gkv_status heads_kv(const struct gkv_model *m, bool near, uint32_t *out, gkv_error *err)
+{
+    *out = 0;
+    for (uint32_t il = 0; il < m->shape.n_layer; il++) {
+        uint32_t n = m->shape.n_head;
+
+        if (is_near(m, il) != near)
+            continue;
+        GKV__TRY(gkv__arch_u32_of(m, "attention.head_count_kv", il, &n, err));
+        GKV__TRY(gkv__arch_shares(m, n, err));
+        if (*out && n != *out)
+            return gkv__fail(err, GKV_UNSUPPORTED, "%s: attention.head_count_kv is %u in one layer and %u in another of "
+                             "the same kind", gkv__gguf_path(m->file), *out, n);
+        *out = n;
+    }
+    return GKV_OK;
+}
+
+static gkv_status bad(const struct gkv_model *m, const char *key, uint32_t value, uint32_t of, gkv_error *err)
+{
+    return gkv__fail(err, GKV_FORMAT, "%s: %s is %u for heads of %u", gkv__gguf_path(m->file), key, value, of);
+}
+
+/* Shapes of both kinds of layers. */
+static gkv_status shapes(struct gkv_model *m, gkv_error *err)
+{
+    struct gkv__shape *s = &m->shape;
+    uint32_t values;
+
+    GKV__TRY(heads_kv(m, false, &s->n_head_kv, err));
+    GKV__TRY(heads_kv(m, true, &s->near.n_head_kv, err));
+    if (!s->n_head_kv || !s->near.n_head_kv)
+        return gkv__fail(err, GKV_UNSUPPORTED, "%s: gemma4 with layers of one kind only is not supported",
+                         gkv__gguf_path(m->file));
+    s->near.head_dim = s->head_dim;
+    GKV__TRY(gkv__arch_u32(m, "attention.key_length_swa", &s->near.head_dim, false, err));
+    if (s->near.head_dim < 2 || s->near.head_dim > s->head_dim)
+        return bad(m, "attention.key_length_swa", s->near.head_dim, s->head_dim, err);
+    values = s->near.head_dim;
+    GKV__TRY(gkv__arch_u32(m, "attention.value_length_swa", &values, false, err));
+    if (values != s->near.head_dim)
+        return bad(m, "attention.value_length_swa", values, s->near.head_dim, err);
+    s->near.n_rot = s->near.head_dim;
+    GKV__TRY(gkv__arch_u32(m, "rope.dimension_count_swa", &s->near.n_rot, false, err));
+    if (!s->near.n_rot || s->near.n_rot % 2 || s->near.n_rot > s->near.head_dim)
+        return bad(m, "rope.dimension_count_swa", s->near.n_rot, s->near.head_dim, err);
+    return GKV_OK;
+}
+
+static gkv_status refuse(const struct gkv_model *m, const char *key, const char *what, gkv_error *err)
+{
+    uint32_t n = 0;
+
+    GKV__TRY(gkv__arch_u32(m, key, &n, false, err));
+    return n ? gkv__fail(err, GKV_UNSUPPORTED, "%s: gemma4 with %s is not supported yet", gkv__gguf_path(m->file), what)
+             : GKV_OK;
+}
+
+static gkv_status keys(struct gkv_model *m, gkv_error *err)
+{
+    struct gkv__shape *s = &m->shape;
+    float base = 10000;
+
+    GKV__TRY(refuse(m, "attention.shared_kv_layers", "layers that share keys and values", err));
+    GKV__TRY(refuse(m, "embedding_length_per_layer_input", "embeddings for each layer", err));
+    s->glu = GKV__GLU_GELU;
+    s->embed_scale = (float)sqrt((double)s->n_embd);
+    s->attn_scale = 1;
+    GKV__TRY(gkv__arch_windows(m, 0, PERIOD, err));
+    GKV__TRY(shapes(m, err));
+    GKV__TRY(gkv__arch_positive(m, "final_logit_softcapping", &s->logit_cap, err));
+    GKV__TRY(gkv__arch_positive(m, "rope.freq_base_swa", &base, err));
+    if (m->rope_kind != GKV__ROPE_PROPORTIONAL)
+        return gkv__fail(err, GKV_FORMAT, "%s: gemma4 without tensor rope_freqs.weight", gkv__gguf_path(m->file));
+    m->ones = malloc(s->head_dim * sizeof *m->ones);
+    if (!m->ones)
+        return gkv__fail(err, GKV_NOMEM, "out of memory");
+    for (uint32_t i = 0; i < s->head_dim; i++)
+        m->ones[i] = 1;
+    m->near = gkv__shape_near(s);
+    return gkv__rope_local(m, base, err);
+}
+
+static gkv_status attention(struct gkv_model *m, uint32_t il, gkv_error *err)
+{
+    const struct gkv__shape *s = gkv__shape_of(m, il);
+    const uint32_t d = s->n_embd, q = s->n_head * s->head_dim, kv = s->n_head_kv * s->head_dim;
+    struct gkv__layer_weights *w = &m->layer[il];
+
+    GKV__TRY(gkv__arch_layer_mat(m, il, "attn_q", q, d, &w->q, err));
+    GKV__TRY(gkv__arch_layer_vec(m, il, "attn_q_norm.weight", s->head_dim, &w->q_norm, err));
+    GKV__TRY(gkv__arch_layer_mat(m, il, "attn_output", d, q, &w->o, err));
+    GKV__TRY(gkv__arch_layer_mat(m, il, "attn_k", kv, d, &w->k, err));
+    GKV__TRY(gkv__arch_layer_vec(m, il, "attn_k_norm.weight", s->head_dim, &w->k_norm, err));
+    w->v_norm = m->ones;
+    if (is_near(m, il) || gkv__arch_layer_has(m, il, "attn_v.weight"))
+        return gkv__arch_layer_mat(m, il, "attn_v", kv, d, &w->v, err);
+    return GKV_OK;
+}
+
+static gkv_status mlp(struct gkv_model *m, uint32_t il, gkv_error *err)
+{
+    const uint32_t d = m->shape.n_embd;
+    struct gkv__layer_weights *w = &m->layer[il];
+    uint32_t n_ff = 0;
+
+    GKV__TRY(gkv__arch_u32_of(m, "feed_forward_length", il, &n_ff, err));
+    GKV__TRY(gkv__arch_layer_mat(m, il, "ffn_gate", n_ff, d, &w->gate, err));
+    GKV__TRY(gkv__arch_layer_mat(m, il, "ffn_up", n_ff, d, &w->up, err));
+    return gkv__arch_layer_mat(m, il, "ffn_down", d, n_ff, &w->down, err);
+}
+
+static gkv_status layer(struct gkv_model *m, uint32_t il, gkv_error *err)
+{
+    struct gkv__layer_weights *w = &m->layer[il];
+
+    w->local_rope = is_near(m, il);
+    w->shape = is_near(m, il) ? &m->near : NULL;
+    GKV__TRY(gkv__arch_norms(m, il, err));
+    GKV__TRY(gkv__arch_post_norms(m, il, err));
+    if (gkv__arch_layer_has(m, il, "layer_output_scale.weight"))
+        GKV__TRY(gkv__arch_layer_vec(m, il, "layer_output_scale.weight", 1, &w->out_scale, err));
+    GKV__TRY(attention(m, il, err));
+    return mlp(m, il, err);
+}
+
+const struct gkv__arch gkv__arch_gemma4 = {
+    .name = "gemma4",
+    .pairs = GKV__ROPE_HALVES,
+    .uneven = true,
+    .proportional = true,
+    .keys = keys,
+    .layer = layer,
+};
