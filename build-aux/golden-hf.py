@@ -74,6 +74,8 @@ MODELS = {
         num_dense_layers=1, layer_types=["conv", "full_attention", "conv", "full_attention"])),
     "gemma4": (tf.Gemma4TextConfig, dict(GEMMA4, num_key_value_heads=4, num_global_key_value_heads=2,
                                          attention_k_eq_v=True)),
+    "gemma4e": (tf.Gemma4TextConfig, dict(GEMMA4, hidden_size_per_layer_input=16, vocab_size_per_layer_input=256,
+                                          num_kv_shared_layers=3, use_double_wide_mlp=True)),
     "granitehybrid": (tf.GraniteMoeHybridConfig, dict(
         HYBRID, num_local_experts=0, shared_intermediate_size=48, mamba_n_heads=8, mamba_n_groups=2, mamba_d_state=16,
         layer_types=["mamba", "mamba", "attention", "mamba"])),

@@ -236,7 +236,7 @@ gkv_status gkv_eval_truncate(gkv_eval *e, uint64_t n, gkv_error *err)
 static void describe(const gkv_eval *e, gkv_eval_info *out)
 {
     const struct gkv__shape *s = &e->model->shape;
-    const struct gkv__mat *embed = &e->model->embed;
+    const struct gkv__mat *embed = &e->model->embed, *more = &e->model->layer_embed;
     size_t gemm = 0;
 
     while (gkv__gemm_named(gkv__gemm_at(gemm)) != e->plan.gemm)
@@ -259,6 +259,8 @@ static void describe(const gkv_eval *e, gkv_eval_info *out)
     /* A step reads one row of the embedding, unless the output matrix is the same. */
     if (embed->data != e->model->output.data)
         out->bytes_weights -= gkv__mat_bytes(embed) - gkv__mat_row_bytes(embed);
+    if (more->data)
+        out->bytes_weights -= gkv__mat_bytes(more) - gkv__mat_row_bytes(more);
 }
 
 void gkv_eval_describe_size(const gkv_eval *e, gkv_eval_info *out, size_t size)

@@ -195,24 +195,23 @@ static uint64_t whole_model(const struct gkv__task *t, uint64_t n, uint64_t rows
     return gkv__plus(sum, rows * s->n_embd * sizeof(float));
 }
 
-/* spare: bytes of the embeddings that no token of the prompt or the answer needs. */
-static uint64_t first_pass(const struct gkv__plan *p, uint64_t spare)
+/* Without the embeddings that no token of the prompt or the answer needs. */
+static uint64_t first_pass(const struct gkv__plan *p)
 {
     const struct gkv__task *t = &p->task;
 
     return gkv__plus(t->schedule->bytes(t, p->chunk, p->n_threads),
-                     t->schedule->weights(t->m, t->filter) - spare);
+                     t->schedule->weights(t->m, t->filter) - gkv__model_embed_spare(t->m, gkv__plus(t->n, t->n_new)));
 }
 
-static uint64_t second_pass(const struct gkv__plan *p, uint64_t spare)
+static uint64_t second_pass(const struct gkv__plan *p)
 {
     const struct gkv__task *t = &p->task;
     const bool keeps = gkv__plan_keeps(p);
     const uint64_t more = keeps ? GKV__PREFIX_MORE : 0;
     uint64_t sum = whole_model(t, gkv__plus(gkv__plus(t->k, t->n_new), more), gkv__min(p->chunk, t->k));
 
-    if (t->m->output.data != t->m->embed.data)
-        sum -= spare;
+    sum -= gkv__model_input_spare(t->m, gkv__plus(t->n, t->n_new));
     if (keeps)
         sum = gkv__plus(sum, gkv__states_floats(t->m, t->m->shape.n_layer) * sizeof(float));
     /* ids, and those of the prompt before while they are compared */
@@ -224,7 +223,6 @@ static uint64_t run_peak(const struct gkv__plan *p)
 {
     const struct gkv__task *t = &p->task;
     const struct gkv__shape *s = &t->m->shape;
-    const uint64_t spare = gkv__model_embed_spare(t->m, gkv__plus(t->n, t->n_new));
     const uint64_t logits = s->n_vocab * (p->rows * sizeof(float) + sizeof(struct gkv__candidate));
     const bool one_pass = p->kind == GKV__SWEEPS || p->kind == GKV__RUNS;
     uint64_t both = gkv__times(gkv__max(t->k, t->k_pick), sizeof(uint32_t)), first = 0, second = 0;      /* indices */
@@ -238,13 +236,13 @@ static uint64_t run_peak(const struct gkv__plan *p)
     if (one_pass)
         first = gkv__select_bytes(t, p->chunk);
     if (p->kind == GKV__SCORES)
-        first = first_pass(p, spare);
+        first = first_pass(p);
     if (gkv__plan_reuses(p))            /* has room for a longer question */
         first = gkv__plus(first, gkv__early_bytes(t, p->chunk));
     if (!p->select_only && one_pass && !t->method->restarts)
         first = gkv__plus(first, logits);
     else if (!p->select_only)
-        second = gkv__plus(second_pass(p, spare), logits);
+        second = gkv__plus(second_pass(p), logits);
     if (gkv__plan_reuses(p))
         second = gkv__plus(second, gkv__early_bytes(t, gkv__plus(t->n, p->chunk)));
     return gkv__plus(both, gkv__max(first, second));

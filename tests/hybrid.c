@@ -18,7 +18,7 @@
 #include "tests/file.h"
 #include "tests/tap.h"
 
-static const char *const others[] = { "lfm2", "granitehybrid", "gemma4" };
+static const char *const others[] = { "lfm2", "granitehybrid", "gemma4", "gemma4e" };
 
 enum { N_VOCAB = 256, MAX_TOKENS = 400, MAX_NEW = 16, QUESTION = 24 };
 

@@ -25,6 +25,7 @@ struct options {
     uint32_t rope_base, window, linear, yarn, longrope;     /* 0: none, or the default */
     uint32_t experts, used;
     uint32_t k_heads, v_heads, state_dim;       /* of layers with a state */
+    uint32_t sharing, embd_layer;               /* the last layers, without keys; embeddings for each layer */
     const char *type, *arch, *without, *template;
 };
 
@@ -148,6 +149,8 @@ static const struct { const char *name; size_t at; } numbers[] = {
     { "k-heads",      offsetof(struct options, k_heads) },
     { "v-heads",      offsetof(struct options, v_heads) },
     { "state-dim",    offsetof(struct options, state_dim) },
+    { "sharing",      offsetof(struct options, sharing) },
+    { "embd-layer",   offsetof(struct options, embd_layer) },
 };
 
 #define N_NUMBERS (sizeof numbers / sizeof *numbers)
@@ -158,7 +161,7 @@ static const char usage[] =
     "               [--ff=N] [--context=N] [--vocab=N] [--tied=0|1] [--rope-freqs=0|1]\n"
     "               [--rope-base=N] [--linear=FACTOR] [--yarn=FACTOR] [--longrope=CONTEXT]\n"
     "               [--window=N] [--experts=N] [--used=N]\n"
-    "               [--k-heads=N] [--v-heads=N] [--state-dim=N]\n"
+    "               [--k-heads=N] [--v-heads=N] [--state-dim=N] [--sharing=N] [--embd-layer=N]\n"
     "               [--filter-layer=N] [--alignment=N] [--gguf-version=2|3]\n"
     "               [--seed=N] [--split=PARTS] [--without=TENSOR] [--template=JINJA] [--break=NAME] FILE\n"
     "       mkmodel --list-breaks | --list-types\n"
@@ -289,6 +292,12 @@ static uint32_t dim_of(const struct options *o, uint32_t il)
     return is_near(o, il) ? o->head_dim / 2 : o->head_dim;
 }
 
+/* Whether a layer has no keys of its own. */
+static bool shares(const struct options *o, uint32_t il)
+{
+    return il + o->sharing >= o->n_layer;
+}
+
 static uint32_t heads_kv_of(const struct options *o, uint32_t il)
 {
     const struct arch *a = arch_of(o);
@@ -361,6 +370,8 @@ static void add_metadata(struct file *f, const struct options *o)
         add_u32(f, key(o, "attention.value_length_swa"), o->head_dim / 2);
         add_u32(f, key(o, "rope.dimension_count_swa"), o->head_dim / 2);
         add_f32(f, key(o, "final_logit_softcapping"), 30);
+        add_u32(f, key(o, "attention.shared_kv_layers"), o->sharing);
+        add_u32(f, key(o, "embedding_length_per_layer_input"), o->embd_layer);
     }
     if (a->experts) {
         add_u32(f, key(o, "expert_count"), o->experts);
@@ -509,6 +520,8 @@ static void add_matrices(struct file *f, const struct options *o, const struct a
 
         if (a->uneven && !is_near(o, il) && !strcmp(mats[i].name, "attn_v"))
             continue;
+        if (shares(o, il) && (!strcmp(mats[i].name, "attn_k") || !strcmp(mats[i].name, "attn_v")))
+            continue;
         snprintf(name, sizeof name, "blk.%u.%s.weight", il, (in_whole ? whole : mats)[at].name);
         add_matrix(f, o, (in_whole ? whole : mats)[at].deviation, (in_whole ? whole : mats)[at].n_out,
                    (in_whole ? whole : mats)[at].n_in, name);
@@ -613,6 +626,18 @@ static void add_shared(struct file *f, const struct options *o, uint32_t il)
     }
 }
 
+static void add_own_embeddings(struct file *f, const struct options *o, uint32_t il)
+{
+    const uint32_t d = o->n_embd, n = o->embd_layer;
+    char           name[64];
+
+    snprintf(name, sizeof name, "blk.%u.inp_gate.weight", il);
+    add_matrix(f, o, 1 / root((float)d), n, d, name);
+    snprintf(name, sizeof name, "blk.%u.proj.weight", il);
+    add_matrix(f, o, 1 / root((float)n), d, n, name);
+    add_vector(f, AROUND_ONE, d, il, "post_norm.weight");
+}
+
 static void add_layer(struct file *f, const struct options *o, uint32_t il)
 {
     const struct arch *a = arch_of(o);
@@ -654,10 +679,13 @@ static void add_layer(struct file *f, const struct options *o, uint32_t il)
     }
     if (a->qk_norms) {
         add_vector(f, AROUND_ONE, a->norm_rows ? q : dim_of(o, il), il, "attn_q_norm.weight");
-        add_vector(f, AROUND_ONE, a->norm_rows ? kv : dim_of(o, il), il, "attn_k_norm.weight");
+        if (!shares(o, il))
+            add_vector(f, AROUND_ONE, a->norm_rows ? kv : dim_of(o, il), il, "attn_k_norm.weight");
     }
     if (a->uneven)
         add_vector(f, AROUND_ONE, 1, il, "layer_output_scale.weight");
+    if (o->embd_layer)
+        add_own_embeddings(f, o, il);
     if (a->post_norms) {
         add_vector(f, AROUND_ONE, d, il, "post_attention_norm.weight");
         add_vector(f, AROUND_ONE, d, il, "post_ffw_norm.weight");
@@ -681,6 +709,11 @@ static void add_tensors(struct file *f, const struct options *o)
     if (o->longrope) {
         add_tensor(f, f32, AROUND_ONE, 0, 1, o->head_dim / 2, "rope_factors_short.weight");
         add_tensor(f, f32, RAMP, 0, 1, o->head_dim / 2, "rope_factors_long.weight");
+    }
+    if (o->embd_layer) {
+        add_matrix(f, o, 1 / root((float)o->embd_layer), o->n_vocab, o->embd_layer * o->n_layer, "per_layer_token_embd.weight");
+        add_matrix(f, o, 1, o->embd_layer * o->n_layer, d, "per_layer_model_proj.weight");
+        add_tensor(f, f32, AROUND_ONE, 0, 1, o->embd_layer, "per_layer_proj_norm.weight");
     }
     for (uint32_t il = 0; il < o->n_layer; il++)
         add_layer(f, o, il);

@@ -38,6 +38,8 @@ static const struct {
       { 32, 32, 32, 32 } },
     { "gemma4", "--window=32", "proportional",
       { "attn_v.weight", "attn_k_norm.weight", "post_attention_norm.weight", "ffn_down.weight", "" }, { 32, 0, 32, 0 } },
+    { "gemma4", "--window=32 --sharing=2 --embd-layer=32", "proportional",
+      { "inp_gate.weight", "proj.weight", "post_norm.weight", "attn_q_norm.weight", "" }, { 32, 0, 32, 0 } },
     { "smollm3", "", "none", { "ffn_norm.weight", "" }, { 0 } },
     { "olmo2", "", "none", { "attn_q_norm.weight", "post_attention_norm.weight", "post_ffw_norm.weight", "" },
       { 0 } },
@@ -122,6 +124,103 @@ static void test_sound(size_t i)
     gkv_model_close(m);
 }
 
+/* Changes a 32-bit number of the file's metadata. */
+static void set_u32(const char *key, uint32_t value)
+{
+    static char head[1 << 16];
+    FILE *f = fopen(path, "r+b");
+    size_t n, len = strlen(key), at = 0;
+
+    if (!f)
+        bail(path);
+    n = fread(head, 1, sizeof head, f);
+    while (at + len + 8 < n && memcmp(head + at, key, len))
+        at++;
+    if (at + len + 8 >= n || head[at + len] != GKV__U32 || pwrite(fileno(f), &value, 4, (off_t)(at + len + 4)) != 4)
+        bail(key);
+    fclose(f);
+}
+
+/* Gemma 4 with keys that lie, in a file whose tensors are sound. */
+static void test_gemma4(void)
+{
+    static const struct { const char *key; uint32_t value; gkv_status status; const char *says; } lies[] = {
+        { "attention.shared_kv_layers", 0, GKV_FORMAT, "blk.2.attn_k.weight is missing" },
+        { "attention.shared_kv_layers", 1, GKV_FORMAT, "blk.2.attn_k.weight is missing" },
+        { "attention.shared_kv_layers", 3, GKV_FORMAT, "3 of 4 layers, which leaves none to share" },
+        { "attention.shared_kv_layers", 4, GKV_FORMAT, "4 of 4 layers" },
+        { "attention.shared_kv_layers", UINT32_MAX, GKV_FORMAT, "of 4 layers" },
+        { "embedding_length_per_layer_input", 0, GKV_UNSUPPORTED, "is not part of architecture" },
+        { "embedding_length_per_layer_input", 16, GKV_FORMAT, "per_layer_token_embd.weight is 128 x" },
+        { "embedding_length_per_layer_input", 65, GKV_FORMAT, "not in 0 .. 64" },
+        { "embedding_length_per_layer_input", UINT32_MAX, GKV_FORMAT, "not in 0 .. 64" },
+        { "attention.sliding_window", 0, GKV_UNSUPPORTED, "in another of the same kind" },
+        { "attention.sliding_window_pattern", 4, GKV_UNSUPPORTED, "in another of the same kind" },
+        { "attention.sliding_window_pattern", 1, GKV_UNSUPPORTED, "in another of the same kind" },
+        { "attention.key_length_swa", 1, GKV_FORMAT, "attention.key_length_swa is 1" },
+        { "attention.key_length_swa", 18, GKV_FORMAT, "not in 2 .. 16" },
+        { "attention.key_length_swa", 16, GKV_UNSUPPORTED, "keys of 16 and values of 8" },
+        { "rope.dimension_count_swa", 7, GKV_FORMAT, "rope.dimension_count_swa is 7" },
+        { "rope.dimension_count_swa", 10, GKV_FORMAT, "is 10 for heads of 8" },
+        { "rope.dimension_count_swa", 0, GKV_FORMAT, "rope.dimension_count_swa is 0" },
+    };
+    static const char *const missing[] = { "per_layer_token_embd.weight", "per_layer_model_proj.weight",
+                                           "per_layer_proj_norm.weight", "rope_freqs.weight" };
+    char command[600];
+
+    snprintf(command, sizeof command, "'%s' --ff=256 --arch=gemma4 --window=32 --sharing=2 --embd-layer=32 '%s'", mkmodel,
+             path);
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+        gkv_model *m = NULL;
+        gkv_error err = { 0 };
+        gkv_status status;
+        char key[96];
+
+        if (system(command))
+            bail(command);
+        snprintf(key, sizeof key, "gemma4.%s", lies[i].key);
+        set_u32(key, lies[i].value);
+        status = gkv_model_open(&m, path, 0, &err);
+        ok(status == lies[i].status && strstr(err.text, lies[i].says), "gemma4 with %s %u: %s", lies[i].key, lies[i].value,
+           err.text);
+        gkv_model_close(m);
+    }
+    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++) {
+        char more[700];
+        bool clear;
+
+        snprintf(more, sizeof more, "%s --without=%s", command, missing[i]);
+        if (system(more))
+            bail(more);
+        ok(try(&clear) == GKV_FORMAT && clear, "gemma4: refused without %s", missing[i]);
+    }
+}
+
+/* Which layers may filter: those that see the whole text and have keys of their own. */
+static void test_filters(void)
+{
+    char command[600];
+    gkv_model *m = NULL;
+    gkv_error err = { 0 };
+    gkv_model_info info;
+
+    snprintf(command, sizeof command, "'%s' --layers=12 --arch=gemma4 --sharing=4 '%s'", mkmodel, path);
+    if (system(command))
+        bail(command);
+    if (gkv_model_open(&m, path, 0, &err) != GKV_OK) {
+        ok(0, "12 layers: %s", err.text);
+        return;
+    }
+    gkv_model_describe(m, &info);
+    ok(info.filter_layer == 5 && !strcmp(info.attending, "5"), "gemma4 of 12 layers: layer %u of %s filters",
+       info.filter_layer, info.attending);
+    ok(m->layer[8].source == 7 && m->layer[10].source == 7 && m->layer[11].source == 5 && !m->layer[7].shares,
+       "... the last 4 have the keys of the last layer before them of their kind");
+    ok(gkv__may_filter(m, 11, &err) == GKV_INVALID && strstr(err.text, "keys of an earlier layer"), "... %s", err.text);
+    ok(gkv__may_filter(m, 4, &err) == GKV_INVALID && strstr(err.text, "part of the text only"), "... %s", err.text);
+    gkv_model_close(m);
+}
+
 /* Heads that do not share KV heads evenly, in a model whose tensors have these shapes. */
 static void test_heads(void)
 {
@@ -165,6 +264,8 @@ static void test_breaks(size_t i)
         /* One kind of scaling hides another. */
         if (!strncmp(name, "rope-", 5) && strcmp(archs[i].rope, "none"))
             continue;
+        if (!strcmp(name, "layers-3") && strstr(archs[i].options, "embd-layer"))
+            expected = GKV_FORMAT;      /* its tables have a part for each layer */
         if (!strcmp(name, "experts") && (has_experts(i) || !strcmp(archs[i].name, "granitehybrid")))
             continue;                   /* it must, or may, have experts */
         snprintf(option, sizeof option, "--break='%s'", name);
@@ -252,6 +353,8 @@ int main(void)
         test_chance(i);
     }
     test_heads();
+    test_gemma4();
+    test_filters();
     remove(path);
     ok(!rmdir(dir), "nothing is left behind");
     return done();

@@ -16,7 +16,7 @@
 static const char *const names[] = {
     "smollm3", "olmo2", "olmo3", "mistral3", "granite", "granitemoe", "granitemoeshared", "glm4", "exaone4",
     "phi4mini", "llama4", "gpt-oss", "gpt-oss-mxfp4", "lfm2", "lfm2moe",
-    "granitehybrid", "granitehybridmoe", "gemma4",
+    "granitehybrid", "granitehybridmoe", "gemma4", "gemma4e",
 };
 
 enum { N_NAMES = sizeof names / sizeof *names, MAX_TOKENS = 256, MAX_LAYERS = 8, MAX_NEW = 16, MAX_ROWS = 16 };
@@ -76,7 +76,7 @@ static void prefill(const struct gkv__pass *p, const uint32_t *id, size_t n, str
         nc = n - at < p->e->chunk ? n - at : p->e->chunk;
         gkv__embed(p->e, p->m, id + at, x, nc);
         for (uint32_t il = 0; il < p->m->shape.n_layer; il++) {
-            gkv__layer(p, il, x, nc, at, il);
+            gkv__layer(p, il, id + at, x, nc, at, il);
             memcpy(r->hidden[il], x + (nc - 1) * d, d * sizeof *x);
         }
     }

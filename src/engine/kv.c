@@ -116,7 +116,7 @@ static uint64_t bytes_of(const gkv_model *m, uint32_t il, const struct gkv__quan
 {
     const struct gkv__shape *s = gkv__shape_of(m, il);
 
-    return gkv__attends(m, il) ? gkv__cache_bytes(type, 1, s->n_head_kv, s->head_dim, n_max) : 0;
+    return gkv__has_keys(m, il) ? gkv__cache_bytes(type, 1, s->n_head_kv, s->head_dim, n_max) : 0;
 }
 
 uint64_t gkv__cache_largest(const gkv_model *m, const struct gkv__quant *type, uint32_t n_layer, uint64_t n_max)
@@ -165,7 +165,7 @@ gkv_status gkv__cache_open_for(struct gkv__cache *c, const gkv_model *m, const s
         shape(c, il, m, il);
         if (!gkv__attends(m, il))
             status = gkv__cache_state(c, il, gkv__state_floats(s), err);
-        else if (n_max)
+        else if (n_max && gkv__has_keys(m, il))
             status = gkv__cache_room(c, il, n_max, err);
         if (status == GKV_OK)
             c->layer[il].n_max = n_max;

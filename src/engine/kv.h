@@ -23,7 +23,7 @@ struct gkv__cache {
         uint64_t bytes;             /* of its memory                                         */
         uint32_t n_head_kv, head_dim;   /* 0: as in most layers, the cache's                 */
         uint64_t shift;             /* the token at position p is in slot p - shift          */
-        uint8_t *k, *v;             /* NULL: the layer has a state                           */
+        uint8_t *k, *v;             /* NULL: it has a state, or those of another layer       */
         float   *state;             /* NULL: it has none                                     */
         uint64_t n_state;           /* floats of it                                          */
     } *layer;
@@ -50,8 +50,8 @@ gkv_status gkv__cache_open(struct gkv__cache *c, const struct gkv__quant *type, 
 gkv_status gkv__cache_room(struct gkv__cache *c, uint32_t il, uint64_t n_max, gkv_error *err);
 /* Gives layer il a state of n floats, all zero. */
 gkv_status gkv__cache_state(struct gkv__cache *c, uint32_t il, uint64_t n, gkv_error *err);
-/* A cache for the first n_layer layers of a model: each has n_max slots (0: none yet) or a state; and the bytes of
- * both. */
+/* A cache for the first n_layer layers of a model: each has n_max slots (0: none yet), a state, or
+ * nothing, where it uses those of another layer; and the bytes of all. */
 gkv_status gkv__cache_open_for(struct gkv__cache *c, const gkv_model *m, const struct gkv__quant *type,
                                uint32_t n_layer, uint64_t n_max, gkv_error *err);
 uint64_t   gkv__cache_bytes_for(const gkv_model *m, const struct gkv__quant *type, uint32_t n_layer, uint64_t n_max);

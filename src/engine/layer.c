@@ -4,6 +4,10 @@
  *     x += Wo attend(rope(Wq norm(x)), rope(Wk norm(x)), Wv norm(x))
  *     x += Wdown (silu(Wgate norm(x)) * Wup norm(x))
  *
+ * in some models also, e being the token's embedding for this layer and x0 the one that x began with,
+ *
+ *     x += norm(Wout (gelu(Wgate' x) * (norm(Win x0 / sqrt(n_embd)) + e) / sqrt(2)))
+ *
  * and what some models add or leave out, as model.h says layer by layer: biases, norms of queries and
  * keys, norms and scales of the outputs before they are added to x, no norms of the inputs, a window, sinks,
  * no RoPE, other activations, caps, experts, a gate of the sums, values that are the keys.  In some layers a
@@ -33,7 +37,7 @@ struct rows {                   /* arguments of the row-wise steps below */
     const uint32_t   *id;
     const struct gkv__rope *rope;
     bool              whole;    /* the norm is over all heads together                      */
-    size_t            n, n_head;
+    size_t            n, n_head, at;    /* at: bytes before the layer's embeddings in their row */
     uint64_t          pos;
 };
 
@@ -339,10 +343,12 @@ static void qk(struct gkv__exec *e, const gkv_model *m, uint32_t il, const float
     const size_t n = h->n;
 
     norm(e, m, e->h, x, w->attn_norm, n);
-    gkv__gemm(e, e->k, h, &w->k, false);
-    if (!w->v.data)             /* values are keys without norm and rotation */
-        memcpy(e->v, e->k, n * s->n_head_kv * s->head_dim * sizeof *e->v);
-    heads(e, s, e->k, n, s->n_head_kv, w->k_bias, w->k_norm, w->norm_rows, e->turn);
+    if (!w->shares) {
+        gkv__gemm(e, e->k, h, &w->k, false);
+        if (!w->v.data)         /* values are keys without norm and rotation */
+            memcpy(e->v, e->k, n * s->n_head_kv * s->head_dim * sizeof *e->v);
+        heads(e, s, e->k, n, s->n_head_kv, w->k_bias, w->k_norm, w->norm_rows, e->turn);
+    }
     if (first_q < n) {
         struct gkv__rows last = { e->h + first_q * s->n_embd, n - first_q, e->gate, NULL };
         const size_t width = (size_t)s->n_head * s->head_dim;
@@ -428,8 +434,9 @@ static void by_attention(const struct gkv__pass *p, uint32_t il, float *x, size_
         gkv__hadamard(e, e->k, n, s->n_head_kv);
         gkv__hadamard(e, e->v, n, s->n_head_kv);
     }
-    gkv__cache_put(p->c, ic, slot, e->k, e->v, n);
-    attend(p, il, ic, n, slot);
+    if (!w->shares)
+        gkv__cache_put(p->c, ic, slot, e->k, e->v, n);
+    attend(p, il, w->shares ? w->source : ic, n, slot);
     if (turned)                                /* sums of turned values are turned, too     */
         gkv__hadamard(e, e->att, n, m->shape.n_head);
     if (m->shape.gated)
@@ -467,6 +474,47 @@ static void mlp(const struct gkv__pass *p, uint32_t il, float *x, size_t n)
     add(e, m, x, &gate, &w->down, NULL, w->ffn_post);
 }
 
+/* Rows of n_embd_layer: out = (norm(out / sqrt(n_embd)) + the layer's embedding of the token) / sqrt(2); up: room. */
+static void own_item(void *arg, size_t i, unsigned thread)
+{
+    const struct rows *r = arg;
+    const struct gkv__mat *w = &r->m->layer_embed;
+    const size_t d = r->m->shape.n_embd, n = r->m->shape.n_embd_layer;
+    const float in = 1 / sqrtf((float)d), scale = sqrtf((float)n), half = sqrtf(0.5f);
+
+    (void)thread;
+    for (size_t t = i * ROWS; t < end_of(r, i); t++) {
+        float *y = r->out + t * n, *own = r->up + t * d;
+
+        for (size_t j = 0; j < n; j++)
+            y[j] *= in;
+        r->e->simd->rmsnorm(y, y, r->w, n, r->m->shape.eps);
+        r->e->simd->unpack[w->format->type](w->data + r->id[t] * gkv__mat_row_bytes(w) + r->at, own, n);
+        for (size_t j = 0; j < n; j++)
+            y[j] = (y[j] + scale * own[j]) * half;
+    }
+}
+
+/* Adds what the tokens' embeddings for this layer give. */
+static void own_embeddings(const struct gkv__pass *p, uint32_t il, const uint32_t *id, float *x, size_t n)
+{
+    struct gkv__exec *e = p->e;
+    const gkv_model *m = p->m;
+    const struct gkv__layer_weights *w = &m->layer[il];
+    const uint32_t width = m->shape.n_embd_layer;
+    struct gkv__rows now = { x, n, e->att, NULL }, first = { e->h, n, e->att, NULL }, gate = { e->gate, n, e->up, NULL };
+    const struct gkv__quant *format = m->layer_embed.format;
+    struct rows r = { .e = e, .m = m, .w = m->layer_embed_norm, .out = e->up, .up = e->h, .id = id, .n = n,
+                      .at = (size_t)il * width / format->block * format->bytes };
+
+    gkv__gemm(e, e->gate, &now, &w->embed_gate, false);
+    gkv__embed(e, m, id, e->h, n);
+    gkv__gemm(e, e->up, &first, &w->embed_in, false);
+    gkv__for(e->n_threads, items(n), own_item, &r);
+    gkv__glu(e, m, e->gate, e->up, n, width);
+    add(e, m, x, &gate, &w->embed_out, NULL, w->embed_post);
+}
+
 static void scale_item(void *arg, size_t i, unsigned thread)
 {
     const struct rows *r = arg;
@@ -478,31 +526,35 @@ static void scale_item(void *arg, size_t i, unsigned thread)
 }
 
 /* A layer without attention has no use for the turns of its positions. */
-static void layer(const struct gkv__pass *p, uint32_t il, float *x, size_t n, uint64_t slot, uint32_t ic)
+static void layer(const struct gkv__pass *p, uint32_t il, const uint32_t *id, float *x, size_t n, uint64_t slot,
+                  uint32_t ic)
 {
     if (gkv__attends(p->m, il))
         by_attention(p, il, x, n, slot, ic);
     else
         by_state(p, il, x, n, slot, ic);
     mlp(p, il, x, n);
+    if (p->m->layer[il].embed_gate.data)
+        own_embeddings(p, il, id, x, n);
     if (p->m->layer[il].out_scale)
         gkv__for(p->e->n_threads, items(n), scale_item,
                  &(struct rows){ .m = p->m, .w = p->m->layer[il].out_scale, .out = x, .n = n });
 }
 
-void gkv__layer(const struct gkv__pass *p, uint32_t il, float *x, size_t n, uint64_t pos, uint32_t ic)
+void gkv__layer(const struct gkv__pass *p, uint32_t il, const uint32_t *id, float *x, size_t n, uint64_t pos,
+                uint32_t ic)
 {
     if (gkv__attends(p->m, il))
         gkv__turn(p, il, n, pos);
-    layer(p, il, x, n, pos - p->c->layer[ic].shift, ic);
+    layer(p, il, id, x, n, pos - p->c->layer[ic].shift, ic);
 }
 
-void gkv__layer_at(const struct gkv__pass *p, uint32_t il, float *x, size_t n, uint64_t slot,
+void gkv__layer_at(const struct gkv__pass *p, uint32_t il, const uint32_t *id, float *x, size_t n, uint64_t slot,
                    const uint32_t *at, uint32_t ic)
 {
     if (gkv__attends(p->m, il))
         turn_at(p, il, n, at);
-    layer(p, il, x, n, slot, ic);
+    layer(p, il, id, x, n, slot, ic);
 }
 
 /* All keys of a layer turn by the same angle, that of one position.  They already contain the scale of

@@ -237,7 +237,7 @@ static void layer(struct gkv__bounded *b)
     load(b);
     for (size_t at = 0; at < b->n_rows; at += b->count) {
         b->count = at || !left ? chunk : left;
-        gkv__layer(&b->p, b->il, b->x + at * b->s->n_embd, b->count, b->held + at, 0);
+        gkv__layer(&b->p, b->il, NULL, b->x + at * b->s->n_embd, b->count, b->held + at, 0);
     }
 }
 
@@ -254,7 +254,7 @@ static void state_layer(struct gkv__bounded *b, size_t at)
     for (size_t i = 0; i < 3; i++) {
         for (; row < stop[i]; row += b->count) {
             b->count = gkv__min(b->e->chunk, stop[i] - row);
-            gkv__layer(&b->p, b->il, b->x + row * b->s->n_embd, b->count, at - b->n_warm + row, 0);
+            gkv__layer(&b->p, b->il, NULL, b->x + row * b->s->n_embd, b->count, at - b->n_warm + row, 0);
         }
         if (b->n_new && i < 2 && stop[i])
             memcpy(saved + i * n, now, n * sizeof *now);

@@ -80,7 +80,7 @@ static gkv_status chunks(struct gkv__exec *e, const struct gkv__first *f, struct
         c->touched = gkv__max(c->touched, at + nc);
         gkv__embed(e, t->m, f->id + at, x, nc);
         for (uint32_t i = 0; i < t->filter; i++) {
-            gkv__layer(&p, i, x, nc, at, i);
+            gkv__layer(&p, i, f->id + at, x, nc, at, i);
             gkv__progress(e, gkv__layer_work(s, at, nc));
             if (gkv__cancelled(e))
                 return gkv__fail(err, GKV_CANCELLED, "cancelled at token %zu of %zu, %.0f %% of the "

@@ -137,7 +137,7 @@ static gkv_status layers(struct gkv__exec *e, const struct gkv__first *f, struct
             const size_t nc = gkv__min(e->chunk, n - at);
 
             GKV__TRY(gkv__spill_get(x, at, nc, &row, err));
-            gkv__layer(&p, i, row, nc, at, 0);
+            gkv__layer(&p, i, f->id + at, row, nc, at, 0);
             GKV__TRY(gkv__spill_put(x, at, nc, err));
             gkv__progress(e, gkv__layer_work(&f->t->m->shape, at, nc));
             if (gkv__cancelled(e))

@@ -127,13 +127,13 @@ uint64_t gkv__weights_largest(const gkv_model *m, uint32_t il)
         uint64_t b = gkv__model_layer_bytes(m, i);
         most = b > most ? b : most;
     }
-    return most + gkv__mat_bytes(&m->embed);
+    return most + gkv__model_embed_bytes(m);
 }
 
 uint64_t gkv__weights_early(const gkv_model *m, uint32_t il)
 {
     const struct gkv__layer_weights *w = &m->layer[il];
-    uint64_t sum = gkv__mat_bytes(&m->embed);
+    uint64_t sum = gkv__model_embed_bytes(m);
 
     if (gkv__attends(m, il))
         sum += gkv__mat_bytes(&w->q) + gkv__mat_bytes(&w->k);

@@ -339,7 +339,7 @@ uint32_t gkv__n_attending(const struct gkv_model *m, uint32_t n)
 /* Where layers differ, the filter layer is one of those that see the whole text. */
 bool gkv__can_filter(const struct gkv_model *m, uint32_t il)
 {
-    return gkv__attends(m, il) && !m->layer[il].shape;
+    return gkv__has_keys(m, il) && !m->layer[il].shape;
 }
 
 gkv_status gkv__may_filter(const struct gkv_model *m, uint32_t il, gkv_error *err)
@@ -349,13 +349,13 @@ gkv_status gkv__may_filter(const struct gkv_model *m, uint32_t il, gkv_error *er
     if (!gkv__attends(m, il))
         return gkv__fail(err, GKV_INVALID, "layer %u has a state and no keys, so it cannot score tokens; layers that "
                          "attend: %s", il, m->filters);
-    return gkv__fail(err, GKV_INVALID, "layer %u sees a part of the text only, so it cannot score tokens; layers that "
-                     "can: %s", il, m->filters);
+    return gkv__fail(err, GKV_INVALID, "layer %u %s, so it cannot score tokens; layers that can: %s", il,
+                     m->layer[il].shares ? "has the keys of an earlier layer" : "sees a part of the text only", m->filters);
 }
 
 /* ---- residency -------------------------------------------------------------------------- */
 
-enum { N_MATS = 16 };
+enum { N_MATS = 19 };
 
 /* The layer's matrices; a matrix that it lacks has no data. */
 static void matrices(const struct gkv__layer_weights *w, const struct gkv__mat *out[N_MATS])
@@ -364,6 +364,7 @@ static void matrices(const struct gkv__layer_weights *w, const struct gkv__mat *
         &w->q, &w->k, &w->v, &w->o,
         &w->qkv, &w->z, &w->beta, &w->alpha, &w->out,
         &w->gate, &w->up, &w->down, &w->router, &w->shared_gate, &w->shared_up, &w->shared_down,
+        &w->embed_gate, &w->embed_in, &w->embed_out,
     };
 
     memcpy(out, all, sizeof all);
@@ -384,6 +385,8 @@ void gkv__model_drop(const struct gkv_model *m)
     for (uint32_t il = 0; il < m->shape.n_layer; il++)
         gkv__model_layer_need(m, il, false);
     gkv__gguf_dontneed(m->embed.data, gkv__mat_bytes(&m->embed));
+    if (m->layer_embed.data)
+        gkv__gguf_dontneed(m->layer_embed.data, gkv__mat_bytes(&m->layer_embed));
     gkv__gguf_dontneed(m->output.data, gkv__mat_bytes(&m->output));
 }
 
@@ -394,7 +397,7 @@ static uint64_t vector_bytes(const struct gkv__shape *s, const struct gkv__layer
         { w->attn_norm, s->n_embd }, { w->ffn_norm, s->n_embd }, { w->attn_post, s->n_embd },
         { w->ffn_post, s->n_embd }, { w->q_bias, q }, { w->k_bias, kv }, { w->v_bias, kv },
         { w->q_norm, w->norm_rows ? q : s->head_dim }, { w->k_norm, w->norm_rows ? kv : s->head_dim },
-        { w->out_scale, 1 },
+        { w->out_scale, 1 }, { w->embed_post, s->n_embd },
         { w->o_bias, s->n_embd }, { w->sinks, s->n_head }, { w->router_bias, s->n_expert },
         { w->gate_bias, (uint64_t)s->n_expert * s->n_ff_expert },
         { w->up_bias, (uint64_t)s->n_expert * s->n_ff_expert },
@@ -425,7 +428,7 @@ uint64_t gkv__model_layer_bytes(const struct gkv_model *m, uint32_t il)
 
 uint64_t gkv__model_weight_bytes(const struct gkv_model *m)
 {
-    uint64_t sum = gkv__mat_bytes(&m->embed);
+    uint64_t sum = gkv__model_embed_bytes(m);
 
     if (m->output.data != m->embed.data)
         sum += gkv__mat_bytes(&m->output);
@@ -437,10 +440,31 @@ uint64_t gkv__model_weight_bytes(const struct gkv_model *m)
 /* Linux maps this much around a page that is read from a cached file. */
 enum { AROUND = 64 << 10 };
 
-uint64_t gkv__model_embed_spare(const struct gkv_model *m, uint64_t n)
+static uint64_t spare(const struct gkv__mat *table, uint64_t n, uint64_t each)
 {
-    const uint64_t all = gkv__mat_bytes(&m->embed);
+    const uint64_t all = gkv__mat_bytes(table);
     uint64_t near;
 
-    return gkv__mul(n, AROUND, &near) && near < all ? all - near : 0;
+    return gkv__mul(n, each, &near) && near < all ? all - near : 0;
+}
+
+/* Of the embeddings of all layers, which are long rows, a token may need two such places. */
+static uint64_t layer_spare(const struct gkv_model *m, uint64_t n)
+{
+    return m->layer_embed.data ? spare(&m->layer_embed, n, AROUND + gkv__mat_row_bytes(&m->layer_embed)) : 0;
+}
+
+uint64_t gkv__model_embed_bytes(const struct gkv_model *m)
+{
+    return gkv__mat_bytes(&m->embed) + (m->layer_embed.data ? gkv__mat_bytes(&m->layer_embed) : 0);
+}
+
+uint64_t gkv__model_embed_spare(const struct gkv_model *m, uint64_t n)
+{
+    return spare(&m->embed, n, AROUND) + layer_spare(m, n);
+}
+
+uint64_t gkv__model_input_spare(const struct gkv_model *m, uint64_t n)
+{
+    return m->output.data == m->embed.data ? layer_spare(m, n) : gkv__model_embed_spare(m, n);
 }

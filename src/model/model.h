@@ -53,6 +53,9 @@ struct gkv__layer_weights {
     const float    *sinks;                          /* [n_head] one more score in each softmax, which
                                                        takes attention from the keys         */
     const float    *out_scale;                      /* [1] factor of the rows after the layer */
+    /* Embeddings of the layer's own, of n elements, which add to the rows after the MLP (layer.c): */
+    struct gkv__mat embed_gate, embed_in, embed_out;    /* [n, n_embd] twice, [n_embd, n]     */
+    const float    *embed_post;                     /* [n_embd]                              */
     struct gkv__mat gate, up, down;                 /* [n_ff, n_embd] twice, [n_embd, n_ff]  */
     struct gkv__mat router;                         /* [n_expert, n_embd]; gate, up and down are
                                                        then n_expert matrices, one after the other */
@@ -75,6 +78,8 @@ struct gkv__layer_weights {
     bool            no_rope;                        /* uses the table GKV__ROPE_STILL        */
     bool            tempered;                       /* shape.temper applies                  */
     const struct gkv__shape *shape;                 /* of this layer's heads; NULL: the model's */
+    bool            shares;                         /* no keys and values of its own, but those of ... */
+    uint32_t        source;                         /* ... this layer                        */
 };
 
 /* Which keys the softmax of a query is over. */
@@ -152,6 +157,8 @@ struct gkv__shape {
     uint32_t temper_span, temper_shift;
     /* Layers with a window have heads of their own size and number: head_dim, n_head_kv and n_rot of these. */
     struct { uint32_t head_dim, n_head_kv, n_rot; } near;
+    uint32_t n_sharing;         /* the last layers, which have no keys and values of their own */
+    uint32_t n_embd_layer;      /* embeddings of a token for each layer                      */
 };
 
 /* The shape of layers with a window. */
@@ -199,6 +206,8 @@ struct gkv_model {
     bool                       *bound;              /* [n tensors] while opening: in use     */
     struct gkv__layer_weights  *layer;              /* [n_layer]                             */
     struct gkv__mat             embed, output;      /* [n_vocab, n_embd]                     */
+    struct gkv__mat             layer_embed;        /* [n_vocab, n_layer * n_embd_layer]     */
+    const float                *layer_embed_norm;   /* [n_embd_layer]                        */
     const float                *output_norm;        /* [n_embd]                              */
     enum gkv__rope_kind         rope_kind;
     float                      *ones;               /* [head_dim] for norms without weights, or NULL */
@@ -244,6 +253,10 @@ static inline bool gkv__attends(const struct gkv_model *m, uint32_t il)
 {
     return m->layer[il].mixer == GKV__ATTENTION;
 }
+static inline bool gkv__has_keys(const struct gkv_model *m, uint32_t il)
+{
+    return gkv__attends(m, il) && !m->layer[il].shares;
+}
 uint32_t gkv__n_attending(const struct gkv_model *m, uint32_t n);
 static inline bool gkv__has_states(const struct gkv_model *m)
 {
@@ -266,7 +279,9 @@ gkv_status gkv__may_filter(const struct gkv_model *m, uint32_t il, gkv_error *er
 
 uint64_t gkv__model_layer_bytes(const struct gkv_model *m, uint32_t il);
 uint64_t gkv__model_weight_bytes(const struct gkv_model *m);    /* of a pass through all layers */
-/* Bytes of the embeddings that n tokens leave out of memory, at least. */
+uint64_t gkv__model_embed_bytes(const struct gkv_model *m);     /* of the embeddings of all tokens */
+/* Bytes of them that n tokens leave out of memory, at least; and the same of those that are no output matrix, too. */
 uint64_t gkv__model_embed_spare(const struct gkv_model *m, uint64_t n);
+uint64_t gkv__model_input_spare(const struct gkv_model *m, uint64_t n);
 
 #endif

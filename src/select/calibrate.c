@@ -200,7 +200,7 @@ static gkv_status go_on(struct work *w, uint32_t il, gkv_error *err)
         for (size_t at = 0; at < c->tsp; at += w->e->chunk) {
             const size_t nc = gkv__min(w->e->chunk, c->tsp - at);
 
-            gkv__layer_at(&w->tsp_p, i, w->y + at * d, nc, at, w->kept + at, 0);
+            gkv__layer_at(&w->tsp_p, i, NULL, w->y + at * d, nc, at, w->kept + at, 0);
             gkv__progress(w->e, gkv__layer_work(&c->m->shape, at, nc));
             if (gkv__cancelled(w->e))
                 return gkv__fail(err, GKV_CANCELLED, "cancelled after layer %u", il);
@@ -238,7 +238,7 @@ static gkv_status layer(struct work *w, uint32_t il, gkv_error *err)
     for (size_t at = 0; at < c->n; at += w->e->chunk) {
         const size_t nc = gkv__min(w->e->chunk, c->n - at);
 
-        gkv__layer(&w->p, il, w->x + at * s->n_embd, nc, at, 0);
+        gkv__layer(&w->p, il, NULL, w->x + at * s->n_embd, nc, at, 0);
         gkv__progress(w->e, gkv__layer_work(s, at, nc));
         if (gkv__cancelled(w->e))
             return gkv__fail(err, GKV_CANCELLED, "cancelled in layer %u of %u", il, s->n_layer);

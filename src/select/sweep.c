@@ -181,9 +181,9 @@ static gkv_status layer(struct gkv__sweep *s, const struct gkv__watch *w, gkv_er
         float *x = s->x + at * h->n_embd;
 
         if (whole)
-            gkv__layer(&s->p, s->il, x, nc, at, 0);
+            gkv__layer(&s->p, s->il, NULL, x, nc, at, 0);
         else
-            gkv__layer_at(&s->p, s->il, x, nc, at, s->at + at, 0);
+            gkv__layer_at(&s->p, s->il, NULL, x, nc, at, s->at + at, 0);
         if (rows)
             look(s, at, nc, rows);
         if (raw)
