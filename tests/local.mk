@@ -136,6 +136,7 @@ EXTRA_DIST += build-aux/unicode-data.py tests/files/token/README tests/files/tok
 	tests/files/token/gpt-2.vec tests/files/token/llama-bpe.vec \
 	tests/files/token/qwen2.vec tests/files/token/mini.vec \
 	tests/files/token/llama-spm.vec tests/files/token/phi-3.vec \
+	tests/files/token/gemma4.gguf tests/files/token/gemma4.vec build-aux/gemma-vectors.py \
 	tests/files/token/mistral-v1.vec tests/files/token/mistral-v3.vec \
 	build-aux/pre-vectors.py tests/files/token/words.txt
 

@@ -560,7 +560,8 @@ static gkv_status make(struct model *m, const struct recipe *r, gkv_error *err)
     static struct buffer b;
     const char          *bad = r->bad ? r->bad : "", *tmp = getenv("TMPDIR");
     char                 path[PATH_BYTES];
-    const bool           spm = r->model && !strcmp(r->model, "llama");
+    const bool           listed = !r->model || strcmp(r->model, "llama");
+    const bool           spm = r->model && (!listed || !strcmp(r->model, "gemma4"));
     size_t               n_tokens = 256, n_merges = 0;
     gkv_status           status;
     int                  fd;
@@ -605,7 +606,7 @@ static gkv_status make(struct model *m, const struct recipe *r, gkv_error *err)
         for (size_t i = 0; i < n; i++)
             put(&b, i < 256 ? spm ? 6 : 1 : (uint32_t)(r->token[i - 256][0] - '0'), 4);
     }
-    if (spm && strcmp(bad, "no scores")) {
+    if (!listed && strcmp(bad, "no scores")) {
         size_t n = n_tokens - !strcmp(bad, "a score is missing");
 
         put_array(&b, "tokenizer.ggml.scores", GKV__F32, n);
@@ -617,7 +618,7 @@ static gkv_status make(struct model *m, const struct recipe *r, gkv_error *err)
             put(&b, i == 3 && !strcmp(bad, "a score is no number") ? 0x7fc00000 : bits, 4);
         }
     }
-    if (spm) {
+    if (!listed) {
         ;
     } else if (!strcmp(bad, "merges are one string")) {
         put_key(&b, "tokenizer.ggml.merges", GKV__STR);
@@ -793,6 +794,26 @@ static void check_spm(void)
     close_model(&m);
 }
 
+/* Spelled like SentencePiece, merged by a list, without a space in front. */
+static void check_gemma4(void)
+{
+    gkv_error    err;
+    struct model m;
+
+    make(&m, &(struct recipe){ .model = "gemma4", .token = { "1\xe2\x96\x81", "1a", "1b", "1c", "1ab", "1bc", "1abc",
+         "1\xe2\x96\x81""a", "1\n\n", "3<s>", "4<u>" },
+         .merge = { "b c", "a b", "a bc", "\xe2\x96\x81 a", "\n \n" } }, &err);
+    ok(gives(m.v, "abc", true, IDS(262)) && gives(m.v, "ab", true, IDS(260)), "gemma4: the first merge first");
+    ok(gives(m.v, "a a", true, IDS(257, 263)) && gives(m.v, "a\xe2\x96\x81""a", true, IDS(257, 263)),
+       "gemma4: no space in front, and U+2581 is a space");
+    ok(gives(m.v, "x\xc3\xa9\n\n\n", true, IDS('x', 0xc3, 0xa9, 264, '\n')), "gemma4: bytes of the unknown, and lines");
+    ok(gives(m.v, "<s>a<u>ab", false, IDS(265, 257, 266, 260)), "gemma4: special tokens");
+    check_made(m.v, "gemma4");
+    close_model(&m);
+    ok(make(&m, &(struct recipe){ .model = "gemma4", .bad = "no merges" }, &err) == GKV_FORMAT &&
+       strstr(err.text, "merges is not a list"), "gemma4: refused without merges");
+}
+
 /* Checks pre-tokenizers; build-aux/pre-vectors.py says what a line is. */
 static void check_words(void)
 {
@@ -902,6 +923,12 @@ int main(void)
     check_refusals();
     check_odd();
     check_spm();
+    check_gemma4();
+    if (open_model(&m, path_in(srcdir, "tests/files/token/gemma4.gguf"), &err) != GKV_OK)
+        ok(0, "gemma4: %s", err.text);
+    else
+        check_all(m.v, "gemma4");
+    close_model(&m);
 
     if (open_model(&m, path_in(srcdir, "data/gemkv-mini-q8_0.gguf"), &err) == GKV_OK) {
         check_mini(m.v);

@@ -12,7 +12,6 @@
 #include "src/base/unicode.h"
 
 #define NONE        GKV__NO_SYMBOL
-#define MAX_MERGES  (1u << 28)
 
 struct bpe {
     const struct gkv__pre *pre;
@@ -52,73 +51,11 @@ static size_t spell(struct gkv__str s, uint8_t *out)
     return (size_t)(o - out);
 }
 
-/* ---- merges -------------------------------------------------------------------------- */
+/* ---- tokens -------------------------------------------------------------------------- */
 
 static gkv_status no_memory(gkv_error *err)
 {
     return gkv__fail(err, GKV_NOMEM, "no memory for the tokenizer");
-}
-
-/* Adds one merge "left right".  If a part spells no bytes, the merge can never apply and is ignored. */
-static gkv_status add_merge(struct bpe *b, const struct gkv__vocab *v, uint32_t rank,
-                            struct gkv__str s, uint8_t *scratch, gkv_error *err)
-{
-    const char     *space = s.n > 1 ? memchr(s.p + 1, ' ', s.n - 1) : NULL;
-    struct gkv__str part[2];
-    size_t          n[2];
-    uint32_t        left, right, result;
-
-    if (!space || space + 1 == s.p + s.n)
-        return gkv__fail(err, GKV_FORMAT, "tokenizer.ggml.merges: merge %" PRIu32
-                         " is not two strings with a space between", rank);
-    part[0] = (struct gkv__str){ s.p, (uint64_t)(space - s.p) };
-    part[1] = (struct gkv__str){ space + 1, s.n - part[0].n - 1 };
-    n[0] = spell(part[0], scratch);
-    if (n[0] == SIZE_MAX)
-        return GKV_OK;
-    n[1] = spell(part[1], scratch + n[0]);
-    if (n[1] == SIZE_MAX)
-        return GKV_OK;
-
-    left = gkv__merges_name(&b->merges, v, scratch, n[0], NONE);
-    right = gkv__merges_name(&b->merges, v, scratch + n[0], n[1], NONE);
-    result = gkv__merges_name(&b->merges, v, scratch, n[0] + n[1], NONE);
-    if (left == NONE || right == NONE || result == NONE)
-        return no_memory(err);
-    gkv__merges_add(&b->merges, left, right, rank, result);
-    return GKV_OK;
-}
-
-static gkv_status read_merges(struct bpe *b, const struct gkv__vocab *v,
-                              const struct gkv__gguf *g, gkv_error *err)
-{
-    const struct gkv__kv *list = gkv__gguf_find(g, "tokenizer.ggml.merges");
-    const uint8_t        *cursor;
-    uint8_t              *scratch;
-    uint64_t              longest = 0;
-    gkv_status            status = GKV_OK;
-
-    if (!list || !list->is_array || list->type != GKV__STR)
-        return gkv__fail(err, GKV_FORMAT, "tokenizer.ggml.merges is not a list of strings");
-    if (list->n > MAX_MERGES)
-        return gkv__fail(err, GKV_UNSUPPORTED, "tokenizer.ggml.merges has %" PRIu64
-                         " merges: too many", list->n);
-    cursor = list->data;
-    for (uint64_t i = 0; i < list->n; i++) {
-        uint64_t n = gkv__gguf_next_str(&cursor).n;
-
-        longest = n > longest ? n : longest;
-    }
-    scratch = malloc(longest + 1);
-    if (!scratch || !gkv__merges_reserve(&b->merges, list->n)) {
-        free(scratch);
-        return no_memory(err);
-    }
-    cursor = list->data;
-    for (uint32_t rank = 0; rank < list->n && status == GKV_OK; rank++)
-        status = add_merge(b, v, rank, gkv__gguf_next_str(&cursor), scratch, err);
-    free(scratch);
-    return status;
 }
 
 /* Names all tokens.  If several have the same text, the text becomes the one with the lowest number. */
@@ -174,7 +111,7 @@ static gkv_status open_bpe(struct gkv__vocab *v, const struct gkv__gguf *g, gkv_
     b->merges.whole_words = b->pre->whole_words;
     gkv__merges_open(&b->merges);
     GKV__TRY(name_tokens(b, v, err));
-    GKV__TRY(read_merges(b, v, g, err));
+    GKV__TRY(gkv__merges_read(&b->merges, v, g, err));
     if (!b->pre->whole_words)
         gkv__merges_forget_names(&b->merges);
     return GKV_OK;

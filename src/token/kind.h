@@ -46,6 +46,6 @@ struct gkv__tokenizer {
     bool       (*parts)(const struct gkv__vocab *v, uint32_t before, uint32_t after);
 };
 
-extern const struct gkv__tokenizer gkv__tokenizer_bpe, gkv__tokenizer_spm;
+extern const struct gkv__tokenizer gkv__tokenizer_bpe, gkv__tokenizer_spm, gkv__tokenizer_gemma4;
 
 #endif

@@ -6,6 +6,7 @@
  * O(n log n).  A long word takes 16 to 24 bytes of memory per byte while it is merged; that
  * counts towards the limit of the tokens that it becomes. */
 #include "config.h"
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "src/base/mem.h"
@@ -238,6 +239,69 @@ size_t gkv__merges_char(const uint8_t *p, const uint8_t *end)
     size_t n = *p < 0xc0 ? 1 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : 4;
 
     return n < (size_t)(end - p) ? n : (size_t)(end - p);
+}
+
+/* ---- the file's list --------------------------------------------------------------------- */
+
+/* Adds one merge "left right".  If a part spells no bytes, the merge can never apply and is ignored. */
+static gkv_status read_merge(struct gkv__merges *m, const struct gkv__vocab *v, uint32_t rank,
+                             struct gkv__str s, uint8_t *scratch, gkv_error *err)
+{
+    const char     *space = s.n > 1 ? memchr(s.p + 1, ' ', s.n - 1) : NULL;
+    struct gkv__str part[2];
+    size_t          n[2];
+    uint32_t        left, right, result;
+
+    if (!space || space + 1 == s.p + s.n)
+        return gkv__fail(err, GKV_FORMAT, "tokenizer.ggml.merges: merge %" PRIu32
+                         " is not two strings with a space between", rank);
+    part[0] = (struct gkv__str){ s.p, (uint64_t)(space - s.p) };
+    part[1] = (struct gkv__str){ space + 1, s.n - part[0].n - 1 };
+    n[0] = v->kind->spell(part[0], scratch);
+    if (n[0] == SIZE_MAX)
+        return GKV_OK;
+    n[1] = v->kind->spell(part[1], scratch + n[0]);
+    if (n[1] == SIZE_MAX)
+        return GKV_OK;
+
+    left = gkv__merges_name(m, v, scratch, n[0], NONE);
+    right = gkv__merges_name(m, v, scratch + n[0], n[1], NONE);
+    result = gkv__merges_name(m, v, scratch, n[0] + n[1], NONE);
+    if (left == NONE || right == NONE || result == NONE)
+        return no_memory(err);
+    gkv__merges_add(m, left, right, rank, result);
+    return GKV_OK;
+}
+
+gkv_status gkv__merges_read(struct gkv__merges *m, const struct gkv__vocab *v, const struct gkv__gguf *g, gkv_error *err)
+{
+    const struct gkv__kv *list = gkv__gguf_find(g, "tokenizer.ggml.merges");
+    const uint8_t        *cursor;
+    uint8_t              *scratch;
+    uint64_t              longest = 0;
+    gkv_status            status = GKV_OK;
+
+    if (!list || !list->is_array || list->type != GKV__STR)
+        return gkv__fail(err, GKV_FORMAT, "tokenizer.ggml.merges is not a list of strings");
+    if (list->n > GKV__MAX_MERGES)
+        return gkv__fail(err, GKV_UNSUPPORTED, "tokenizer.ggml.merges has %" PRIu64
+                         " merges: too many", list->n);
+    cursor = list->data;
+    for (uint64_t i = 0; i < list->n; i++) {
+        uint64_t n = gkv__gguf_next_str(&cursor).n;
+
+        longest = n > longest ? n : longest;
+    }
+    scratch = malloc(longest + 1);
+    if (!scratch || !gkv__merges_reserve(m, list->n)) {
+        free(scratch);
+        return no_memory(err);
+    }
+    cursor = list->data;
+    for (uint32_t rank = 0; rank < list->n && status == GKV_OK; rank++)
+        status = read_merge(m, v, rank, gkv__gguf_next_str(&cursor), scratch, err);
+    free(scratch);
+    return status;
 }
 
 /* ---- words --------------------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #include "src/token/kind.h"
 
 #define GKV__NO_SYMBOL UINT32_MAX
+#define GKV__MAX_MERGES (1u << 28)
 
 struct gkv__pair;
 
@@ -56,6 +57,9 @@ void     gkv__merges_forget_names(struct gkv__merges *m);
 bool gkv__merges_reserve(struct gkv__merges *m, uint64_t n);
 void gkv__merges_add(struct gkv__merges *m, uint32_t left, uint32_t right, uint32_t rank,
                      uint32_t result);
+
+/* Reads the file's list of merges, whose strings are spelled as those of the kind's tokens.  Tokens are named. */
+gkv_status gkv__merges_read(struct gkv__merges *m, const struct gkv__vocab *v, const struct gkv__gguf *g, gkv_error *err);
 
 /* Bytes of the character that begins at p < end, by its first byte alone, even if it is malformed, but at
  * most end - p. */

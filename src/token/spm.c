@@ -7,6 +7,8 @@
  * tokens or characters, ranked by the token's score.  A text is not split into words either; but
  * between two bytes that are neighbours in no token nothing ever merges, so it can be split there.
  *
+ * The files of Gemma 4 have a list of merges instead (gkv__tokenizer_gemma4); all else is the same.
+ *
  * A space is spelled U+2581, and one is added in front of a text and after every special token.
  * Characters that are no token become the tokens of their bytes. */
 #include "config.h"
@@ -19,7 +21,6 @@
 
 #define NONE        GKV__NO_SYMBOL
 #define MAX_PIECE   512         /* bytes of a token: its splits cost the square of that */
-#define MAX_MERGES  (1u << 28)
 
 static const uint8_t lower_block[3] = { 0xe2, 0x96, 0x81 };     /* U+2581, the spelling of ' ' */
 
@@ -187,7 +188,7 @@ static gkv_status rank_merges(struct spm *s, const struct gkv__vocab *v,
     }
     qsort(sorted, v->n, sizeof *sorted, by_score);
     cuts = cut_tokens(s, v, NULL, NULL);
-    if (cuts > MAX_MERGES)
+    if (cuts > GKV__MAX_MERGES)
         status = gkv__fail(err, GKV_UNSUPPORTED, "tokenizer has %" PRIu64 " merges: too many",
                            cuts);
     else if (!gkv__merges_reserve(&s->merges, cuts))
@@ -206,7 +207,8 @@ static gkv_status read_habits(struct gkv__vocab *v, const struct gkv__gguf *g, g
 {
     struct gkv__str arch = { "", 0 }, name = { "", 0 };
 
-    v->add_bos = v->add_space = true;
+    v->add_bos = true;
+    v->add_space = v->kind != &gkv__tokenizer_gemma4;
     GKV__TRY(gkv__gguf_bool(g, "tokenizer.ggml.add_space_prefix", &v->add_space, err));
     GKV__TRY(gkv__gguf_str(g, "general.architecture", &arch, err));
     GKV__TRY(gkv__gguf_str(g, "general.name", &name, err));
@@ -236,13 +238,13 @@ static gkv_status open_spm(struct gkv__vocab *v, const struct gkv__gguf *g, gkv_
 
     if (!s)
         return no_memory(err);
-    v->pre = "";
+    v->pre = v->kind == &gkv__tokenizer_gemma4 ? "gemma4" : "";
     s->merges.chars = true;
     gkv__merges_open(&s->merges);
     GKV__TRY(read_habits(v, g, err));
     GKV__TRY(name_tokens(s, v, err));
     GKV__TRY(name_bytes(s, v, err));
-    return rank_merges(s, v, g, err);
+    return v->kind == &gkv__tokenizer_gemma4 ? gkv__merges_read(&s->merges, v, g, err) : rank_merges(s, v, g, err);
 }
 
 static size_t bytes_spm(const void *state)
@@ -335,6 +337,12 @@ static bool parts(const struct gkv__vocab *v, uint32_t before, uint32_t after)
 
 const struct gkv__tokenizer gkv__tokenizer_spm = {
     .model = "llama", .name = "spm",
+    .spell = spell, .open = open_spm, .close = close_spm, .bytes = bytes_spm,
+    .encode = encode, .parts = parts,
+};
+
+const struct gkv__tokenizer gkv__tokenizer_gemma4 = {
+    .model = "gemma4", .name = "spm",
     .spell = spell, .open = open_spm, .close = close_spm, .bytes = bytes_spm,
     .encode = encode, .parts = parts,
 };

@@ -15,7 +15,7 @@
 #define MAX_TOKENS (1u << 28)
 
 static const struct gkv__tokenizer *const tokenizers[] = {
-    &gkv__tokenizer_bpe, &gkv__tokenizer_spm,
+    &gkv__tokenizer_bpe, &gkv__tokenizer_spm, &gkv__tokenizer_gemma4,
 };
 
 #define N_TOKENIZERS (sizeof tokenizers / sizeof *tokenizers)

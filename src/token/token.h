@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * token.h - text to tokens and back.  Each kind of tokenizer is one row in token.c: byte-level BPE is
- * bpe.c, SentencePiece spm.c.  Immutable after opening, so any thread may use it. */
+ * bpe.c, SentencePiece and Gemma 4's spm.c.  Immutable after opening, so any thread may use it. */
 #ifndef GKV__TOKEN_H
 #define GKV__TOKEN_H
 
