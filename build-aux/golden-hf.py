@@ -76,6 +76,10 @@ MODELS = {
                                          attention_k_eq_v=True)),
     "gemma4e": (tf.Gemma4TextConfig, dict(GEMMA4, hidden_size_per_layer_input=16, vocab_size_per_layer_input=256,
                                           num_kv_shared_layers=3, use_double_wide_mlp=True)),
+    "gemma4moe": (tf.Gemma4TextConfig, dict(GEMMA4, num_hidden_layers=3, layer_types=GEMMA4["layer_types"][:3],
+                                            num_key_value_heads=4, num_global_key_value_heads=2, attention_k_eq_v=True,
+                                            enable_moe_block=True, num_experts=6, top_k_experts=2,
+                                            moe_intermediate_size=40)),
     "granitehybrid": (tf.GraniteMoeHybridConfig, dict(
         HYBRID, num_local_experts=0, shared_intermediate_size=48, mamba_n_heads=8, mamba_n_groups=2, mamba_d_state=16,
         layer_types=["mamba", "mamba", "attention", "mamba"])),

@@ -54,6 +54,7 @@ EXTRA_DIST += tests/files/hf/lfm2.gguf tests/files/hf/lfm2.txt tests/files/hf/lf
 EXTRA_DIST += tests/files/hf/lfm2moe.gguf tests/files/hf/lfm2moe.txt tests/files/hf/lfm2moe.bin
 EXTRA_DIST += tests/files/hf/gemma4.gguf tests/files/hf/gemma4.txt tests/files/hf/gemma4.bin
 EXTRA_DIST += tests/files/hf/gemma4e.gguf tests/files/hf/gemma4e.txt tests/files/hf/gemma4e.bin
+EXTRA_DIST += tests/files/hf/gemma4moe.gguf tests/files/hf/gemma4moe.txt tests/files/hf/gemma4moe.bin
 EXTRA_DIST += tests/files/hf/granitehybrid.gguf tests/files/hf/granitehybrid.txt tests/files/hf/granitehybrid.bin
 EXTRA_DIST += tests/files/hf/granitehybridmoe.gguf tests/files/hf/granitehybridmoe.txt tests/files/hf/granitehybridmoe.bin
 

@@ -292,6 +292,12 @@ static uint32_t dim_of(const struct options *o, uint32_t il)
     return is_near(o, il) ? o->head_dim / 2 : o->head_dim;
 }
 
+/* Whether experts are beside the MLP. */
+static bool has_beside(const struct options *o)
+{
+    return arch_of(o)->uneven && o->experts;
+}
+
 /* Whether a layer has no keys of its own. */
 static bool shares(const struct options *o, uint32_t il)
 {
@@ -373,7 +379,7 @@ static void add_metadata(struct file *f, const struct options *o)
         add_u32(f, key(o, "attention.shared_kv_layers"), o->sharing);
         add_u32(f, key(o, "embedding_length_per_layer_input"), o->embd_layer);
     }
-    if (a->experts) {
+    if (a->experts || has_beside(o)) {
         add_u32(f, key(o, "expert_count"), o->experts);
         add_u32(f, key(o, "expert_used_count"), o->used);
         add_u32(f, key(o, "expert_feed_forward_length"), o->n_ff);
@@ -686,6 +692,14 @@ static void add_layer(struct file *f, const struct options *o, uint32_t il)
         add_vector(f, AROUND_ONE, 1, il, "layer_output_scale.weight");
     if (o->embd_layer)
         add_own_embeddings(f, o, il);
+    if (has_beside(o)) {
+        add_experts(f, o, il);
+        add_vector(f, AROUND_ONE, d, il, "ffn_gate_inp.scale");
+        add_vector(f, AROUND_ONE, o->experts, il, "ffn_down_exps.scale");
+        add_vector(f, AROUND_ONE, d, il, "pre_ffw_norm_2.weight");
+        add_vector(f, AROUND_ONE, d, il, "post_ffw_norm_1.weight");
+        add_vector(f, AROUND_ONE, d, il, "post_ffw_norm_2.weight");
+    }
     if (a->post_norms) {
         add_vector(f, AROUND_ONE, d, il, "post_attention_norm.weight");
         add_vector(f, AROUND_ONE, d, il, "post_ffw_norm.weight");
@@ -814,7 +828,7 @@ int main(int argc, char **argv)
     const char    *damage = NULL;
     const char    *path = parse(&o, argc, argv, &damage);
 
-    if (!o.experts) {
+    if (!o.experts && !arch_of(&o)->uneven) {
         o.experts = 4;
         o.used = 2;
     }

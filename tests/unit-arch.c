@@ -40,6 +40,9 @@ static const struct {
       { "attn_v.weight", "attn_k_norm.weight", "post_attention_norm.weight", "ffn_down.weight", "" }, { 32, 0, 32, 0 } },
     { "gemma4", "--window=32 --sharing=2 --embd-layer=32", "proportional",
       { "inp_gate.weight", "proj.weight", "post_norm.weight", "attn_q_norm.weight", "" }, { 32, 0, 32, 0 } },
+    { "gemma4", "--window=32 --experts=4 --used=2", "proportional",
+      { "ffn_gate_inp.scale", "pre_ffw_norm_2.weight", "post_ffw_norm_1.weight", "post_ffw_norm_2.weight", "ffn_up.weight",
+        "ffn_up_exps.weight", "" }, { 32, 0, 32, 0 } },
     { "smollm3", "", "none", { "ffn_norm.weight", "" }, { 0 } },
     { "olmo2", "", "none", { "attn_q_norm.weight", "post_attention_norm.weight", "post_ffw_norm.weight", "" },
       { 0 } },
@@ -266,7 +269,7 @@ static void test_breaks(size_t i)
             continue;
         if (!strcmp(name, "layers-3") && strstr(archs[i].options, "embd-layer"))
             expected = GKV_FORMAT;      /* its tables have a part for each layer */
-        if (!strcmp(name, "experts") && (has_experts(i) || !strcmp(archs[i].name, "granitehybrid")))
+        if (!strcmp(name, "experts") && (has_experts(i) || !strcmp(archs[i].name, "granitehybrid") || !strcmp(archs[i].name, "gemma4")))
             continue;                   /* it must, or may, have experts */
         snprintf(option, sizeof option, "--break='%s'", name);
         make(i, option);

@@ -16,7 +16,7 @@
 static const char *const names[] = {
     "smollm3", "olmo2", "olmo3", "mistral3", "granite", "granitemoe", "granitemoeshared", "glm4", "exaone4",
     "phi4mini", "llama4", "gpt-oss", "gpt-oss-mxfp4", "lfm2", "lfm2moe",
-    "granitehybrid", "granitehybridmoe", "gemma4", "gemma4e",
+    "granitehybrid", "granitehybridmoe", "gemma4", "gemma4e", "gemma4moe",
 };
 
 enum { N_NAMES = sizeof names / sizeof *names, MAX_TOKENS = 256, MAX_LAYERS = 8, MAX_NEW = 16, MAX_ROWS = 16 };

@@ -463,6 +463,10 @@ static void mlp(const struct gkv__pass *p, uint32_t il, float *x, size_t n)
     const struct gkv__layer_weights *w = &m->layer[il];
     struct gkv__rows h2 = { e->h, n, e->att, NULL }, gate = { e->gate, n, e->up, NULL };
 
+    if (m->shape.beside) {
+        gkv__experts_beside(e, m, il, x, n);
+        return;
+    }
     norm(e, m, e->h, x, w->ffn_norm, n);
     if (w->router.data) {
         gkv__experts(e, m, il, x, &h2);

@@ -5,7 +5,8 @@
  *              softmax(their scores)_i  Wdown_i (silu(Wgate_i h) * Wup_i h)
  *
  * Some models have biases, a shared expert that all rows go through (in some times sigmoid(w . h)), a factor of
- * the whole sum, or sigmoids of the scores, which multiply an expert's input (enum gkv__router).
+ * the whole sum, or sigmoids of the scores, which multiply an expert's input (enum gkv__router).  In others the
+ * experts are beside the MLP: router, experts and MLP have norms of x of their own, and norms of their outputs.
  *
  * The rows of a block are gathered expert by expert, so that the weights of each are read once
  * per block; a row's sum runs in the order of the experts. */
@@ -21,6 +22,7 @@ enum { ROWS = 64 };             /* rows of a work item */
 
 /* Arrays in e->expert, each for e->chunk rows:
  *   in, out [n_embd]   rating [n_expert]   share [n_used]   weight   id [n_used]   row   choice [n_expert]
+ *   and, for experts beside the MLP, mlp, sum [n_embd]: outputs of the two
  * rating: the router's scores; id: the chosen experts; share: the softmax of their scores; choice: by which they are
  * chosen, where that is not rating. */
 struct job {
@@ -29,8 +31,9 @@ struct job {
     float            *x;
     const float      *h;
     const float      *bias;             /* of the router, or of an expert's output, or NULL */
+    const float      *factor;           /* of shares, or NULL                             */
     size_t            n;                /* rows of the block, or of one expert */
-    float            *in, *out, *rating, *share, *weight, *choice;
+    float            *in, *out, *rating, *share, *weight, *choice, *mlp, *sum;
     uint32_t         *id, *row;
 };
 
@@ -38,7 +41,7 @@ uint64_t gkv__experts_floats(const struct gkv__shape *s)
 {
     const uint64_t choice = s->router == GKV__ROUTER_SIGMOID ? s->n_expert : 0;
 
-    return s->n_expert ? 2 * (uint64_t)s->n_embd + s->n_expert + 2 * s->n_used + 2 + choice : 0;
+    return s->n_expert ? (s->beside ? 4 : 2) * (uint64_t)s->n_embd + s->n_expert + 2 * s->n_used + 2 + choice : 0;
 }
 
 static struct job job_of(struct gkv__exec *e, const gkv_model *m, float *x,
@@ -54,6 +57,8 @@ static struct job job_of(struct gkv__exec *e, const gkv_model *m, float *x,
     j.id = (uint32_t *)(void *)(j.weight + e->chunk);
     j.row = j.id + (size_t)e->chunk * s->n_used;
     j.choice = (float *)(void *)(j.row + e->chunk);
+    j.mlp = j.choice;                   /* no model has both */
+    j.sum = j.mlp + (size_t)e->chunk * s->n_embd;
     return j;
 }
 
@@ -112,7 +117,7 @@ static void choose_item(void *arg, size_t i, unsigned thread)
         for (size_t k = 0; k < n_used; k++)
             sum += share[k] = expf(rating[id[k]] - max);
         for (size_t k = 0; k < n_used; k++)
-            share[k] /= sum;
+            share[k] *= (j->factor ? j->factor[id[k]] : 1) / sum;
     }
 }
 
@@ -181,8 +186,9 @@ static void run_expert(struct job *j, const struct gkv__layer_weights *w, uint32
 {
     struct gkv__exec *e = j->e;
     const uint32_t d = j->m->shape.n_embd, n_ff = j->m->shape.n_ff_expert;
-    const struct gkv__mat gate = gkv__mat_rows(&w->gate, i * n_ff, n_ff);
-    const struct gkv__mat up = gkv__mat_rows(&w->up, i * n_ff, n_ff);
+    const struct gkv__mat gate = gkv__mat_rows(&w->gate, (w->up.data ? i : 2 * i) * n_ff, n_ff);
+    const struct gkv__mat up = w->up.data ? gkv__mat_rows(&w->up, i * n_ff, n_ff)
+                                          : gkv__mat_rows(&w->gate, (2 * i + 1) * n_ff, n_ff);
     const struct gkv__mat down = gkv__mat_rows(&w->down, i * d, d);
     struct gkv__rows in = { j->in, j->n, e->att, NULL }, mid = { e->gate, j->n, e->up, NULL };
     const size_t items = (j->n + ROWS - 1) / ROWS;
@@ -219,20 +225,98 @@ static void run_shared(const struct job *j, const struct gkv__layer_weights *w, 
     }
 }
 
+static void choose(struct job *j, const struct gkv__layer_weights *w, struct gkv__rows *h)
+{
+    gkv__gemm(j->e, j->rating, h, &w->router, false);
+    j->bias = w->router_bias;
+    j->factor = w->expert_scale;
+    gkv__for(j->e->n_threads, (h->n + ROWS - 1) / ROWS, choose_item, j);
+}
+
+static void run_experts(struct job *j, const struct gkv__layer_weights *w, size_t n)
+{
+    for (uint32_t i = 0; i < j->m->shape.n_expert; i++) {
+        j->n = rows_of(j, n, i);
+        if (j->n)
+            run_expert(j, w, i);
+    }
+}
+
 void gkv__experts(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *x,
                   struct gkv__rows *h)
 {
     const struct gkv__layer_weights *w = &m->layer[il];
     struct job j = job_of(e, m, x, h);
 
-    gkv__gemm(e, j.rating, h, &w->router, false);
-    j.bias = w->router_bias;
-    gkv__for(e->n_threads, (h->n + ROWS - 1) / ROWS, choose_item, &j);
+    choose(&j, w, h);
     if (w->shared_gate.data)
         run_shared(&j, w, h);
-    for (uint32_t i = 0; i < m->shape.n_expert; i++) {
-        j.n = rows_of(&j, h->n, i);
-        if (j.n)
-            run_expert(&j, w, i);
+    run_experts(&j, w, h->n);
+}
+
+/* ---- experts beside the MLP ------------------------------------------------------------- */
+
+struct norms {
+    const struct gkv__exec *e;
+    size_t                  n, d;
+    const float            *in, *w;
+    float                  *out, scale, eps;
+};
+
+static void norm_item(void *arg, size_t i, unsigned thread)
+{
+    const struct norms *r = arg;
+    const size_t end = (i + 1) * ROWS < r->n ? (i + 1) * ROWS : r->n;
+
+    (void)thread;
+    for (size_t t = i * ROWS; t < end; t++) {
+        float *out = r->out + t * r->d;
+
+        r->e->simd->rmsnorm(out, r->in + t * r->d, r->w, r->d, r->eps);
+        for (size_t k = 0; k < r->d; k++)
+            out[k] *= r->scale;
     }
+}
+
+/* out = scale * norm(in) by w, for n rows. */
+static void norm(const struct job *j, size_t n, float *out, const float *in, const float *w, float scale)
+{
+    const struct gkv__shape *s = &j->m->shape;
+    struct norms r = { .e = j->e, .n = n, .d = s->n_embd, .in = in, .w = w, .out = out, .scale = scale, .eps = s->eps };
+
+    gkv__for(j->e->n_threads, (n + ROWS - 1) / ROWS, norm_item, &r);
+}
+
+static void add(float *to, const float *what, size_t n)
+{
+    for (size_t k = 0; k < n; k++)
+        to[k] += what[k];
+}
+
+void gkv__experts_beside(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *x, size_t n)
+{
+    const struct gkv__layer_weights *w = &m->layer[il];
+    const size_t all = n * m->shape.n_embd;
+    struct gkv__rows h = { e->h, n, e->att, NULL };
+    struct job j = job_of(e, m, x, &h);
+
+    norm(&j, n, e->h, x, w->ffn_norm, 1);
+    memset(j.mlp, 0, all * sizeof *j.mlp);
+    j.x = j.mlp;
+    run_shared(&j, w, &h);
+    norm(&j, n, j.mlp, j.mlp, w->shared_post, 1);
+
+    h = (struct gkv__rows){ e->h, n, e->att, NULL };
+    norm(&j, n, e->h, x, w->router_norm, 1 / sqrtf((float)m->shape.n_embd));
+    choose(&j, w, &h);
+
+    norm(&j, n, e->h, x, w->expert_norm, 1);
+    memset(j.sum, 0, all * sizeof *j.sum);
+    j.x = j.sum;
+    run_experts(&j, w, n);
+    norm(&j, n, j.sum, j.sum, w->expert_post, 1);
+
+    add(j.mlp, j.sum, all);
+    norm(&j, n, j.mlp, j.mlp, w->ffn_post, 1);
+    add(x, j.mlp, all);
 }

@@ -10,6 +10,9 @@
 void gkv__experts(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *x,
                   struct gkv__rows *h);
 
+/* x[n][n_embd] += norm(norm(the MLP's output) + norm(the experts')), each for rows of x with a norm of its own. */
+void gkv__experts_beside(struct gkv__exec *e, const gkv_model *m, uint32_t il, float *x, size_t n);
+
 uint64_t gkv__experts_floats(const struct gkv__shape *s);       /* per row of exec.expert    */
 
 #endif

@@ -4,7 +4,7 @@
  * Layers that see the whole text may take their values from their keys, and rotate a part of each head.
  *
  * In E2B and E4B, the last layers have no keys and values, but use those of the last layer before them of their kind,
- * and each token has an embedding for each layer. */
+ * and each token has an embedding for each layer.  26B-A4B has experts beside the MLP. */
 #include "config.h"
 #include <math.h>
 #include <stdlib.h>
@@ -114,7 +114,12 @@ static gkv_status keys(struct gkv_model *m, gkv_error *err)
 {
     struct gkv__shape *s = &m->shape;
     float base = 10000;
+    uint32_t n_expert = 0;
 
+    GKV__TRY(gkv__arch_u32(m, "expert_count", &n_expert, false, err));
+    s->beside = n_expert > 0;
+    if (s->beside)
+        GKV__TRY(gkv__arch_mixed_expert_keys(m, err));
     s->glu = GKV__GLU_GELU;
     s->embed_scale = (float)sqrt((double)s->n_embd);
     s->attn_scale = 1;
@@ -182,9 +187,23 @@ static gkv_status mlp(struct gkv_model *m, uint32_t il, gkv_error *err)
     uint32_t n_ff = 0;
 
     GKV__TRY(gkv__arch_u32_of(m, "feed_forward_length", il, &n_ff, err));
-    GKV__TRY(gkv__arch_layer_mat(m, il, "ffn_gate", n_ff, d, &w->gate, err));
-    GKV__TRY(gkv__arch_layer_mat(m, il, "ffn_up", n_ff, d, &w->up, err));
-    return gkv__arch_layer_mat(m, il, "ffn_down", d, n_ff, &w->down, err);
+    GKV__TRY(gkv__arch_layer_mat(m, il, "ffn_gate", n_ff, d, m->shape.beside ? &w->shared_gate : &w->gate, err));
+    GKV__TRY(gkv__arch_layer_mat(m, il, "ffn_up", n_ff, d, m->shape.beside ? &w->shared_up : &w->up, err));
+    return gkv__arch_layer_mat(m, il, "ffn_down", d, n_ff, m->shape.beside ? &w->shared_down : &w->down, err);
+}
+
+static gkv_status experts(struct gkv_model *m, uint32_t il, gkv_error *err)
+{
+    const uint32_t d = m->shape.n_embd;
+    struct gkv__layer_weights *w = &m->layer[il];
+
+    GKV__TRY(gkv__arch_layer_vec(m, il, "ffn_gate_inp.scale", d, &w->router_norm, err));
+    GKV__TRY(gkv__arch_layer_vec(m, il, "pre_ffw_norm_2.weight", d, &w->expert_norm, err));
+    GKV__TRY(gkv__arch_layer_vec(m, il, "post_ffw_norm_1.weight", d, &w->shared_post, err));
+    GKV__TRY(gkv__arch_layer_vec(m, il, "post_ffw_norm_2.weight", d, &w->expert_post, err));
+    if (gkv__arch_layer_has(m, il, "ffn_down_exps.scale"))
+        GKV__TRY(gkv__arch_layer_vec(m, il, "ffn_down_exps.scale", m->shape.n_expert, &w->expert_scale, err));
+    return gkv__arch_experts(m, il, err);
 }
 
 static gkv_status own_embeddings(struct gkv_model *m, uint32_t il, gkv_error *err)
@@ -210,6 +229,8 @@ static gkv_status layer(struct gkv_model *m, uint32_t il, gkv_error *err)
     GKV__TRY(attention(m, il, err));
     if (m->shape.n_embd_layer)
         GKV__TRY(own_embeddings(m, il, err));
+    if (m->shape.beside)
+        GKV__TRY(experts(m, il, err));
     return mlp(m, il, err);
 }
 

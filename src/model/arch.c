@@ -554,9 +554,13 @@ gkv_status gkv__arch_experts(struct gkv_model *m, uint32_t il, gkv_error *err)
     const struct row router = { "ffn_gate_inp", m->shape.n_expert, d, &w->router }, rows[] = {
         { "ffn_gate_exps", f, d, &w->gate },    { "ffn_up_exps", f, d, &w->up },
         { "ffn_down_exps", d, f, &w->down },
+    }, joined[] = {
+        { "ffn_gate_up_exps", 2 * f, d, &w->gate }, { "ffn_down_exps", d, f, &w->down },
     };
 
     GKV__TRY(bind_rows(m, il, 1, &router, 1, err));
+    if (gkv__arch_layer_has(m, il, "ffn_gate_up_exps.weight"))
+        return bind_rows(m, il, m->shape.n_expert, joined, sizeof joined / sizeof *joined, err);
     return bind_rows(m, il, m->shape.n_expert, rows, sizeof rows / sizeof *rows, err);
 }
 

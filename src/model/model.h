@@ -58,11 +58,16 @@ struct gkv__layer_weights {
     const float    *embed_post;                     /* [n_embd]                              */
     struct gkv__mat gate, up, down;                 /* [n_ff, n_embd] twice, [n_embd, n_ff]  */
     struct gkv__mat router;                         /* [n_expert, n_embd]; gate, up and down are
-                                                       then n_expert matrices, one after the other */
+                                                       then n_expert matrices, one after the other;
+                                                       without up, gate has each expert's gate and up */
     const float    *router_bias;                    /* [n_expert]                            */
     const float    *gate_bias, *up_bias, *down_bias; /* [n_expert][n_ff] twice, [n_expert][n_embd] */
     struct gkv__mat shared_gate, shared_up, shared_down;    /* an expert for all rows ...    */
     const float    *shared_router;                  /* [n_embd] ... or NULL, times sigmoid(this . row) */
+    const float    *router_norm, *expert_norm;      /* [n_embd] before the router and the experts, which are
+                                                       beside the MLP (shared_gate ...), not in its place */
+    const float    *shared_post, *expert_post;      /* [n_embd] after the MLP and the experts */
+    const float    *expert_scale;                   /* [n_expert] factors of their shares    */
     uint32_t        window;                         /* tokens that a query sees, the last ones */
     enum gkv__mixer mixer;                          /* others than attention have, in place of q .. o: */
     struct gkv__mat qkv, z, beta, alpha, out;       /* [channels, n_embd], [v_heads * v_dim, n_embd],
@@ -143,6 +148,7 @@ struct gkv__shape {
     uint32_t n_ff_dense;        /* of layers without experts, if other than n_ff             */
     uint32_t expert_period;     /* only every so many layers has experts; 0 or 1: all        */
     enum gkv__router router;
+    bool     beside;            /* experts are beside the MLP (moe.c)                        */
     float    embed_scale;       /* factor of embeddings                                      */
     double   attn_scale;        /* factor of scores; 0: 1 / root of head_dim                 */
     float    attn_cap;          /* scores become cap * tanh(score / cap) ...                 */
