@@ -158,8 +158,8 @@ gkv_status gkv__plan_task(struct gkv__plan *p, const gkv_model *m, const gkv_opt
                          "architecture %s have a state instead; take gemfilter, or another of two passes",
                          t->method->name, m->arch->name);
     if (!gkv__is_even(m) && t->method->kind > GKV__SCORES)
-        return gkv__fail(err, GKV_UNSUPPORTED, "method %s needs heads of one size in every layer, and those of architecture "
-                         "%s differ; take gemfilter, or another of two passes", t->method->name, m->arch->name);
+        return gkv__fail(err, GKV_UNSUPPORTED, "method %s needs heads of one size in every layer, and those of "
+                         "architecture %s differ; take gemfilter, or another of two passes", t->method->name, m->arch->name);
     return t->method->kind == GKV__SCORES ? gkv__may_filter(m, t->filter, err) : GKV_OK;
 }
 
@@ -333,7 +333,7 @@ static bool candidate(struct gkv__plan *p, size_t i)
             if (s->exact != order[o].exact || s->indexed != order[o].indexed || (s->indexed && !is_indexed(&p->task)) ||
                 (order[o].reuse && !p->often) || (order[o].spill && !s->can_spill) ||
                 (order[o].reuse && !s->reuses) || (p->asked && s != p->asked) ||
-                (p->task.row != GKV__ROW_LAST && !s->any_row) || (!gkv__is_even(p->task.m) && !s->exact) || n++ != i)
+                (p->task.row != GKV__ROW_LAST && !s->any_row) || n++ != i)
                 continue;
             p->task.schedule = s;
             p->task.spill = order[o].spill;
@@ -377,9 +377,6 @@ gkv_status gkv__plan_make(struct gkv__plan *p, uint64_t base, gkv_error *err)
     if (p->kind == GKV__SCORES && p->asked && t->row != GKV__ROW_LAST && !p->asked->any_row)
         return gkv__fail(err, GKV_INVALID, "schedule %s scores by the last row only; for another, take "
                          "--schedule layer", p->asked->name);
-    if (p->kind == GKV__SCORES && p->asked && !p->asked->exact && !gkv__is_even(t->m))
-        return gkv__fail(err, GKV_UNSUPPORTED, "schedule %s needs heads of one size in every layer, and those of "
-                         "architecture %s differ; take layer or chunk", p->asked->name, t->m->arch->name);
     if (p->kind == GKV__SCORES && p->asked && p->asked->indexed && !is_indexed(t))
         return gkv__fail(err, GKV_INVALID, "schedule index: the document has no index for filter layer %u; make one "
                          "with gemkv index, or take another schedule", t->filter);

@@ -204,7 +204,8 @@ static void test_schedules(void)
         const struct gkv__task t = task_of("gemfilter", all[i].spec, g.id, g.n);
         double error;
 
-        if (!gkv__is_even(model) && !strncmp(all[i].spec, "stream", 6))
+        /* Where attention comes before the filter layer, it also sees what is run again. */
+        if (!gkv__is_even(model) && strstr(all[i].spec, "warm=") && !strstr(all[i].spec, "warm=0"))
             continue;
         run(&t, g.id, 1, all[i].chunk, NULL, NULL, 0, &r);
         run(&t, g.id, 3, all[i].chunk, NULL, NULL, 0, &other);
@@ -296,8 +297,7 @@ static void check_level(void)
     test_rows();
     test_schedules();
     test_answer();
-    if (gkv__is_even(model))
-        test_bounded();
+    test_bounded();
     test_next("full");
     test_next("gemfilter");
 }

@@ -725,7 +725,8 @@ static void add_tensors(struct file *f, const struct options *o)
         add_tensor(f, f32, RAMP, 0, 1, o->head_dim / 2, "rope_factors_long.weight");
     }
     if (o->embd_layer) {
-        add_matrix(f, o, 1 / root((float)o->embd_layer), o->n_vocab, o->embd_layer * o->n_layer, "per_layer_token_embd.weight");
+        add_matrix(f, o, 1 / root((float)o->embd_layer), o->n_vocab, o->embd_layer * o->n_layer,
+                   "per_layer_token_embd.weight");
         add_matrix(f, o, 1, o->embd_layer * o->n_layer, d, "per_layer_model_proj.weight");
         add_tensor(f, f32, AROUND_ONE, 0, 1, o->embd_layer, "per_layer_proj_norm.weight");
     }

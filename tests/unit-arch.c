@@ -269,7 +269,8 @@ static void test_breaks(size_t i)
             continue;
         if (!strcmp(name, "layers-3") && strstr(archs[i].options, "embd-layer"))
             expected = GKV_FORMAT;      /* its tables have a part for each layer */
-        if (!strcmp(name, "experts") && (has_experts(i) || !strcmp(archs[i].name, "granitehybrid") || !strcmp(archs[i].name, "gemma4")))
+        if (!strcmp(name, "experts") && (has_experts(i) || !strcmp(archs[i].name, "granitehybrid") ||
+                                         !strcmp(archs[i].name, "gemma4")))
             continue;                   /* it must, or may, have experts */
         snprintf(option, sizeof option, "--break='%s'", name);
         make(i, option);

@@ -18,6 +18,7 @@ struct job {
     uint64_t                     n_keys;
     float                        cap;
     const struct gkv__product   *mul;   /* of bf16; NULL: f32                                */
+    const struct gkv__shape     *s;     /* with the heads of the cache's layer               */
 };
 
 /* Scratch of a thread, all float:
@@ -50,7 +51,7 @@ static void products(const struct job *j, const struct tile *t, size_t n_rows, u
 {
     const struct gkv__simd *simd = j->e->simd;
     const struct gkv__cache *c = j->l->c;
-    const size_t d = c->head_dim, nr = simd->nr;
+    const size_t d = j->s->head_dim, nr = simd->nr;
     const void *k = gkv__cache_k(c, j->l->il, ih, from);
 
     if (c->type->type != (j->mul ? simd->attend.type : GKV__TYPE_F32)) {
@@ -93,10 +94,10 @@ static void item(void *arg, size_t h, unsigned thread)
 {
     const struct job *j = arg;
     const struct gkv__observers *l = j->l;
-    const struct gkv__shape *s = j->e->shape;
+    const struct gkv__shape *s = j->s;
     const struct tile t = tile_of(j->e, thread);
     const size_t d = s->head_dim;
-    const uint32_t ih = (uint32_t)(h / (s->n_head / l->c->n_head_kv));
+    const uint32_t ih = (uint32_t)(h / (s->n_head / gkv__cache_heads(l->c, l->il)));
     const float scale = gkv__attend_scale(s);
     float *received = j->received + h * j->stride;
 
@@ -144,17 +145,20 @@ static void item(void *arg, size_t h, unsigned thread)
     }
 }
 
-static const struct gkv__product *product_of(const struct gkv__exec *e)
+static const struct gkv__product *product_of(const struct gkv__exec *e, uint32_t head_dim)
 {
     const struct gkv__product *mul = &e->simd->product[GKV__TYPE_BF16];
 
-    return e->simd->attend.narrow && mul->form && e->shape->head_dim % mul->unit == 0 ? mul : NULL;
+    return e->simd->attend.narrow && mul->form && head_dim % mul->unit == 0 ? mul : NULL;
 }
 
 void gkv__attention_sums(struct gkv__exec *e, const struct gkv__observers *l, float *received, size_t stride,
                uint64_t n_keys)
 {
-    struct job j = { e, l, received, stride, n_keys, gkv__attend_cap(e->shape), product_of(e) };
+    struct gkv__shape s = *e->shape;
+    struct job j = { e, l, received, stride, n_keys, gkv__attend_cap(&s), NULL, &s };
 
+    s.head_dim = gkv__cache_dim(l->c, l->il);
+    j.mul = product_of(e, s.head_dim);
     gkv__for(e->n_threads, e->shape->n_head, item, &j);
 }

@@ -11,8 +11,8 @@ void gkv__embed(struct gkv__exec *e, const gkv_model *m, const uint32_t *id, flo
 /* A layer with a state begins anew at slot 0, and goes on behind that from where it was.
  *
  * x[n][n_embd], the residual stream of the tokens id[n] at positions pos .. pos + n - 1, goes through layer il in
- * place (id: NULL if the model has no embeddings for each layer); keys and values of these rows are stored in layer ic of the cache, behind those of
- * earlier positions.  n <= e->chunk.  Leaves the rows' rotated queries in e->q. */
+ * place (id: NULL if the model has no embeddings for each layer); keys and values of these rows are stored in layer
+ * ic of the cache, behind those of earlier positions.  n <= e->chunk.  Leaves the rows' rotated queries in e->q. */
 void gkv__layer(const struct gkv__pass *p, uint32_t il, const uint32_t *id, float *x, size_t n, uint64_t pos,
                 uint32_t ic);
 /* The same for tokens at positions at[n], ascending, into slots slot .. of the cache. */

@@ -31,20 +31,24 @@ static size_t n_origins(const struct gkv__bounded *b)
     return b->n_layer * sets(b) * b->budget;
 }
 
+/* KV heads of the layer that has most. */
+static size_t heads(const struct gkv__bounded *b)
+{
+    return gkv__max(b->m->shape.n_head_kv, b->m->near.n_head_kv);
+}
+
 uint64_t gkv__bounded_bytes(const struct gkv__bounded *b, uint64_t n)
 {
     const struct gkv__shape *s = &b->m->shape;
-    const uint64_t states = 2 * gkv__states_floats(b->m, b->n_layer) + gkv__state_floats(s);
-    uint64_t sum = gkv__cache_bytes(b->kv, gkv__n_attending(b->m, b->n_layer), s->n_head_kv, s->head_dim,
-                                    gkv__min(b->budget, n));
+    const uint64_t states = gkv__states_floats(b->m, b->n_layer) + gkv__state_floats(s);   /* and those in the cache */
+    uint64_t sum = gkv__cache_bytes_for(b->m, b->kv, b->n_layer, gkv__min(b->budget, n));
 
     sum = gkv__plus(sum, states * sizeof(float));
-    if (gkv__n_attending(b->m, b->n_layer))
-        sum = gkv__plus(sum, gkv__cache_bytes(gkv__quant_of(GKV__TYPE_F32), 1, s->n_head_kv, s->head_dim,
-                                              gkv__min(width(b), n + b->max_rows)));
+    sum = gkv__plus(sum, gkv__cache_largest(b->m, gkv__quant_of(GKV__TYPE_F32), b->n_layer,
+                                            gkv__min(width(b), n + b->max_rows)));
     sum = gkv__plus(sum, gkv__times(b->max_rows, s->n_embd * sizeof(float)));
     sum = gkv__plus(sum, gkv__times(gkv__min(width(b), n + b->max_rows), s->n_head * sizeof(float)));
-    return gkv__plus(sum, (s->n_head_kv * b->budget + (b->origins ? n_origins(b) : 0)) * sizeof(uint32_t));
+    return gkv__plus(sum, (heads(b) * b->budget + b->max_rows + (b->origins ? n_origins(b) : 0)) * sizeof(uint32_t));
 }
 
 void gkv__bounded_close(struct gkv__bounded *b)
@@ -56,7 +60,8 @@ void gkv__bounded_close(struct gkv__bounded *b)
     gkv__pages_free(b->x, b->max_rows, b->s->n_embd * sizeof *b->x);
     gkv__pages_free(b->received, width(b), b->s->n_head * sizeof *b->received);
     gkv__pages_free(b->weight, b->n_q, sizeof *b->weight);
-    gkv__pages_free(b->keep, b->budget, b->s->n_head_kv * sizeof *b->keep);
+    gkv__pages_free(b->keep, b->budget, heads(b) * sizeof *b->keep);
+    gkv__pages_free(b->row_id, b->max_rows, sizeof *b->row_id);
     gkv__pages_free(b->origin, n_origins(b), sizeof *b->origin);
 }
 
@@ -70,28 +75,38 @@ gkv_status gkv__bounded_open(struct gkv__bounded *b, struct gkv__exec *e, gkv_er
     b->x = gkv__pages(b->max_rows, s->n_embd * sizeof *b->x);
     b->received = gkv__pages(width(b), s->n_head * sizeof *b->received);
     b->weight = gkv__pages(b->n_q, sizeof *b->weight);
-    b->keep = gkv__pages(b->budget, s->n_head_kv * sizeof *b->keep);
+    b->keep = gkv__pages(b->budget, heads(b) * sizeof *b->keep);
+    b->row_id = gkv__pages(b->max_rows, sizeof *b->row_id);
     if (b->origins && b->n_layer)
         b->origin = gkv__pages(n_origins(b), sizeof *b->origin);
-    if (!b->x || !b->received || !b->weight || !b->keep || (b->origins && b->n_layer && !b->origin))
+    if (!b->x || !b->received || !b->weight || !b->keep || !b->row_id || (b->origins && b->n_layer && !b->origin))
         return gkv__fail(err, GKV_NOMEM, "the system refused %s",
                          gkv__needed(gkv__bounded_bytes(b, UINT64_MAX >> 1)).text);
     if (!b->n_layer)
         return GKV_OK;
     GKV__TRY(gkv__cache_open(&b->store, b->kv, b->n_layer, s->n_head_kv, s->head_dim, 0, err));
-    for (uint32_t il = 0; il < b->n_layer; il++)
+    for (uint32_t il = 0; il < b->n_layer; il++) {
+        gkv__cache_lay_out(&b->store, il, b->m, il);
         GKV__TRY(gkv__attends(b->m, il) ? gkv__cache_room(&b->store, il, b->budget, err)
                                         : gkv__cache_state(&b->store, il, 2 * gkv__state_floats(s), err));
-    GKV__TRY(gkv__cache_open(&b->work, gkv__quant_of(GKV__TYPE_F32), 1, s->n_head_kv, s->head_dim,
-                             width(b), err));
+    }
+    GKV__TRY(gkv__cache_open_one(&b->work, b->m, gkv__quant_of(GKV__TYPE_F32), b->n_layer, width(b), err));
     return gkv__has_states(b->m) ? gkv__cache_state(&b->work, 0, gkv__state_floats(s), err) : GKV_OK;
 }
 
 /* ---- caches ----------------------------------------------------------------------------- */
 
-static uint64_t row_bytes(const struct gkv__cache *c)
+/* The steps below are on layer il. */
+static void begin(struct gkv__bounded *b, uint32_t il)
 {
-    return c->head_dim / c->type->block * c->type->bytes;
+    b->il = il;
+    b->s = gkv__shape_of(b->m, il);
+    gkv__cache_lay_out(&b->work, 0, b->m, il);
+}
+
+static uint64_t row_bytes(const struct gkv__bounded *b)
+{
+    return b->s->head_dim / b->store.type->block * b->store.type->bytes;
 }
 
 /* Unpacks entries of one head from the store, at b->first .. b->first + b->count - 1, to the same places in
@@ -131,7 +146,7 @@ static const uint32_t *keep_of(const struct gkv__bounded *b, size_t ih)
 static void squeeze_item(void *arg, size_t ih, unsigned thread)
 {
     const struct gkv__bounded *b = arg;
-    const uint64_t bytes = row_bytes(&b->store);
+    const uint64_t bytes = row_bytes(b);
     const uint32_t *keep = keep_of(b, ih);
     uint8_t *k = gkv__cache_k(&b->store, b->il, (uint32_t)ih, 0);
     uint8_t *v = gkv__cache_v(&b->store, b->il, (uint32_t)ih, 0);
@@ -237,7 +252,7 @@ static void layer(struct gkv__bounded *b)
     load(b);
     for (size_t at = 0; at < b->n_rows; at += b->count) {
         b->count = at || !left ? chunk : left;
-        gkv__layer(&b->p, b->il, NULL, b->x + at * b->s->n_embd, b->count, b->held + at, 0);
+        gkv__layer(&b->p, b->il, b->row_id + at, b->x + at * b->s->n_embd, b->count, b->held + at, 0);
     }
 }
 
@@ -254,7 +269,7 @@ static void state_layer(struct gkv__bounded *b, size_t at)
     for (size_t i = 0; i < 3; i++) {
         for (; row < stop[i]; row += b->count) {
             b->count = gkv__min(b->e->chunk, stop[i] - row);
-            gkv__layer(&b->p, b->il, NULL, b->x + row * b->s->n_embd, b->count, at - b->n_warm + row, 0);
+            gkv__layer(&b->p, b->il, b->row_id + row, b->x + row * b->s->n_embd, b->count, at - b->n_warm + row, 0);
         }
         if (b->n_new && i < 2 && stop[i])
             memcpy(saved + i * n, now, n * sizeof *now);
@@ -272,7 +287,10 @@ gkv_status gkv__bounded_step(struct gkv__bounded *b, size_t at, size_t n, size_t
         gkv__embed(b->e, b->m, b->id + at - b->n_warm + i, b->x + i * d,
                    gkv__min(b->e->chunk, b->n_warm + n - i));
     gkv__embed(b->e, b->m, b->question, b->x + (b->n_warm + n) * d, b->n_q);
-    for (b->il = 0; b->il < b->n_layer; b->il++) {
+    memcpy(b->row_id, b->id + at - b->n_warm, (b->n_warm + n) * sizeof *b->row_id);
+    memcpy(b->row_id + b->n_warm + n, b->question, b->n_q * sizeof *b->row_id);
+    for (uint32_t il = 0; il < b->n_layer; il++) {
+        begin(b, il);
         if (gkv__attends(b->m, b->il))
             layer(b);
         else
@@ -302,7 +320,8 @@ void gkv__bounded_deliver(struct gkv__bounded *b, struct gkv__cache *to)
 {
     void (*const pack)(const float *, void *, size_t) = to->type->from_f32;
 
-    for (b->il = 0; b->il < b->n_layer; b->il++) {
+    for (uint32_t il = 0; il < b->n_layer; il++) {
+        begin(b, il);
         load(b);
         for (uint32_t ih = 0; ih < b->s->n_head_kv; ih++) {
             const size_t n = b->held * b->s->head_dim;

@@ -45,12 +45,13 @@ struct gkv__bounded {
     /* Insides: */
     struct gkv__pass         p;         /* whose cache is work                               */
     struct gkv__exec        *e;
-    const struct gkv__shape *s;
+    const struct gkv__shape *s;         /* of the current layer                              */
     struct gkv__cache        store;     /* keys before RoPE                                  */
     struct gkv__cache        work;      /* one layer: store, rotated, and the rows behind it */
     float                   *received;  /* [n_head][budget + max_rows]                       */
     float                   *weight;    /* [n_q]                                             */
     uint32_t                *keep;      /* [n_head_kv][budget]                               */
+    uint32_t                *row_id;    /* [max_rows] tokens of x                            */
     size_t                   n_new, n_rows, first, count;
     uint32_t                 il;
 };

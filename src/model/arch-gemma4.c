@@ -84,8 +84,8 @@ static gkv_status sharing(struct gkv_model *m, gkv_error *err)
         while (from > 0 && is_near(m, from - 1) != is_near(m, il))
             from--;
         if (!from)
-            return gkv__fail(err, GKV_FORMAT, "%s: attention.shared_kv_layers is %u of %u layers, which leaves none to share",
-                             gkv__gguf_path(m->file), s->n_sharing, s->n_layer);
+            return gkv__fail(err, GKV_FORMAT, "%s: attention.shared_kv_layers is %u of %u layers, which leaves none "
+                             "to share", gkv__gguf_path(m->file), s->n_sharing, s->n_layer);
         m->layer[il].shares = true;
         m->layer[il].source = from - 1;
     }
@@ -128,7 +128,8 @@ static gkv_status keys(struct gkv_model *m, gkv_error *err)
     GKV__TRY(sharing(m, err));
     GKV__TRY(gkv__arch_u32(m, "embedding_length_per_layer_input", &s->n_embd_layer, false, err));
     if (s->n_embd_layer > s->n_embd || s->n_embd_layer > s->n_ff)
-        return bad(m, "embedding_length_per_layer_input", s->n_embd_layer, 0, s->n_embd < s->n_ff ? s->n_embd : s->n_ff, err);
+        return bad(m, "embedding_length_per_layer_input", s->n_embd_layer, 0, s->n_embd < s->n_ff ? s->n_embd : s->n_ff,
+                   err);
     if (s->n_embd_layer)
         GKV__TRY(tables(m, err));
     GKV__TRY(gkv__arch_positive(m, "final_logit_softcapping", &s->logit_cap, err));

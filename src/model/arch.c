@@ -139,7 +139,8 @@ static gkv_status same_in_layers(const struct gkv_model *m, const char *key, uin
 }
 
 /* The largest of such numbers, which are 1 .. most. */
-static gkv_status largest_of_layers(const struct gkv_model *m, const char *key, uint32_t most, uint32_t *out, gkv_error *err)
+static gkv_status largest_of_layers(const struct gkv_model *m, const char *key, uint32_t most, uint32_t *out,
+                                    gkv_error *err)
 {
     char full[128];
 
