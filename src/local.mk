@@ -199,6 +199,10 @@ src_libcli_la_SOURCES = \
 	src/cli/serve/chat.c \
 	src/cli/serve/files.c \
 	src/cli/serve/form.c \
+	src/cli/serve/reply.c \
+	src/cli/serve/request.c \
+	src/cli/serve/request.h \
+	src/cli/serve/responses.c \
 	src/cli/serve/store.c \
 	src/cli/serve/store.h \
 	src/cli/serve/web.c \

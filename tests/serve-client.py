@@ -192,9 +192,9 @@ def files():
     check('a file in the message', content(chat(user({'file_data': data, 'filename': 'x'}, question))) == expected)
     for length in (97, 98, 99):
         start = text[:length].encode()
-        chat(user({'file_data': base64.b64encode(start).decode()}, question))
-        last = json.loads(ask('GET', '/v1/files')[1])['data'][-1]
-        check('... of %d bytes' % length, ask('GET', '/v1/files/' + last['id'] + '/content')[1] == start)
+        check('... of %d bytes' % length, content(chat(user({'file_data': base64.b64encode(start).decode()}, question))) ==
+              content(chat(user(start.decode(), question))))
+    check('... which is not kept', len(json.loads(ask('GET', '/v1/files')[1])['data']) == 1)
     page = '<p>%s</p>' % text.replace('\n', '<br>')
     status, g = upload('p.html', page.encode())
     check('a web page is read', status == 200 and b'The pass key is 48213' in ask('GET', '/v1/files/' + g['id'] + '/content')[1])
@@ -251,15 +251,68 @@ def bundled():
               '48213' in whole['gemkv']['passages'][c['passage']]['text'])
 
 
+def responses():
+    """The newer protocol."""
+    def respond(input, **more):
+        return ask('POST', '/v1/responses', dict(dict(input=input, max_output_tokens=8), **more))
+    parts = [{'role': 'user', 'content': [{'type': 'input_text', 'text': text}, {'type': 'input_text', 'text': question}]}]
+    r = json.loads(respond(parts)[1])
+    item = r['output'][0]
+    check('the same answer', item['content'][0]['text'] == expected)
+    check('... which is said to be cut', (r['status'], r['incomplete_details']['reason']) == ('incomplete', 'max_output_tokens'))
+    check('... with usage and passages', r['usage']['output_tokens'] == 8 and len(r['gemkv']['passages']) > 0)
+    status, body = respond(parts, stream=True)
+    stream = events(body)
+    check('a stream is numbered', [e['sequence_number'] for e in stream] == list(range(len(stream))))
+    kinds = [e['type'][9:] for e in stream]
+    print(kinds[:4], kinds[-4:])
+    check('... begins empty', [e['part']['text'] for e in stream if 'part' in e] == ['', expected])
+    check('... and adds up', ''.join(e['delta'] for e in stream if e['type'].endswith('delta')) == expected)
+    last = stream[-1]['response']
+    check('... to the same', (last['output'][0]['content'], last['usage']) == (item['content'], r['usage']))
+    long = '\n\n'.join([text.strip()] * 8)
+    check('a text of its own', json.loads(respond(long + '\n\n' + question)[1])['output'][0]['content'] ==
+          json.loads(respond([{'role': 'user', 'content': long + '\n\n' + question}])[1])['output'][0]['content'])
+    check('instructions', json.loads(respond(parts, instructions='Be brief.')[1])['usage']['input_tokens'] > r['usage']['input_tokens'])
+    f = upload('x.txt', text.encode())[1]
+    file = [{'role': 'user', 'content': [{'type': 'input_file', 'file_id': f['id']}, {'type': 'input_text', 'text': question}]}]
+    check('a file', json.loads(respond(file)[1])['output'][0]['content'][0]['text'] == expected)
+    schema = {'format': {'type': 'json_schema', 'name': 'x', 'schema': {
+        'type': 'object', 'properties': {'n': {'type': 'boolean'}}, 'required': ['n']}}}
+    check('a schema', isinstance(json.loads(json.loads(respond(parts, text=schema, max_output_tokens=40)[1])
+                                            ['output'][0]['content'][0]['text'])['n'], bool))
+    said('no input', *respond(None))
+    said('an earlier response', *respond('x', previous_response_id='resp_1'))
+    ask('DELETE', '/v1/files/' + f['id'])
+
+
+def library():
+    """A server with a library of two texts, the second of which has changed."""
+    one = json.loads(chat([{'role': 'user', 'content': question}])[1])
+    kept = one['gemkv']
+    check('the same as gemkv ask -L', one['choices'][0]['message']['content'] == expected)
+    print(kept['documents'], kept['warning'])
+    check('passages are of both', {p['document'] for p in kept['passages']} == {'text', 'other'})
+    check('... and not read again', kept['tokens']['read'] == 0)
+    two = json.loads(chat([{'role': 'system', 'content': 'Be brief.'}, {'role': 'user', 'content': question},
+                           {'role': 'assistant', 'content': 'The cat.'}, {'role': 'user', 'content': 'And who else?'}])[1])
+    check('a system prompt and turns', two['usage']['prompt_tokens'] > one['usage']['prompt_tokens'] + 20)
+    given = json.loads(chat(user(text, question))[1])
+    check('a document that is given goes before', [d['document'] for d in given['gemkv']['documents']] == ['text 1'])
+    check('it is named', json.loads(ask('GET', '/v1/models')[1])['data'][0]['library'] == 'lib')
+
+
 if __name__ == '__main__':
     if key == 'bundled':
         bundled()
+    elif key == 'library':
+        library()
     elif key:
         for what, header in [('no key', ''), ('a wrong key', 'Bearer x'), ('its beginning', 'Bearer ' + key[:-1]),
                              ('more than it', 'Bearer ' + key + key), ('the key', 'Bearer ' + key)]:
             said(what, *ask('GET', '/v1/models', headers={'Authorization': header}))
         check('the page needs none', ask('GET', '/', headers={'Authorization': ''})[0] == 200)
     else:
-        for part in (refusals, answers, long_messages, files, form, many, one_who_leaves):
+        for part in (refusals, answers, responses, long_messages, files, form, many, one_who_leaves):
             print('-- ' + part.__name__.replace('_', ' '))
             part()

@@ -300,6 +300,8 @@ async function start() {
     try {
         const models = await (await request('/v1/models')).json();
         by('model').textContent = models.data[0].id;
+        by('library').textContent = models.data[0].library
+            ? 'Without a document, the library ' + models.data[0].library + ' is asked.' : '';
         files.splice(0, files.length, ...(await (await request('/v1/files')).json()).data.map(from_server));
         list_files();
     } catch (e) {

@@ -135,6 +135,8 @@ static void models(struct web_call *c)
     json_named_string(&j, "object", "model");
     json_named_uint(&j, "created", (uint64_t)api->started);
     json_named_string(&j, "owned_by", "gemkv");
+    if (api->library)
+        json_named_string(&j, "library", api->library);
     json_close(&j);
     json_close(&j);
     json_close(&j);
@@ -173,6 +175,7 @@ static const struct web_route routes[] = {
     { "GET", "/v1/files/*", files_get, false, false },
     { "DELETE", "/v1/files/*", files_remove, false, false },
     { "POST", "/v1/chat/completions", chat_completions, false, false },
+    { "POST", "/v1/responses", responses, false, false },
     { "POST", "/ask", form_answer, false, true },
     { .path = NULL }
 };
@@ -182,6 +185,8 @@ static int check(struct run *r)
 {
     if (web_missing())
         return usage(r->o.io, r->o.cmd, "%s", web_missing());
+    if (run_check_documents(r))
+        return EXIT_USAGE;
     return r->o.n_operand ? usage(r->o.io, r->o.cmd, "'%s': documents and questions come from clients", *r->o.operand) : 0;
 }
 
@@ -240,11 +245,13 @@ static int start(struct serve *s)
     int                code;
 
     gkv_model_describe(s->r.model, &info);
-    s->api = (struct api){ .model = s->name ? s->name : info.name, .folder = s->folder, .started = (int64_t)time(NULL) };
+    if (s->r.o.library && (code = library_open(&s->r)))
+        return code;
+    s->api = (struct api){ .library = s->r.o.library, .model = s->name ? s->name : info.name, .folder = s->folder, .started = (int64_t)time(NULL) };
     signal(SIGPIPE, SIG_IGN);
     hold_signals(SIG_BLOCK);
     s->api.store = store_open(s->folder, s->most_files);
-    s->api.asks = asks_open(io, &s->r.o, s->r.model, s->r.reader, s->folder, s->most_files);
+    s->api.asks = asks_open(&s->r, s->folder, s->most_files);
     code = web_start(&s->api.web, &web, &s->address);
     hold_signals(SIG_UNBLOCK);
     if (code)

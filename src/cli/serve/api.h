@@ -12,11 +12,14 @@ struct api {                            /* web_arg                              
     struct store *store;
     struct web   *web;
     const char   *model, *folder;       /* model: its name for clients                    */
+    const char   *library;              /* which is asked without a document, or NULL     */
     int64_t       started;
 };
 
 /* chat.c */
 void chat_completions(struct web_call *c);
+/* responses.c */
+void responses(struct web_call *c);
 /* form.c */
 void form_answer(struct web_call *c);
 /* files.c */

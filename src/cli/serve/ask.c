@@ -46,6 +46,7 @@ struct asks {
     struct segment       *segment;
     size_t                n_segments;
     uint64_t              clock, number;
+    struct run            library;      /* whose shelf is the library, if there is one    */
 };
 
 struct ask_private {
@@ -164,6 +165,7 @@ void ask_end(struct ask *a)
         free(a->source[i].name);
         free(a->source[i].id);
         free(a->source[i].path);
+        free(a->source[i].part);
         text_free(&a->source[i].text);
     }
     for (size_t i = 0; i < a->n_turns; i++) {
@@ -459,7 +461,8 @@ static gkv_status read_sources(struct asks *w, struct ask *a, gkv_document **out
     a->own->bytes = 0;
     for (size_t i = 0; i < a->n_sources && !status; i++) {
         status = load_text(&a->source[i], err);
-        a->own->bytes += a->source[i].text.n;
+        a->source[i].bytes = a->source[i].text.n;
+        a->own->bytes += a->source[i].bytes;
     }
     if (status)
         return status;
@@ -530,16 +533,13 @@ static void give(struct ask *a, const char *text, size_t n)
     pthread_mutex_unlock(&p->asks->lock);
 }
 
-static gkv_status answer(struct asks *w, struct ask *a, gkv_document *d, gkv_error *err)
+static gkv_status converse(struct ask *a, gkv_session *s, gkv_error *err)
 {
-    gkv_session *s = NULL;
-    const char  *text;
-    size_t       n;
-    gkv_status   status = gkv_session_for(&s, w->model, d, &a->opt, err);
+    const char *text;
+    size_t      n;
+    gkv_status  status = watch(a, s, NULL) ? GKV_OK : cancelled(err);
 
     text_add(&a->answer, "", 0);
-    if (!status && !watch(a, s, NULL))
-        status = cancelled(err);
     if (!status && a->n_turns)
         status = gkv_session_turns(s, a->turn, a->n_turns, err);
     if (!status)
@@ -552,14 +552,108 @@ static gkv_status answer(struct asks *w, struct ask *a, gkv_document *d, gkv_err
         if (!a->indexed)
             a->read = a->stats.tokens_prompt;
     }
+    return status;
+}
+
+static gkv_status ask_texts(struct asks *w, struct ask *a, gkv_error *err)
+{
+    gkv_document *d = NULL;
+    gkv_session  *s = NULL;
+    gkv_status    status = read_sources(w, a, &d, err);
+
+    if (!status)
+        status = gkv_session_for(&s, w->model, d, &a->opt, err);
+    if (!status)
+        status = converse(a, s, err);
     gkv_session_close(s);
+    gkv_document_close(d);
+    return status;
+}
+
+/* ---- the thread: a library ----------------------------------------------------------- */
+/* Its documents were read without this system prompt, so that is said with the question. */
+static void say_system(struct ask *a)
+{
+    char *both;
+
+    if (!a->system)
+        return;
+    both = format("%s\n\n%s", a->system, a->question);
+    free(a->question);
+    a->question = both;
+    a->opt.system = NULL;
+}
+
+static void name_sources(struct ask *a, const struct run *r)
+{
+    a->n_sources = r->shelf.n;
+    a->source = grow(a->source, a->n_sources, sizeof *a->source);
+    for (size_t i = 0; i < a->n_sources; i++) {
+        size_t n = 0;
+
+        gkv_document_text(r->shelf.document, i, &n);
+        a->source[i] = (struct source){ .name = format("%s", r->shelf.name[i]), .bytes = n,
+                                        .part = r->shelf.unit[i] ? format("%s", r->shelf.unit[i]) : NULL };
+    }
+}
+
+/* The first line of what library.c has said: an error, or a warning.  For free(). */
+static char *first_line(const char *said)
+{
+    static const char *const before[] = { "gemkv: ", "warning: " };
+
+    for (size_t i = 0; i < 2; i++)
+        said += strncmp(said, before[i], strlen(before[i])) ? 0 : strlen(before[i]);
+    return format("%.*s", (int)strcspn(said, "\n"), said);
+}
+
+static gkv_status failed(int code, const char *said, gkv_error *err)
+{
+    char *line = first_line(said);
+
+    snprintf(err->text, sizeof err->text, "%s", line);
+    free(line);
+    return err->status = code == EXIT_TOO_BIG ? GKV_LIMIT : code == EXIT_DOCUMENT ? GKV_DOCUMENT : GKV_IO;
+}
+
+static gkv_status ask_library(struct asks *w, struct ask *a, gkv_error *err)
+{
+    struct run *r = &w->library;
+    char       *said = NULL, *words;
+    size_t      n;
+    struct io   io = { .out = w->io->out, .err = open_memstream(&said, &n) };
+    gkv_status  status = GKV_OK;
+    int         code;
+
+    if (!io.err)
+        out_of_memory();
+    words = format("%s%s%s", a->n_turns ? a->turn[a->n_turns - 1].question : "", a->n_turns ? " " : "", a->question);
+    say_system(a);
+    r->o.gkv = a->opt;
+    r->o.io = &io;
+    r->question = a->question;
+    r->words = words;
+    code = library_session(r);
+    fclose(io.err);
+    if (code)
+        status = failed(code, said, err);
+    if (!status) {
+        a->indexed = true;
+        name_sources(a, r);
+        status = converse(a, r->session, err);
+    }
+    if (status == GKV_END && !a->warning && *said)
+        a->warning = first_line(said);
+    watch(a, NULL, NULL);
+    gkv_session_close(r->session);              /* the next question has options of its own */
+    r->session = NULL;
+    free(words);
+    free(said);
     return status;
 }
 
 static void work_on(struct asks *w, struct ask *a)
 {
-    gkv_document *d = NULL;
-
     a->opt.reader = w->reader == w->model ? NULL : w->reader;
     a->opt.system = a->system;
     a->opt.stop = a->stop.v;
@@ -569,10 +663,7 @@ static void work_on(struct asks *w, struct ask *a)
     a->opt.progress = asking;
     a->opt.progress_arg = a;
     tell(a, ASK_READS, 0, 0);
-    a->status = read_sources(w, a, &d, &a->err);
-    if (!a->status)
-        a->status = answer(w, a, d, &a->err);
-    gkv_document_close(d);
+    a->status = (a->n_sources ? ask_texts : ask_library)(w, a, &a->err);
 }
 
 /* ---- the thread ---------------------------------------------------------------------- */
@@ -608,13 +699,15 @@ static void *thread(void *arg)
     return NULL;
 }
 
-struct asks *asks_open(struct io *io, const struct options *o, gkv_model *model, gkv_model *reader, const char *folder,
-                       uint64_t most)
+struct asks *asks_open(struct run *r, const char *folder, uint64_t most)
 {
     struct asks *w = grow(NULL, 1, sizeof *w);
 
-    *w = (struct asks){ .io = io, .o = o, .model = model, .reader = reader ? reader : model, .folder = format("%s", folder),
+    *w = (struct asks){ .io = r->o.io, .o = &r->o, .model = r->model, .reader = run_reader(r), .folder = format("%s", folder),
                         .most = most };
+    w->library = (struct run){ .o = { .library = r->o.library, .among = r->o.among, .top = r->o.top, .cmd = r->o.cmd },
+                               .model = r->model, .reader = r->reader, .shelf.library = r->shelf.library, .mute = true };
+    r->shelf.library = NULL;
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->work, NULL);
     if (pthread_create(&w->thread, NULL, thread, w))
@@ -655,6 +748,8 @@ void asks_close(struct asks *w)
     pthread_join(w->thread, NULL);
     while (w->n_segments)
         drop_segment(w, 0);
+    library_close(&w->library.shelf);
+    free(w->library.o.file.v);
     free(w->segment);
     free(w->queue);
     free(w->folder);

@@ -13,13 +13,15 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <gemkv.h>
-#include "src/cli/options.h"
+#include "src/cli/args.h"
 #include "src/cli/place.h"
 #include "src/cli/text.h"
 
+struct run;
 struct asks;
-struct asks *asks_open(struct io *io, const struct options *o, gkv_model *model, gkv_model *reader, const char *folder,
-                       uint64_t most);
+/* r has the models and options.  Its library, if it has one, belongs to the asks from then on: a question without a
+ * document is asked of it. */
+struct asks *asks_open(struct run *r, const char *folder, uint64_t most);
 void asks_close(struct asks *w);                /* after all ask_end                      */
 void asks_drain(struct asks *w);                /* what still waits ends unanswered       */
 size_t asks_waiting(struct asks *w);
@@ -30,7 +32,8 @@ struct source {
     char       *id;                             /* of the store, or NULL                  */
     char       *path;                           /* of its text; NULL: the text is here    */
     struct text text;
-    const char *part;                           /* as place_cite has it                   */
+    uint64_t    bytes;                          /* of the text, when it was asked         */
+    char       *part;                           /* as place_cite has it, or NULL          */
 };
 
 struct ask_passage {

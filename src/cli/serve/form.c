@@ -90,7 +90,8 @@ void form_answer(struct web_call *c)
     a = ask_new(api->asks);
     a->question = format("%s", question);
     a->source = grow(NULL, 1, sizeof *a->source);
-    a->source[a->n_sources++] = (struct source){ .name = format("%s", f.name), .path = format("%s", f.path), .part = f.part };
+    a->source[a->n_sources++] = (struct source){ .name = format("%s", f.name), .path = format("%s", f.path), 
+                                            .part = f.part ? format("%s", f.part) : NULL };
     if (!ask_start(api->asks, a))
         web_fail(c, 503, NULL, "too many questions wait");
     else if (api_wait(c, a))

@@ -603,7 +603,8 @@ int web_start(struct web **out, const struct web_options *o, char **address)
         return code;
     w->daemon = MHD_start_daemon(MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_USE_ITC,
                                  0, NULL, NULL, handle, w, MHD_OPTION_LISTEN_SOCKET, w->fd,
-                                 MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE,
+                                 MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
+                                 MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE,
                                  MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK, MHD_OPTION_NOTIFY_COMPLETED, call_free, w,
                                  MHD_OPTION_END);
     return w->daemon ? 0 : fail(w->o.io, EXIT_FAILED, "the server cannot start: %s", strerror(errno));
