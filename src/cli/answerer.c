@@ -11,7 +11,6 @@
 #include "src/cli/events.h"
 #include "src/cli/http.h"
 #include "src/cli/json-parse.h"
-#include "src/cli/run.h"
 #include "src/cli/say.h"
 #include "src/cli/utf8.h"
 
@@ -60,7 +59,7 @@ static int check(const struct options *o)
     if (o->model && o->reader)
         return usage(o->io, o->cmd, "the model at --answer-url answers: give the one that reads with --model or --reader, not both");
     for (size_t i = 0; i < sizeof not_there / sizeof *not_there; i++)
-        if (options_given(o, not_there[i]))
+        if (options_has(o, not_there[i]) && options_given(o, not_there[i]))
             return usage(o->io, o->cmd, "option '--%s' means nothing to the model at --answer-url", not_there[i]);
     return 0;
 }
@@ -140,6 +139,16 @@ static void forget(struct answerer *a)
     events_free(&a->events);
 }
 
+struct answerer *answerer_copy(const struct answerer *a)
+{
+    struct answerer *c = grow(NULL, 1, sizeof *c);
+
+    *c = (struct answerer){ .url = format("%s", a->url), .shown = format("%s", a->shown),
+                            .key = a->key ? format("%s", a->key) : NULL, .model = a->model, .system = a->system,
+                            .patience = a->patience, .began = progress_clock() };
+    return c;
+}
+
 void answerer_close(struct answerer *a)
 {
     if (!a)
@@ -164,65 +173,67 @@ static void put_message(struct json *j, const char *role, const char *text, size
 }
 
 /* The kept text, each file after the other, and what is asked about it first. */
-static void put_text(struct json *j, const struct run *r, const char *question)
+static void put_text(struct json *j, const struct answer_task *t, const char *question)
 {
-    struct text t = { NULL, 0, 0 };
+    struct text all = { NULL, 0, 0 };
     const char *text;
     size_t      n;
 
-    for (size_t i = 0; (text = gkv_session_text(r->session, i, &n)); i++) {
-        text_puts(&t, i ? "\n\n" : "");
-        text_add(&t, text, n);
+    for (size_t i = 0; (text = gkv_session_text(t->session, i, &n)); i++) {
+        text_puts(&all, i ? "\n\n" : "");
+        text_add(&all, text, n);
     }
-    text_puts(&t, ASK);
-    text_puts(&t, question);
-    put_message(j, "user", t.p, t.n);
-    text_free(&t);
+    text_puts(&all, ASK);
+    text_puts(&all, question);
+    put_message(j, "user", all.p, all.n);
+    text_free(&all);
 }
 
-static void put_messages(struct json *j, const struct answerer *a, const struct run *r)
+static void put_messages(struct json *j, const struct answer_task *t)
 {
-    const size_t n = r->turn ? r->n_turns : 0;
-
     json_named_open(j, "messages", '[');
-    if (a->system)
-        put_message(j, "system", a->system, strlen(a->system));
-    for (size_t i = 0; i <= n; i++) {
-        const char *question = i < n ? r->turn[i].question : r->question;
+    if (t->system)
+        put_message(j, "system", t->system, strlen(t->system));
+    for (size_t i = 0; i <= t->n_turns; i++) {
+        const char *question = i < t->n_turns ? t->turn[i].question : t->question;
 
         if (!i)
-            put_text(j, r, question);
+            put_text(j, t, question);
         else
             put_message(j, "user", question, strlen(question));
-        if (i < n)
-            put_message(j, "assistant", r->turn[i].answer, strlen(r->turn[i].answer));
+        if (i < t->n_turns)
+            put_message(j, "assistant", t->turn[i].answer, strlen(t->turn[i].answer));
     }
     json_close(j);
 }
 
-static void put_number(struct json *j, const struct options *o, const char *option, const char *name, float x)
+static void put_number(struct json *j, const struct answer_task *t, unsigned bit, const char *name, float x)
 {
-    if (!options_given(o, option))
+    if (!(t->sent & bit))
         return;
     json_key(j, name);
     json_score(j, x);
 }
 
-static void put_options(struct json *j, const struct options *o)
+static void put_options(struct json *j, const struct answer_task *t)
 {
-    json_named_uint(j, "max_tokens", o->gkv.max_tokens);
+    const gkv_options *o = t->opt;
+
+    json_named_uint(j, "max_tokens", o->max_tokens);
     json_key(j, "temperature");
-    json_score(j, o->gkv.temperature);
-    put_number(j, o, "top-p", "top_p", o->gkv.top_p);
-    put_number(j, o, "presence-penalty", "presence_penalty", o->gkv.presence_penalty);
-    put_number(j, o, "frequency-penalty", "frequency_penalty", o->gkv.frequency_penalty);
-    if (options_given(o, "seed"))
-        json_named_uint(j, "seed", o->gkv.seed);
-    if (!o->stop.n)
+    json_score(j, o->temperature);
+    put_number(j, t, ANSWER_TOP_P, "top_p", o->top_p);
+    put_number(j, t, ANSWER_PRESENCE, "presence_penalty", o->presence_penalty);
+    put_number(j, t, ANSWER_FREQUENCY, "frequency_penalty", o->frequency_penalty);
+    if (t->sent & ANSWER_SEED)
+        json_named_uint(j, "seed", o->seed);
+    if (t->format)
+        json_raw(j, "response_format", t->format);
+    if (!o->n_stop)
         return;
     json_named_open(j, "stop", '[');
-    for (size_t i = 0; i < o->stop.n; i++)
-        json_string(j, o->stop.v[i]);
+    for (size_t i = 0; i < o->n_stop; i++)
+        json_string(j, o->stop[i]);
     json_close(j);
 }
 
@@ -232,15 +243,15 @@ void answerer_begin(struct answerer *a)
         a->began = progress_clock();
 }
 
-void answerer_ask(struct answerer *a, const struct run *r)
+void answerer_ask(struct answerer *a, const struct answer_task *t)
 {
     struct json j = { .depth = 0 };
 
     forget(a);
     json_open(&j, '{');
     json_named_string(&j, "model", a->model);
-    put_messages(&j, a, r);
-    put_options(&j, &r->o);
+    put_messages(&j, t);
+    put_options(&j, t);
     json_key(&j, "stream");
     json_bool(&j, true);
     json_named_open(&j, "stream_options", '{');
@@ -382,21 +393,26 @@ static bool may_again(const struct answerer *a, enum http_state state, const str
     return state == HTTP_BROKEN && http_refused(a->http);
 }
 
-/* False: a signal came. */
-static bool pause_for(double seconds)
+static bool is_cancelled(const struct answer_task *t)
+{
+    return t->cancelled ? t->cancelled(t->arg) : progress_cancelled();
+}
+
+/* False: it was cancelled meanwhile. */
+static bool pause_for(const struct answer_task *t, double seconds)
 {
     const struct timespec little = { 0, 50 * 1000 * 1000 };
     const double          end = progress_clock() + seconds;
 
-    while (progress_clock() < end && !progress_cancelled())
+    while (progress_clock() < end && !is_cancelled(t))
         nanosleep(&little, NULL);
-    return !progress_cancelled();
+    return !is_cancelled(t);
 }
 
 /* Sends the question until somebody begins to answer it.  Nothing of an answer has come before. */
-static gkv_status send_it(struct answerer *a, struct run *r, gkv_error *err)
+static gkv_status send_it(struct answerer *a, const struct answer_task *t, gkv_error *err)
 {
-    const struct http_request q = { a->url, a->key, a->body.p, a->body.n, a->patience };
+    const struct http_request q = { a->url, a->key, a->body.p, a->body.n, a->patience, t->cancelled, t->arg };
 
     for (;;) {
         struct http_answer h = { .type = "" };
@@ -419,14 +435,15 @@ static gkv_status send_it(struct answerer *a, struct run *r, gkv_error *err)
             return GKV_OK;
         }
         wait = h.again > 0 ? h.again : 0.25 * pow(2, (double)a->n_tries);
-        progress_erase(&r->progress);
+        if (t->progress)
+            progress_erase(t->progress);
         if (state == HTTP_BROKEN)
-            say(r->o.io, "%s: %s; again in %.1f s", a->shown, http_why(a->http), wait);
+            say(t->io, "%s: %s; again in %.1f s", a->shown, http_why(a->http), wait);
         else
-            say(r->o.io, "%s: %ld, %s; again in %.1f s", a->shown, h.status, advice(h.status, a), wait);
+            say(t->io, "%s: %ld, %s; again in %.1f s", a->shown, h.status, advice(h.status, a), wait);
         http_close(a->http);
         a->http = NULL;
-        if (!pause_for(wait))
+        if (!pause_for(t, wait))
             return cancelled(a, err);
     }
 }
@@ -517,14 +534,14 @@ static gkv_status receive(struct answerer *a, gkv_error *err)
     return GKV_OK;
 }
 
-gkv_status answerer_next(struct answerer *a, struct run *r, const char **text, size_t *len, gkv_error *err)
+gkv_status answerer_next(struct answerer *a, const struct answer_task *t, const char **text, size_t *len, gkv_error *err)
 {
     gkv_status status = GKV_OK;
 
     *len = 0;
     a->piece.n = 0;
     if (!a->ended && !a->http)
-        status = send_it(a, r, err);
+        status = send_it(a, t, err);
     if (!status)
         status = receive(a, err);
     a->last = progress_clock();
@@ -563,6 +580,11 @@ bool answerer_is_cut(const struct answerer *a)
 const char *answerer_model(const struct answerer *a)
 {
     return a->model;
+}
+
+const char *answerer_system(const struct answerer *a)
+{
+    return a->system;
 }
 
 void answerer_json(struct json *j, const struct answerer *a)

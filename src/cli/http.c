@@ -20,6 +20,8 @@ struct http {
     struct curl_slist *line;
     struct text in;                             /* came since the last http_next          */
     double  patience, last;                     /* when the last byte came                */
+    bool  (*cancelled)(void *arg);
+    void   *arg;
     bool    given, ended;                       /* in is the caller's; nothing more comes */
     CURLcode code;
     char    why[CURL_ERROR_SIZE + 64];
@@ -159,7 +161,7 @@ struct http *http_post(const struct http_request *r)
     struct http *h = grow(NULL, 1, sizeof *h);
 
     *h = (struct http){ .multi = curl_multi_init(), .easy = curl_easy_init(), .patience = r->patience,
-                        .last = progress_clock() };
+                        .cancelled = r->cancelled, .arg = r->arg, .last = progress_clock() };
     if (!h->multi || !h->easy)
         out_of_memory();
     add_lines(h, r->key);
@@ -217,14 +219,19 @@ static void work(struct http *h)
     curl_multi_poll(h->multi, NULL, 0, POLL, NULL);
 }
 
+static bool is_cancelled(const struct http *h)
+{
+    return h->cancelled ? h->cancelled(h->arg) : progress_cancelled();
+}
+
 enum http_state http_next(struct http *h, const char **p, size_t *n)
 {
     if (h->given)
         h->in.n = 0;
     h->given = false;
-    while (!h->in.n && !h->ended && !progress_cancelled())
+    while (!h->in.n && !h->ended && !is_cancelled(h))
         work(h);
-    if (progress_cancelled())
+    if (is_cancelled(h))
         return HTTP_CANCELLED;
     if (!h->in.n)
         return h->code ? HTTP_BROKEN : HTTP_END;

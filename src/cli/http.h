@@ -3,7 +3,7 @@
  *
  *     http_post(&h, &request); while (http_next(h, &p, &n) == HTTP_DATA) ...; http_close(h);
  *
- * Redirects are not followed.  A signal (progress.h) ends it at once. */
+ * Redirects are not followed. */
 #ifndef GEMKV_CLI_HTTP_H
 #define GEMKV_CLI_HTTP_H
 
@@ -17,6 +17,8 @@ struct http_request {
     const char *body;                           /* JSON, n bytes                                  */
     size_t      n;
     double      patience;                       /* seconds without a byte                         */
+    bool      (*cancelled)(void *arg);          /* asked ten times a second; NULL: a signal is it */
+    void       *arg;
 };
 
 struct http_answer {                            /* known from the first HTTP_DATA or HTTP_END on  */

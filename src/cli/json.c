@@ -153,6 +153,13 @@ void json_named_string(struct json *j, const char *key, const char *s)
     json_string(j, s);
 }
 
+void json_raw(struct json *j, const char *key, const char *json)
+{
+    json_key(j, key);
+    separate(j);
+    text_puts(&j->text, json);
+}
+
 void json_named_open(struct json *j, const char *key, char bracket)
 {
     json_key(j, key);

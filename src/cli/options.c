@@ -277,6 +277,16 @@ static int set(struct options *o, const struct args *a)
     return a->opt->set(a, (char *)o + a->opt->at);
 }
 
+bool options_has(const struct options *o, const char *name)
+{
+    const struct opt *row[MAX_OPTS];
+
+    for (size_t i = 0, n = args_rows(o->cmd, row); i < n; i++)
+        if (!strcmp(row[i]->name, name))
+            return true;
+    return false;
+}
+
 bool options_given(const struct options *o, const char *name)
 {
     const struct opt *opt;

@@ -73,7 +73,8 @@ extern const struct opt options_table[];        /* NULL name last               
 int  options_parse(struct options *o, const struct cmd *cmd, struct io *io, int argc, char **argv);
 /* Folders and patterns among the names of documents become files, as --recursive and --ocr say.  0 or an exit status. */
 int  options_find(struct options *o, struct words *w);
-bool options_given(const struct options *o, const char *name);
+bool options_has(const struct options *o, const char *name);      /* its command has it */
+bool options_given(const struct options *o, const char *name);    /* ... and it was given */
 void options_free(struct options *o);
 
 #endif

@@ -516,16 +516,45 @@ int run_cut(const struct run *r)
     return 0;
 }
 
+/* Numbers with a name of their own there. */
+static unsigned numbers_given(const struct options *o)
+{
+    static const struct { const char *option; unsigned bit; } number[] = {
+        { "top-p", ANSWER_TOP_P }, { "presence-penalty", ANSWER_PRESENCE }, { "frequency-penalty", ANSWER_FREQUENCY },
+        { "seed", ANSWER_SEED }
+    };
+    unsigned bits = 0;
+
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++)
+        if (options_given(o, number[i].option))
+            bits |= number[i].bit;
+    return bits;
+}
+
+static struct answer_task task_elsewhere(struct run *r)
+{
+    return (struct answer_task){ .session = r->session, .system = answerer_system(r->answerer), .question = r->question,
+                                 .turn = r->turn, .n_turns = r->turn ? r->n_turns : 0, .opt = &r->o.gkv,
+                                 .sent = numbers_given(&r->o), .io = r->o.io, .progress = &r->progress };
+}
+
 static gkv_status next(struct run *r, const char **text, size_t *len, gkv_error *err)
 {
-    return r->answerer ? answerer_next(r->answerer, r, text, len, err) : gkv_next(r->session, text, len, err);
+    struct answer_task t;
+
+    if (!r->answerer)
+        return gkv_next(r->session, text, len, err);
+    t = task_elsewhere(r);
+    return answerer_next(r->answerer, &t, text, len, err);
 }
 
 /* The session has done its part, so that a signal is not for it. */
 static void ask_elsewhere(struct run *r)
 {
+    const struct answer_task t = task_elsewhere(r);
+
     progress_watch(&r->progress, NULL);
-    answerer_ask(r->answerer, r);
+    answerer_ask(r->answerer, &t);
     if (r->progress.draw) {
         char *line = format("waiting for %.100s", answerer_model(r->answerer));
 
