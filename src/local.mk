@@ -162,6 +162,8 @@ src_libcli_la_SOURCES = \
 	src/cli/line.h \
 	src/cli/material.c \
 	src/cli/material.h \
+	src/cli/memory.c \
+	src/cli/memory.h \
 	src/cli/methods.c \
 	src/cli/methods.h \
 	src/cli/model-name.c \
@@ -198,7 +200,11 @@ src_libcli_la_SOURCES = \
 	src/cli/serve/base64.h \
 	src/cli/serve/chat.c \
 	src/cli/serve/files.c \
+	src/cli/serve/folder.c \
+	src/cli/serve/folder.h \
 	src/cli/serve/form.c \
+	src/cli/serve/indexes.c \
+	src/cli/serve/indexes.h \
 	src/cli/serve/reply.c \
 	src/cli/serve/request.c \
 	src/cli/serve/request.h \
@@ -207,6 +213,8 @@ src_libcli_la_SOURCES = \
 	src/cli/serve/store.h \
 	src/cli/serve/web.c \
 	src/cli/serve/web.h \
+	src/cli/serve/work.c \
+	src/cli/serve/work.h \
 	src/cli/text.c \
 	src/cli/text.h \
 	src/cli/utf8.c \

@@ -16,7 +16,8 @@ if sys.argv[1].startswith('/'):
 else:
     url = urllib.parse.urlsplit(sys.argv[1])
     where, host = (url.hostname, url.port), url.netloc
-key = sys.argv[2] if len(sys.argv) > 2 else ''
+what = sys.argv[2] if len(sys.argv) > 2 else ''
+key = '' if what in ('turns', 'limits', 'late', 'elsewhere', 'broken', 'slow', 'first', 'again', 'last') else what
 
 
 def connect():
@@ -302,11 +303,160 @@ def library():
     check('it is named', json.loads(ask('GET', '/v1/models')[1])['data'][0]['library'] == 'lib')
 
 
+def far(i=0):
+    """A text that takes seconds to read."""
+    return ' '.join('%s %d.' % (text, i + j) for j in range(60))
+
+
+class Stream(threading.Thread):
+    """A question whose events are taken as they come; `at` is when it ended."""
+    def __init__(self, messages, **more):
+        super().__init__()
+        self.body = json.dumps(dict(messages=messages, stream=True, return_progress=True, **dict({'max_tokens': 8}, **more))).encode()
+        self.read, self.at, self.got, self.s = threading.Event(), 0, b'', connect()
+        self.start()
+
+    def run(self):
+        self.s.sendall(b'POST /v1/chat/completions HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nContent-Length: %d\r\n\r\n' %
+                       (host.encode(), len(self.body)) + self.body)
+        while True:
+            piece = self.s.recv(1 << 16)
+            self.got += piece
+            if not piece or re.search(rb'"processed": [1-9]', self.got):
+                self.read.set()
+            if not piece:
+                break
+        self.at = time.time()
+
+    def answer(self):
+        self.join()
+        return ''.join(re.findall(r'"role": "assistant", "content": "((?:[^"\\\\]|\\\\.)*)"', self.got.decode()))
+
+    def leave(self):
+        self.s.shutdown(socket.SHUT_RDWR)
+        self.join()
+
+
+def questions():
+    return int(re.search(rb'^gemkv_questions (\d+)', ask('GET', '/metrics')[1], re.M).group(1))
+
+
+def gone(seconds):
+    until = time.time() + seconds
+    while questions() and time.time() < until:
+        time.sleep(0.1)
+    return not questions()
+
+
+def turns():
+    """Quick questions do not wait for a long reading, and the other way round."""
+    one = Stream(user(far(), question))
+    one.read.wait(60)
+    quick = [content(chat(user(text, question))) for _ in range(3)]
+    between = time.time()
+    check('quick ones are answered meanwhile', quick == [expected] * 3)
+    check('... one after the other, beside a long one', questions() == 1)
+    answer = one.answer()
+    check('the long one ends after them', one.at > between)
+    again = json.loads(chat(user(far(), question))[1])
+    check('... with its answer', 'error' not in one.got.decode() and answer == json.dumps(
+        again['choices'][0]['message']['content'], ensure_ascii=False)[1:-1])
+    check('what was read is quick from then on', again['gemkv']['tokens']['read'] == 0)
+    one = Stream(user(far(1), question))
+    one.read.wait(60)
+    check('a known text is quick', content(chat(user(far(), question))) == again['choices'][0]['message']['content'] and one.at == 0)
+    one.leave()
+    check('one who leaves while it is read', gone(20))
+    one = Stream(user(text, question), max_tokens=1000000)
+    while b'"finish_reason": null' not in one.got or one.got.count(b'data: ') < 20:
+        time.sleep(0.02)
+    one.leave()
+    check('... and while it is answered', gone(20))
+
+
+def begin(length, body=b''):
+    """What is said to a request of so many bytes that begins so."""
+    s, reply = connect(), b''
+    s.sendall(b'POST /v1/chat/completions HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nContent-Length: %d\r\n\r\n' %
+              (host.encode(), length) + body)
+    while b'}}' not in reply and (piece := s.recv(1 << 16)):
+        reply += piece
+    return reply
+
+
+def limits():
+    """A server with --max-waiting 1 --memory."""
+    some = []
+    for i in (2, 3):
+        some.append(Stream(user(far(i), question)))
+        while questions() < len(some):
+            time.sleep(0.05)
+    body = json.dumps(dict(messages=user(far(4), question))).encode()
+    reply = begin(len(body), body)
+    check('a third long one is refused', reply.startswith(b'HTTP/1.1 503') and b'\r\nRetry-After: 10' in reply)
+    for one in some:
+        one.leave()
+    check('who has left does not wait', gone(20))
+    print(re.sub(rb'has \d+ bytes, and --memory leaves \d+', b'has N bytes, and --memory leaves N', begin(40000000).split(b'"')[5]).decode())
+    check('others go on', content(chat(user(text, question))) == expected)
+
+
+def late():
+    """A server with --max-time 1."""
+    said('a long one', *chat(user(far() * 4, question)))
+    check('others go on', content(chat(user(text, question))) == expected)
+
+
+def elsewhere():
+    """A server whose answers come from answer-server.py."""
+    whole = json.loads(chat(user(text, 'Which number?'), seed=7, top_p=0.5, stop='xyzzy', response_format={
+        'type': 'json_schema', 'json_schema': {'name': 'n', 'schema': {'type': 'object'}}})[1])
+    print(whole['model'], whole['choices'][0]['message']['content'], whole['choices'][0]['finish_reason'])
+    check('passages and costs', len(whole['gemkv']['passages']) > 0 and whole['usage']['completion_tokens'] == 23)
+    status, body = chat([{'role': 'system', 'content': 'Be brief.'}] + user(text, 'Which number?'), stream=True)
+    check('a stream', ''.join(e['choices'][0]['delta'].get('content') or '' for e in events(body)) ==
+          whole['choices'][0]['message']['content'])
+
+
+def broken():
+    said('another failed', *chat(user(text, 'Which number?')))
+
+
+def slow():
+    one = Stream(user(text, 'Which number?'))
+    while b'event' not in one.got and b'data' not in one.got:
+        time.sleep(0.05)
+    time.sleep(0.5)
+    one.leave()
+    check('one who leaves while another answers', gone(10))
+
+
+def kept(what):
+    """A server with --folder, before and after it ended."""
+    if what == 'first':
+        f = upload('x y.txt', far().encode())[1]
+        check('it is read', content(chat(user({'file_id': f['id']}, question))) and f['filename'] == 'x y.txt')
+        return
+    there = json.loads(ask('GET', '/v1/files')[1])['data']
+    check('the file is there', [f['filename'] for f in there] == ['x y.txt'])
+    whole = json.loads(chat(user({'file_id': there[0]['id']}, question))[1])
+    check('... with what was read of it', whole['gemkv']['tokens']['read'] == 0 and whole['gemkv']['tokens']['document'] > 1000)
+    inline = {'file_data': 'data:text/plain;base64,' + base64.b64encode(text.encode()).decode(), 'filename': 'z.txt'}
+    check('a file in a request does not stay', content(chat(user(inline, question))) and
+          len(json.loads(ask('GET', '/v1/files')[1])['data']) == 1)
+    if what == 'last':
+        ask('DELETE', '/v1/files/' + there[0]['id'])
+
+
 if __name__ == '__main__':
     if key == 'bundled':
         bundled()
     elif key == 'library':
         library()
+    elif what in ('turns', 'limits', 'late', 'elsewhere', 'broken', 'slow'):
+        globals()[what]()
+    elif what in ('first', 'again', 'last'):
+        kept(what)
     elif key:
         for what, header in [('no key', ''), ('a wrong key', 'Bearer x'), ('its beginning', 'Bearer ' + key[:-1]),
                              ('more than it', 'Bearer ' + key + key), ('the key', 'Bearer ' + key)]:

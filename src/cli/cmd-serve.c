@@ -11,8 +11,10 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "src/cli/answerer.h"
 #include "src/cli/calibrated.h"
 #include "src/cli/json.h"
+#include "src/cli/memory.h"
 #include "src/cli/run.h"
 #include "src/cli/say.h"
 #include "src/cli/serve/api.h"
@@ -24,10 +26,11 @@ enum {
 
 struct serve {
     struct run  r;                      /* must be first                                  */
-    const char *host, *key_file, *name;
-    uint32_t    port;
+    const char *host, *key_file, *name, *keep_in;
+    uint32_t    port, most_waiting, most_seconds;
     uint64_t    most_upload, most_files;
-    char       *key, *folder;
+    char       *key;
+    struct folder folder;
     struct api  api;
     char       *address;
 };
@@ -39,6 +42,12 @@ static const struct opt own[] = {
     { 0, 0, "api-key-file", "FILE", "$GEMKV_API_KEY, else none", "file with the key that clients must send",
       opt_text, offsetof(struct serve, key_file), 0, 0 },
     { 0, 0, "name", "NAME", "the model's", "the model's name for clients", opt_text, offsetof(struct serve, name), 0, 0 },
+    { 0, 0, "folder", "FOLDER", "a new one, for as long as it runs", "keep files and their indexes there, for the next start",
+      opt_text, offsetof(struct serve, keep_in), 0, 0 },
+    { 0, 0, "max-waiting", "N", "64", "questions that may wait; more are refused", opt_u32, offsetof(struct serve, most_waiting),
+      0, 100000 },
+    { 0, 0, "max-time", "SECONDS", "no limit", "time for a question, without that it waits", opt_u32,
+      offsetof(struct serve, most_seconds), 1, UINT32_MAX },
     { 0, 0, "max-upload", "SIZE", "256M", "largest request", opt_size, offsetof(struct serve, most_upload), 0, 0 },
     { 0, 0, "max-files", "SIZE", "4G", "room on the disk for texts, and as much for their indexes",
       opt_size, offsetof(struct serve, most_files), 0, 0 },
@@ -46,17 +55,19 @@ static const struct opt own[] = {
 };
 
 static const struct opt_default defaults[] = {
-    { "host", "127.0.0.1" }, { "port", "8642" }, { "max-upload", "256M" }, { "max-files", "4G" }, { NULL, NULL }
+    { "host", "127.0.0.1" }, { "port", "8642" }, { "max-waiting", "64" }, { "max-upload", "256M" }, { "max-files", "4G" }, { NULL, NULL }
 };
 
 /* ---- what is not about questions ----------------------------------------------------- */
-unsigned api_status(gkv_status status)
+unsigned api_status(const struct ask *a)
 {
     static const unsigned code[] = {
         [GKV_LIMIT] = 413, [GKV_DOCUMENT] = 422, [GKV_INVALID] = 400, [GKV_CANCELLED] = 503, [GKV_NOMEM] = 503
     };
 
-    return (size_t)status < sizeof code / sizeof *code && code[status] ? code[status] : 500;
+    if (a->elsewhere)
+        return 502;
+    return (size_t)a->status < sizeof code / sizeof *code && code[a->status] ? code[a->status] : 500;
 }
 
 bool api_wait(struct web_call *c, struct ask *a)
@@ -74,7 +85,7 @@ bool api_wait(struct web_call *c, struct ask *a)
     text_free(&piece);
     if (a->status == GKV_END)
         return true;
-    web_fail(c, api_status(a->status), NULL, "%s", a->err.text);
+    web_fail(c, api_status(a), NULL, "%s", a->err.text);
     return false;
 }
 
@@ -212,16 +223,12 @@ static int find_key(struct serve *s)
     return *s->key ? 0 : usage(io, s->r.o.cmd, "%s: its first line is empty, and no key", s->key_file);
 }
 
-static int make_folder(struct serve *s)
+/* Of --memory, what is left to requests that are being received, and to their texts: these are as large again. */
+static uint64_t for_requests(const struct serve *s)
 {
-    const char *tmp = getenv("TMPDIR");
+    const uint64_t all = s->r.o.gkv.memory_limit, there = memory_resident();
 
-    s->folder = format("%s/gemkv-serve-XXXXXX", tmp && *tmp ? tmp : "/tmp");
-    if (mkdtemp(s->folder))
-        return 0;
-    free(s->folder);
-    s->folder = NULL;
-    return fail(s->r.o.io, EXIT_FAILED, "%s: no folder can be made there: %s", tmp && *tmp ? tmp : "/tmp", strerror(errno));
+    return all > there ? (all - there) / 4 : all ? 1 : 0;
 }
 
 /* Signals are for the thread that waits for them. */
@@ -239,19 +246,25 @@ static void hold_signals(int how)
 static int start(struct serve *s)
 {
     struct io         *io = s->r.o.io;
+    const uint64_t     requests = for_requests(s);
+    struct ask_limits  most = { .waiting = s->most_waiting, .seconds = s->most_seconds, .bytes = s->most_files,
+                                .requests = requests };
     struct web_options web = { .io = io, .host = s->host, .port = s->port, .key = s->key, .most = s->most_upload,
-                               .folder = s->folder, .routes = routes, .arg = &s->api };
+                               .most_held = requests ? requests / 2 : 2 * s->most_upload, .folder = s->folder.path,
+                               .routes = routes, .arg = &s->api };
     gkv_model_info     info;
     int                code;
 
     gkv_model_describe(s->r.model, &info);
     if (s->r.o.library && (code = library_open(&s->r)))
         return code;
-    s->api = (struct api){ .library = s->r.o.library, .model = s->name ? s->name : info.name, .folder = s->folder, .started = (int64_t)time(NULL) };
+    s->api = (struct api){ .library = s->r.o.library, .elsewhere = s->r.answerer != NULL, .folder = &s->folder,
+                            .started = (int64_t)time(NULL) };
+    s->api.model = s->name ? s->name : s->r.answerer ? answerer_model(s->r.answerer) : info.name;
     signal(SIGPIPE, SIG_IGN);
     hold_signals(SIG_BLOCK);
-    s->api.store = store_open(s->folder, s->most_files);
-    s->api.asks = asks_open(&s->r, s->folder, s->most_files);
+    s->api.store = store_open(&s->folder, s->most_files);
+    s->api.asks = asks_open(&s->r, &s->folder, &most);
     code = web_start(&s->api.web, &web, &s->address);
     hold_signals(SIG_UNBLOCK);
     if (code)
@@ -272,26 +285,26 @@ static void drain(struct serve *s)
 
 static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 {
-    struct serve s = { .port = 8642 };
+    struct serve s = { .folder.lock = -1 };
     int          code = run_open(&s.r, self, io, argc, argv, check);
 
     if (!code)
         code = find_key(&s);
     if (!code)
-        code = make_folder(&s);
+        code = folder_open(&s.folder, io, s.keep_in);
     if (!code)
         code = start(&s);
     if (!code) {
-        while (!progress_cancelled())
+        while (!progress_cancelled()) {
             poll(NULL, 0, TICK);
+            asks_tick(s.api.asks);
+        }
         drain(&s);
     }
     web_stop(s.api.web);
     asks_close(s.api.asks);
     store_close(s.api.store);
-    if (s.folder)
-        rmdir(s.folder);
-    free(s.folder);
+    folder_close(&s.folder);
     free(s.key);
     free(s.address);
     run_close(&s.r);

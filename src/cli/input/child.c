@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "src/cli/input/child.h"
+#include "src/cli/memory.h"
 #include "src/cli/input/sandbox.h"
 #include "src/cli/progress.h"
 #include "src/cli/say.h"
@@ -52,20 +53,6 @@ static void put(const char *path, const char *text)
     (void)n;                    /* the process is then nobody, which is as good */
     if (fd >= 0)
         close(fd);
-}
-
-/* Address space that is mapped already: a model may be, and counts. */
-static uint64_t mapped(void)
-{
-    uint64_t pages = 0;
-    FILE    *f = fopen("/proc/self/statm", "re");
-
-    if (f) {
-        if (fscanf(f, "%" SCNu64, &pages) != 1)
-            pages = 0;
-        fclose(f);
-    }
-    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 /* Where a kernel allows it, a network without interfaces, and no rights but those on the user's files. */
@@ -131,7 +118,7 @@ _Noreturn static void become(const char *const *argv, child_reader *reader, int 
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_CPU, seconds());
     limit(RLIMIT_FSIZE, CHILD_OUTPUT_GIB * GiB);
-    limit(RLIMIT_AS, CHILD_MEMORY_GIB * GiB + (reader ? mapped() : 0));
+    limit(RLIMIT_AS, CHILD_MEMORY_GIB * GiB + (reader ? memory_mapped() : 0));
     sandbox_enter(reader ? NULL : dir, CHILD_FILE, STDERR_FILENO);
     if (!reader) {
         setenv("TMPDIR", dir, 1);

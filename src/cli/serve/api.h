@@ -11,8 +11,10 @@ struct api {                            /* web_arg                              
     struct asks  *asks;
     struct store *store;
     struct web   *web;
-    const char   *model, *folder;       /* model: its name for clients                    */
+    const struct folder *folder;
+    const char   *model;                /* its name for clients                           */
     const char   *library;              /* which is asked without a document, or NULL     */
+    bool          elsewhere;            /* the answers come from another server           */
     int64_t       started;
 };
 
@@ -30,7 +32,7 @@ void files_remove(struct web_call *c);
 
 /* Waits until it is answered.  False: nobody waits any more, or it was answered otherwise: with a refusal. */
 bool api_wait(struct web_call *c, struct ask *a);
-/* What a failure is called in HTTP. */
-unsigned api_status(gkv_status status);
+/* What its failure is called in HTTP. */
+unsigned api_status(const struct ask *a);
 
 #endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * ask.h - questions on their way through the server: a queue, and one thread that answers them one after the other,
- * each with all processors
+ * ask.h - questions on their way through the server: a queue, and who answers next
  *
- * A text that is long is read once: its index lies in the server's folder, and the next question about it, whoever asks,
- * costs a fraction.
+ * One question is answered at a time, with all processors, but a long reading steps aside for quick questions.
  *
  *     ask_start(w, a); while (ask_wait(a, 1, &piece, &now)) ...; ask_end(a); */
 #ifndef GEMKV_CLI_SERVE_ASK_H
@@ -18,13 +16,23 @@
 #include "src/cli/text.h"
 
 struct run;
+struct folder;
 struct asks;
+
+struct ask_limits {
+    size_t   waiting;                           /* questions that may wait                */
+    double   seconds;                           /* of a question, once it has begun; 0: no limit */
+    uint64_t bytes;                             /* of all indexes, on the disk            */
+    uint64_t requests;                          /* of memory, left to what is received    */
+};
+
 /* r has the models and options.  Its library, if it has one, belongs to the asks from then on: a question without a
  * document is asked of it. */
-struct asks *asks_open(struct run *r, const char *folder, uint64_t most);
+struct asks *asks_open(struct run *r, const struct folder *f, const struct ask_limits *most);
 void asks_close(struct asks *w);                /* after all ask_end                      */
 void asks_drain(struct asks *w);                /* what still waits ends unanswered       */
-size_t asks_waiting(struct asks *w);
+void asks_tick(struct asks *w);                 /* now and then: ends what takes too long */
+size_t asks_waiting(struct asks *w);            /* and those that are being answered      */
 
 /* ---- what is asked --------------------------------------------------------------------- */
 struct source {
@@ -70,10 +78,13 @@ struct ask {
     gkv_options    opt;                         /* from ask_new, changed as the request says */
     struct words   stop;
     gkv_grammar   *grammar;
+    unsigned       sent;                        /* ANSWER_TOP_P and so on: to who answers elsewhere */
+    char          *format;                      /* ... and this, as its response_format   */
     /* The result, after ASK_ENDED: */
     gkv_status     status;                      /* GKV_END: answered                      */
     gkv_error      err;
     gkv_stats      stats;                       /* its texts are gone, but for those below */
+    bool           elsewhere;                   /* it was the other server that failed    */
     char          *finish, *thought, *warning, *method, *schedule;
     struct text    answer;
     struct ask_passage *passage;
@@ -82,6 +93,8 @@ struct ask {
     size_t         n_claims;
     bool           indexed;                     /* read before, or for the next question too */
     uint64_t       read;                        /* tokens that were read for it           */
+    /* While it is read: */
+    uint64_t       bytes, bytes_done, bytes_now;        /* of the sources: all, read, being read */
     struct ask_private *own;
 };
 

@@ -187,8 +187,8 @@ static void add_last(struct chat *c, struct text *out)
         json_open(&j, '{');
         json_named_open(&j, "error", '{');
         json_named_string(&j, "message", a->err.text);
-        json_named_string(&j, "type", api_status(a->status) < 500 ? "invalid_request_error" : "server_error");
-        json_named_uint(&j, "code", api_status(a->status));
+        json_named_string(&j, "type", api_status(a) < 500 ? "invalid_request_error" : "server_error");
+        json_named_uint(&j, "code", api_status(a));
         json_close(&j);
         reply_event(out, NULL, &j);
     }

@@ -55,7 +55,7 @@ void files_add(struct web_call *c)
         web_fail(c, 400, NULL, "the form has no file");
         return;
     }
-    code = store_add(api->store, path, name, &f, &why);
+    code = store_add(api->store, path, name, false, &f, &why);
     if (code)
         web_fail(c, code == EXIT_DOCUMENT ? 422 : 507, NULL, "%s", why ? why : "the file cannot be read");
     free(why);

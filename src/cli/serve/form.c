@@ -82,7 +82,7 @@ void form_answer(struct web_call *c)
         web_fail(c, 400, NULL, "choose a file and write a question");
         return;
     }
-    if (store_add(api->store, path, name, &f, &why)) {
+    if (store_add(api->store, path, name, true, &f, &why)) {
         web_fail(c, 422, NULL, "%s", why ? why : "the file cannot be read");
         free(why);
         return;
@@ -90,7 +90,7 @@ void form_answer(struct web_call *c)
     a = ask_new(api->asks);
     a->question = format("%s", question);
     a->source = grow(NULL, 1, sizeof *a->source);
-    a->source[a->n_sources++] = (struct source){ .name = format("%s", f.name), .path = format("%s", f.path), 
+    a->source[a->n_sources++] = (struct source){ .name = format("%s", f.name), .path = format("%s", f.path),
                                             .part = f.part ? format("%s", f.part) : NULL };
     if (!ask_start(api->asks, a))
         web_fail(c, 503, NULL, "too many questions wait");

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "src/cli/answerer.h"
 #include "src/cli/schema.h"
 #include "src/cli/serve/base64.h"
 #include "src/cli/serve/request.h"
@@ -63,7 +64,7 @@ static void add_stored(struct request *c, struct stored *f)
 static bool add_data(struct request *c, const char *data, const char *name)
 {
     struct stored f;
-    char         *path = format("%s/inline-XXXXXX", c->api->folder), *why = NULL;
+    char         *path = folder_file(c->api->folder, "inline-XXXXXX"), *why = NULL;
     const char   *comma = strncmp(data, "data:", 5) ? NULL : strchr(data, ',');
     bool          written = base64_to_file(comma ? comma + 1 : data, path), read;
 
@@ -71,7 +72,7 @@ static bool add_data(struct request *c, const char *data, const char *name)
         free(path);
         return request_bad(c, "file_data is not base64, or cannot be stored");
     }
-    read = !store_add(c->api->store, path, name ? name : "document", &f, &why);
+    read = !store_add(c->api->store, path, name ? name : "document", true, &f, &why);
     remove(path);
     free(path);
     if (read) {
@@ -351,22 +352,22 @@ bool request_question(struct request *c)
 }
 
 /* ---- the rest of a request ----------------------------------------------------------- */
-struct number { const char *name; size_t at; double lo, hi; bool whole; };
+struct number { const char *name; size_t at; double lo, hi; bool whole; unsigned bit; };
 
 #define MEMBER(m) offsetof(gkv_options, m)
 
 static const struct number numbers[] = {
-    { "temperature", MEMBER(temperature), 0, 100, false },
-    { "top_p", MEMBER(top_p), 0, 1, false },
-    { "min_p", MEMBER(min_p), 0, 1, false },
-    { "presence_penalty", MEMBER(presence_penalty), -100, 100, false },
-    { "frequency_penalty", MEMBER(frequency_penalty), -100, 100, false },
-    { "repeat_penalty", MEMBER(repeat_penalty), 0, 100, false },
-    { "top_k", MEMBER(top_k), 0, INT32_MAX, true },
-    { "max_tokens", MEMBER(max_tokens), 1, INT32_MAX, true },
-    { "max_completion_tokens", MEMBER(max_tokens), 1, INT32_MAX, true },
-    { "max_output_tokens", MEMBER(max_tokens), 1, INT32_MAX, true },
-    { "keep", MEMBER(keep), 1, UINT32_MAX - 1, true },
+    { "temperature", MEMBER(temperature), 0, 100, false, 0 },
+    { "top_p", MEMBER(top_p), 0, 1, false, ANSWER_TOP_P },
+    { "min_p", MEMBER(min_p), 0, 1, false, 0 },
+    { "presence_penalty", MEMBER(presence_penalty), -100, 100, false, ANSWER_PRESENCE },
+    { "frequency_penalty", MEMBER(frequency_penalty), -100, 100, false, ANSWER_FREQUENCY },
+    { "repeat_penalty", MEMBER(repeat_penalty), 0, 100, false, 0 },
+    { "top_k", MEMBER(top_k), 0, INT32_MAX, true, 0 },
+    { "max_tokens", MEMBER(max_tokens), 1, INT32_MAX, true, 0 },
+    { "max_completion_tokens", MEMBER(max_tokens), 1, INT32_MAX, true, 0 },
+    { "max_output_tokens", MEMBER(max_tokens), 1, INT32_MAX, true, 0 },
+    { "keep", MEMBER(keep), 1, UINT32_MAX - 1, true, 0 },
 };
 
 static bool take_number(struct request *c, const struct number *n)
@@ -382,6 +383,7 @@ static bool take_number(struct request *c, const struct number *n)
         *(uint32_t *)(void *)at = (uint32_t)v->number;
     else
         *(float *)(void *)at = (float)v->number;
+    c->ask->sent |= n->bit;
     if (n->at == MEMBER(keep))
         c->ask->opt.keep_percent = 0;
     return true;
@@ -413,6 +415,12 @@ bool request_schema(struct request *c, const struct value *schema)
         parse_print(schema, &text);
     else
         text_puts(&text, "{\"type\": \"object\", \"additionalProperties\": true}");
+    if (c->api->elsewhere) {
+        c->ask->format = schema ? format("{\"type\": \"json_schema\", \"json_schema\": {\"name\": \"answer\", \"schema\": %s, "
+                                         "\"strict\": true}}", text.p) : format("{\"type\": \"json_object\"}");
+        text_free(&text);
+        return true;
+    }
     grammar = schema_grammar(text.p, text.n, &why);
     text_free(&text);
     if (grammar)
@@ -438,8 +446,10 @@ bool request_numbers(struct request *c)
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         if (!take_number(c, &numbers[i]))
             return false;
-    if (seed >= 0 && seed < 1.8e19)
+    if (seed >= 0 && seed < 1.8e19) {
         c->ask->opt.seed = (uint64_t)seed;
+        c->ask->sent |= ANSWER_SEED;
+    }
     c->stream = request_flag(c->body, "stream");
     return take_stop(c);
 }

@@ -121,7 +121,7 @@ static void put_usage(struct json *j, const struct ask *a)
 static void put_failure(struct json *j, const struct ask *a)
 {
     json_named_open(j, "error", '{');
-    json_named_string(j, "code", api_status(a->status) < 500 ? "invalid_prompt" : "server_error");
+    json_named_string(j, "code", api_status(a) < 500 ? "invalid_prompt" : "server_error");
     json_named_string(j, "message", a->err.text);
     json_close(j);
 }

@@ -2,6 +2,7 @@
  * store.c - see store.h */
 #include "config.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -12,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 #include "src/cli/input.h"
+#include "src/cli/json.h"
+#include "src/cli/json-parse.h"
 #include "src/cli/say.h"
 #include "src/cli/serve/store.h"
 #include "src/cli/text.h"
@@ -19,6 +22,7 @@
 
 enum { LONGEST_NAME = 200 };
 
+/* Its text is the file ID of the folder, and if it lasts, ID.json says the rest. */
 struct entry {
     struct stored s;
     uint64_t      text;                 /* bytes                                          */
@@ -26,27 +30,158 @@ struct entry {
 
 struct store {
     pthread_mutex_t lock;
-    char           *folder;
+    const struct folder *folder;
     struct entry   *v;
     size_t          n;
     uint64_t        bytes, most;        /* of all texts                                   */
 };
-
-struct store *store_open(const char *folder, uint64_t most)
-{
-    struct store *s = grow(NULL, 1, sizeof *s);
-
-    *s = (struct store){ .folder = format("%s", folder), .most = most };
-    pthread_mutex_init(&s->lock, NULL);
-    return s;
-}
 
 void stored_free(struct stored *s)
 {
     free(s->name);
     free(s->path);
     free(s->remark);
+    free(s->part);
     *s = (struct stored){ .name = NULL };
+}
+
+/* ---- files that outlive the server ----------------------------------------------------- */
+static char *rest_path(const struct stored *s)
+{
+    return format("%s.json", s->path);
+}
+
+/* False: it cannot be written. */
+static bool write_rest(const struct entry *e)
+{
+    struct json j = { .depth = 0 };
+    char       *path = rest_path(&e->s);
+    FILE       *f = fopen(path, "wxe");
+    bool        written;
+
+    json_open(&j, '{');
+    json_named_string(&j, "name", e->s.name);
+    json_named_string(&j, "remark", e->s.remark);
+    json_named_string(&j, "part", e->s.part);
+    json_named_uint(&j, "bytes", e->s.bytes);
+    json_named_uint(&j, "created", (uint64_t)e->s.created);
+    json_close(&j);
+    written = f && fwrite(j.text.p, 1, j.text.n, f) == j.text.n;
+    written = f && !fclose(f) && written;
+    if (!written)
+        unlink(path);
+    text_free(&j.text);
+    free(path);
+    return written;
+}
+
+static void remove_files(const struct stored *s)
+{
+    char *rest = rest_path(s);
+
+    unlink(rest);
+    unlink(s->path);
+    free(rest);
+}
+
+static char *member(const struct value *v, const char *name)
+{
+    const char *s = parse_string(v, name);
+
+    return s ? format("%s", s) : NULL;
+}
+
+/* False: what belongs to it is not whole, as after a crash. */
+static bool read_rest(struct entry *e)
+{
+    char         *path = rest_path(&e->s);
+    const int     fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct text   t = { NULL, 0, 0 };
+    struct value *v = NULL;
+    struct stat   st;
+    const char   *why;
+    size_t        at;
+
+    if (fd >= 0) {
+        text_read(&t, fd);
+        close(fd);
+        text_add(&t, "", 0);
+        v = parse_json(t.p, t.n, &why, &at);
+    }
+    if (v && v->type == PARSE_OBJECT && !stat(e->s.path, &st)) {
+        e->s.name = member(v, "name");
+        e->s.remark = member(v, "remark");
+        e->s.part = member(v, "part");
+        e->s.bytes = (uint64_t)parse_number(v, "bytes", 0);
+        e->s.created = (int64_t)parse_number(v, "created", 0);
+        e->text = (uint64_t)st.st_size;
+    }
+    parse_free(v);
+    text_free(&t);
+    free(path);
+    return e->s.name;
+}
+
+static int by_age(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+
+    return x->s.created != y->s.created ? (x->s.created > y->s.created) - (x->s.created < y->s.created) : strcmp(x->s.id, y->s.id);
+}
+
+/* Whether this was what belongs to a text that is no longer there; it is then removed. */
+static bool is_left_alone(const struct folder *f, const char *name)
+{
+    char       *path = folder_file(f, name), *dot = strchr(path + strlen(f->path), '.');
+    struct stat st;
+    bool        alone;
+
+    if (dot)
+        *dot = 0;
+    alone = dot && stat(path, &st);
+    if (alone) {
+        *dot = '.';
+        unlink(path);
+    }
+    free(path);
+    return alone;
+}
+
+/* Of each file there is the text first, so those without the rest are remains. */
+static void find_files(struct store *s)
+{
+    size_t n;
+    char **name = folder_list(s->folder, "file-", &n);
+
+    for (size_t i = 0; i < n; free(name[i++])) {
+        struct entry e = { .text = 0 };
+
+        if (is_left_alone(s->folder, name[i]) || strchr(name[i], '.') || strlen(name[i]) >= sizeof e.s.id)
+            continue;
+        memcpy(e.s.id, name[i], strlen(name[i]) + 1);
+        e.s.path = folder_file(s->folder, name[i]);
+        if (read_rest(&e)) {
+            s->v = grow(s->v, s->n + 1, sizeof *s->v);
+            s->v[s->n++] = e;
+            s->bytes += e.text;
+        } else {
+            remove_files(&e.s);
+            stored_free(&e.s);
+        }
+    }
+    free(name);
+    if (s->n)
+        qsort(s->v, s->n, sizeof *s->v, by_age);
+}
+
+struct store *store_open(const struct folder *f, uint64_t most)
+{
+    struct store *s = grow(NULL, 1, sizeof *s);
+
+    *s = (struct store){ .folder = f, .most = most };
+    pthread_mutex_init(&s->lock, NULL);
+    find_files(s);
+    return s;
 }
 
 void store_close(struct store *s)
@@ -54,11 +189,11 @@ void store_close(struct store *s)
     if (!s)
         return;
     for (size_t i = 0; i < s->n; i++) {
-        unlink(s->v[i].s.path);
+        if (!s->folder->lasts)
+            unlink(s->v[i].s.path);
         stored_free(&s->v[i].s);
     }
     free(s->v);
-    free(s->folder);
     pthread_mutex_destroy(&s->lock);
     free(s);
 }
@@ -70,6 +205,7 @@ static struct stored copy(const struct stored *s)
     c.name = format("%s", s->name);
     c.path = format("%s", s->path);
     c.remark = s->remark ? format("%s", s->remark) : NULL;
+    c.part = s->part ? format("%s", s->part) : NULL;
     return c;
 }
 
@@ -158,14 +294,14 @@ static int read_text(struct store *s, const char *file, struct entry *e, char **
     if (!err || !null)
         out_of_memory();
     pthread_mutex_lock(&s->lock);
-    r.most = s->most - s->bytes;
+    r.most = s->most > s->bytes ? s->most - s->bytes : 0;
     pthread_mutex_unlock(&s->lock);
     code = r.f ? input_document(&io, file, &how, write_text, &r) : EXIT_FAILED;
     if (r.f && fclose(r.f) && !code)
         code = EXIT_FAILED;
     fclose(err);
     fclose(null);
-    e->s.part = how.part;
+    e->s.part = how.part ? format("%s", how.part) : NULL;
     e->text = r.bytes;
     if (code && !**messages) {
         free(*messages);
@@ -175,7 +311,7 @@ static int read_text(struct store *s, const char *file, struct entry *e, char **
     return code;
 }
 
-int store_add(struct store *s, const char *file, const char *name, struct stored *out, char **why)
+int store_add(struct store *s, const char *file, const char *name, bool passing, struct stored *out, char **why)
 {
     struct entry e = { .s.created = (int64_t)time(NULL) };
     struct stat  st;
@@ -185,15 +321,22 @@ int store_add(struct store *s, const char *file, const char *name, struct stored
     *why = NULL;
     store_new_id(e.s.id, "file");
     e.s.name = name_of(name);
-    e.s.path = format("%s/%s", s->folder, e.s.id);
+    e.s.path = folder_file(s->folder, e.s.id);
     e.s.bytes = stat(file, &st) ? 0 : (uint64_t)st.st_size;
     code = read_text(s, file, &e, &messages);
+    if (!code) {
+        e.s.remark = message_of(messages, file, e.s.name);
+        if (s->folder->lasts && !passing && !write_rest(&e)) {
+            free(messages);
+            messages = format("what belongs to its text cannot be stored: %s", strerror(errno));
+            code = EXIT_FAILED;
+        }
+    }
     if (code) {
         *why = message_of(messages, file, e.s.name);
         unlink(e.s.path);
         stored_free(&e.s);
     } else {
-        e.s.remark = message_of(messages, file, e.s.name);
         *out = copy(&e.s);
         pthread_mutex_lock(&s->lock);
         s->v = grow(s->v, s->n + 1, sizeof *s->v);
@@ -227,7 +370,7 @@ bool store_remove(struct store *s, const char *id)
     i = find(s, id);
     found = i < s->n;
     if (found) {
-        unlink(s->v[i].s.path);
+        remove_files(&s->v[i].s);
         s->bytes -= s->v[i].text;
         stored_free(&s->v[i].s);
         memmove(s->v + i, s->v + i + 1, (--s->n - i) * sizeof *s->v);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * store.h - files that clients have uploaded: their text, in a folder of the server, until they are deleted or it ends
+ * store.h - files that clients have uploaded: their text, in the server's folder, until they are deleted or the folder ends
  *
  * Any thread.  A file is read in the thread that adds it, by the same readers and converters as gemkv ask -f. */
 #ifndef GEMKV_CLI_SERVE_STORE_H
@@ -8,24 +8,25 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "src/cli/serve/folder.h"
 
 struct stored {
     char        id[32];                 /* "file-0123456789abcdef"                        */
     char       *name;                   /* where it came from, without folders            */
     char       *path;                   /* of its text, in UTF-8                          */
     char       *remark;                 /* what a person should know of how it was read, or NULL */
-    const char *part;                   /* what its form feeds end, as struct input_how has it */
+    char       *part;                   /* what its form feeds end, as struct input_how has it, or NULL */
     uint64_t    bytes;                  /* of the file                                    */
     int64_t     created;                /* seconds since 1970                             */
 };
 
 struct store;
-/* All of its files lie in the folder, and have at most `most` bytes together. */
-struct store *store_open(const char *folder, uint64_t most);
-void store_close(struct store *s);
+/* All of its files lie in the folder, and have at most `most` bytes together.  Those that are there already are known. */
+struct store *store_open(const struct folder *f, uint64_t most);
+void store_close(struct store *s);              /* removes them, unless the folder lasts  */
 
-/* Reads the file and keeps its text.  0, or an exit status of the readers, and *why, for free(). */
-int  store_add(struct store *s, const char *file, const char *name, struct stored *out, char **why);
+/* Reads the file and keeps its text; passing: only until this server ends.  0, or an exit status of the readers, and *why, for free(). */
+int  store_add(struct store *s, const char *file, const char *name, bool passing, struct stored *out, char **why);
 /* False: there is none of that id. */
 bool store_get(struct store *s, const char *id, struct stored *out);
 bool store_remove(struct store *s, const char *id);

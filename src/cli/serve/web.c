@@ -302,6 +302,9 @@ static void begin(struct web_call *c)
     else if (c->length > w->o.most)
         web_fail(c, 413, NULL, "the request has %" PRIu64 " bytes, at most %" PRIu64 " are read; see gemkv serve --max-upload",
                  c->length, w->o.most);
+    else if (!c->route->form && c->length > w->o.most_held)
+        web_fail(c, 413, NULL, "the request has %" PRIu64 " bytes, and --memory leaves %" PRIu64 "; upload it to /v1/files",
+                 c->length, w->o.most_held);
     else if (atomic_load(&w->draining))
         web_fail(c, 503, NULL, "the server is ending");
 }
@@ -377,7 +380,7 @@ static void take(struct web_call *c, const char *data, size_t n)
             c->form = MHD_create_post_processor(c->connection, PIECE, take_field, c);
         if (!c->form || (MHD_post_process(c->form, data, n) != MHD_YES && !c->response))
             web_fail(c, 400, NULL, "the request is no form");
-    } else if (atomic_fetch_add(&w->held, n) + n > 2 * w->o.most) {
+    } else if (atomic_fetch_add(&w->held, n) + n > w->o.most_held) {
         text_add(&c->body, data, n);            /* counted: call_free takes it away       */
         web_fail(c, 503, NULL, "the server reads too many large requests at once");
     } else {

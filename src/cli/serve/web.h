@@ -30,6 +30,7 @@ struct web_options {
     uint32_t    port;                   /* 0: one that is free                            */
     const char *key;                    /* or NULL                                        */
     uint64_t    most;                   /* bytes of a body                                */
+    uint64_t    most_held;              /* of all bodies that are in memory               */
     const char *folder;                 /* for files of forms                             */
     const struct web_route *routes;
     void       *arg;

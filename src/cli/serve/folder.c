@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * folder.c - see folder.h */
+#include "config.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "src/cli/say.h"
+#include "src/cli/serve/folder.h"
+
+static int open_new(struct folder *f, struct io *io)
+{
+    const char *tmp = getenv("TMPDIR");
+
+    tmp = tmp && *tmp ? tmp : "/tmp";
+    f->path = format("%s/gemkv-serve-XXXXXX", tmp);
+    if (mkdtemp(f->path))
+        return 0;
+    free(f->path);
+    f->path = NULL;
+    return fail(io, EXIT_FAILED, "%s: no folder can be made there: %s", tmp, strerror(errno));
+}
+
+#define LOCK "gemkv-serve.lock"
+
+/* What a server that was killed had only begun. */
+static void tidy(const struct folder *f)
+{
+    static const char *const begun[] = { "upload-", "inline-" };
+
+    for (size_t k = 0; k < sizeof begun / sizeof *begun; k++) {
+        size_t n;
+        char **name = folder_list(f, begun[k], &n);
+
+        for (size_t i = 0; i < n; i++) {
+            char *path = folder_file(f, name[i]);
+
+            unlink(path);
+            free(path);
+            free(name[i]);
+        }
+        free(name);
+    }
+}
+
+/* Files in it will be removed, so it has to be a server's: new, empty, or one where a server has been. */
+static bool is_ours(const struct folder *f)
+{
+    size_t n_all, n_lock;
+    char **all = folder_list(f, "", &n_all), **lock = folder_list(f, LOCK, &n_lock);
+
+    for (size_t i = 0; i < n_all; i++)
+        free(all[i]);
+    for (size_t i = 0; i < n_lock; i++)
+        free(lock[i]);
+    free(all);
+    free(lock);
+    return n_lock || !n_all;
+}
+
+int folder_open(struct folder *f, struct io *io, const char *path)
+{
+    char *lock;
+
+    *f = (struct folder){ .lasts = path != NULL, .lock = -1 };
+    if (!path)
+        return open_new(f, io);
+    if (mkdir(path, 0700) && errno != EEXIST)
+        return fail(io, EXIT_FAILED, "%s: the folder cannot be made: %s", path, strerror(errno));
+    f->path = format("%s", path);
+    if (!is_ours(f))
+        return fail(io, EXIT_FAILED, "%s: has files of others; give a new folder to --folder", path);
+    lock = folder_file(f, LOCK);
+    f->lock = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    free(lock);
+    if (f->lock < 0)
+        return fail(io, EXIT_FAILED, "%s: nothing can be kept there: %s", path, strerror(errno));
+    if (flock(f->lock, LOCK_EX | LOCK_NB))
+        return fail(io, EXIT_FAILED, "%s: another server keeps its files there", path);
+    tidy(f);
+    return 0;
+}
+
+void folder_close(struct folder *f)
+{
+    if (f->path && !f->lasts)
+        rmdir(f->path);
+    if (f->path && f->lock >= 0)
+        close(f->lock);
+    free(f->path);
+    f->path = NULL;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+char **folder_list(const struct folder *f, const char *begin, size_t *n)
+{
+    char         **list = grow(NULL, 1, sizeof *list);
+    DIR           *d = opendir(f->path);
+    struct dirent *e;
+
+    *n = 0;
+    while (d && (e = readdir(d)))
+        if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") && !strncmp(e->d_name, begin, strlen(begin))) {
+            list = grow(list, *n + 1, sizeof *list);
+            list[(*n)++] = format("%s", e->d_name);
+        }
+    if (d)
+        closedir(d);
+    qsort(list, *n, sizeof *list, by_name);
+    return list;
+}
+
+char *folder_file(const struct folder *f, const char *name)
+{
+    return format("%s/%s", f->path, name);
+}

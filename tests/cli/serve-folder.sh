@@ -1,0 +1,29 @@
+# What a server keeps for the next one.
+serves
+GEMKV_CPU=
+gemkv ask --json -k 120 -n 8 -f text 'Who sat?' >expected
+serve_start --port 0 --folder kept
+"$python" "$cases/../serve-client.py" "$at" first
+t serve -q --port 0 --folder kept
+serve_end
+ls -ld kept | cut -c1-10
+ls kept | sed 's/-[0-9a-f]*/-N/'
+echo "-- the next one, and remains of one that was killed"
+touch kept/upload-x kept/inline-x kept/file-0000000000000001 kept/index-0000000000000001.abcdef
+echo '{"name": "no text"}' >kept/file-0000000000000002.json
+echo nonsense >kept/index-0000000000000002
+serve_start --port 0 --folder kept
+"$python" "$cases/../serve-client.py" "$at" again
+kill -KILL $server
+wait $server 2>waited
+serve_start --port 0 --folder kept
+"$python" "$cases/../serve-client.py" "$at" last
+serve_end
+ls kept | sed 's/-[0-9a-f]*/-N/'
+echo "-- a folder of others"
+mkdir theirs
+echo mine >theirs/upload-x
+t serve -q --port 0 --folder theirs
+cat theirs/upload-x
+t serve -q --port 0 --folder text
+t serve -q --port 0 --folder nowhere/kept
