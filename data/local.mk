@@ -4,6 +4,17 @@ dist_pkgdata_DATA = data/gemkv-mini-q8_0.gguf data/prophets-mantle.txt \
 	data/needles.json
 servedir = $(pkgdatadir)/serve
 dist_serve_DATA = data/serve/page.html data/serve/page.css data/serve/page.js
+
+# A service that the first request starts.
+if UNITS
+dist_systemdsystemunit_DATA = data/systemd/gemkv.socket
+nodist_systemdsystemunit_DATA = data/systemd/gemkv.service
+endif
+EXTRA_DIST += data/systemd/gemkv.service.in
+CLEANFILES += data/systemd/gemkv.service
+data/systemd/gemkv.service: data/systemd/gemkv.service.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) data/systemd && sed 's|@bindir[@]|$(bindir)|g' $(srcdir)/data/systemd/gemkv.service.in >$@
+
 EXTRA_DIST += data/README.md data/picture.svg build-aux/demo.py build-aux/picture.py
 
 # A program in the build tree finds its data as an installed one does: beside itself, in
