@@ -4,8 +4,9 @@
 
     bench/serve.py [--soak SECONDS] GEMKV TEXT [OPTION OF GEMKV SERVE]...
 
-Prints, of one server: the time that HTTP adds to a question (median of 15, beside the seconds in the reply), 64 idle
-connections with 8 questions at once, the time to the first event of a text of about a million tokens, the time in which
+Prints, of one server: the time that HTTP adds to a question (medians of 15, beside the seconds in the reply, and of
+gemkv ask in turns with it, from whose seconds those that open the model are taken), 64 idle connections with 8 questions
+at once, the time to the first event of a text of about a million tokens, the time in which
 a question is answered after a client has left in the middle of reading, and, with --soak, memory and descriptors before
 and after mixed requests."""
 import argparse
@@ -62,15 +63,24 @@ def resources():
     return int(status['VmRSS'].split()[0]) // 1024, len(os.listdir('/proc/%d/fd' % server.pid)), int(status['Threads'])
 
 
+def command_line():
+    """Seconds of the same question on the command line."""
+    said = json.loads(subprocess.run([args.gemkv, 'ask', '-q', '--json', '-n', '8', '-f', '-', question], input=short, text=True,
+                                     stdout=subprocess.PIPE, check=True).stdout)['seconds']
+    return said['total'] - said['load']
+
+
 def overhead():
     post(body(short))
-    added, took = [], []
+    added, took, line = [], [], []
     for _ in range(15):
         seconds, status, answer = post(body(short))
         inside = json.loads(answer)['gemkv']['seconds']
         added.append(seconds - inside)
-        took.append(inside)
-    print('HTTP and queue: %.2f ms of a question of %.1f ms' % (1e3 * statistics.median(added), 1e3 * statistics.median(took)))
+        took.append(seconds)
+        line.append(command_line())
+    print('HTTP and queue: %.2f ms of a question of %.1f ms; on the command line %.1f ms' %
+          tuple(1e3 * statistics.median(x) for x in (added, took, line)))
 
 
 def many():

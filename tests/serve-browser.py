@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """serve-browser.py DRIVER ADDRESS FILE [FOLDER] - uses the page of gemkv serve in a browser, as a person would; for
-tests/cli/serve-page.sh.  DRIVER speaks WebDriver, as chromedriver does.  Pictures of the page go to FOLDER."""
+tests/cli/serve-page.sh.  DRIVER speaks WebDriver, as chromedriver does.  Pictures of the page go to FOLDER.  If $AXE names
+axe-core's script, it looks whether the page is accessible."""
 import base64
 import http.client
 import json
@@ -63,6 +64,19 @@ class Browser:
             with open(os.path.join(sys.argv[4], name + '.png'), 'wb') as f:
                 f.write(base64.b64decode(self.call('GET', '/screenshot')))
 
+    def accessible(self, what):
+        """Each rule of axe that the page breaks is printed."""
+        broken = []
+        if os.environ.get('AXE'):
+            with open(os.environ['AXE'], encoding='utf-8') as f:
+                self.run('if (!window.axe) { (function () {' + f.read() + '}).call(window); } axe.run().then(r => window.found = r);')
+            self.wait('window.found')
+            broken = self.run('const v = window.found.violations; window.found = null; '
+                              'return v.map(v => v.id + ": " + v.nodes.map(n => n.html).join(" "))')
+        check('accessible ' + what, not broken)
+        for b in broken:
+            print('   ', b)
+
     def close(self):
         try:
             self.call('DELETE', '')
@@ -90,6 +104,7 @@ def use(b, address, file):
     b.post('/url', {'url': address})
     check('the page names the model', b.wait(text('model')))
     check('nothing is marked as wrong', not b.run('return ' + shown('error')))
+    b.accessible('at first')
     b.type('#file', file)
     check('a file is uploaded', b.wait('document.querySelector("#files button")'))
     b.type('#question', 'Who sat on a mat?')
@@ -99,12 +114,14 @@ def use(b, address, file):
     check('... and where they stand', b.run('return document.querySelectorAll("svg.map rect").length') > 0)
     check('... and what it cost', b.run('return /tokens kept/.test(%s)' % text('cost')))
     b.picture('answer')
+    b.accessible('with an answer')
     b.click('#passages button.place')
     check('a passage opens in its text', b.wait('document.querySelector("#viewer[open] mark")'))
     check('... and is marked there', b.run(
         'return document.querySelector("#viewer mark").textContent.trim() === '
         'document.querySelector("#passages li p").textContent.trim()'))
     b.picture('viewer')
+    b.accessible('with a text')
     b.click('#viewer button')
     b.type('#question', '\ue009a\ue000Where is the pass key?\ue007')       # Ctrl-A, then Enter
     check('Enter asks, and the first question is kept', b.wait('document.querySelectorAll("#history li").length === 2 && ' + ended))

@@ -325,8 +325,9 @@ static void answer(struct asks *w, enum lane lane, struct ask *a)
     pthread_mutex_unlock(&w->lock);
     work_on(w->work, a);
     pthread_mutex_lock(&w->lock);
+    a->seconds = progress_clock() - began;
     w->lane[lane].now = NULL;
-    w->owed = lane == ANY ? 0 : progress_clock() - began;
+    w->owed = lane == ANY ? 0 : a->seconds;
     w->since = progress_clock();
     if (a->own->late && a->status == GKV_CANCELLED) {
         snprintf(a->err.text, sizeof a->err.text, "it took more than %.0f s; see gemkv serve --max-time", w->most.seconds);

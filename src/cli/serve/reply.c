@@ -42,7 +42,7 @@ void reply_evidence(struct json *j, const struct ask *a)
     json_named_uint(j, "read", a->read);
     json_named_uint(j, "answer", a->stats.tokens_answer);
     json_close(j);
-    json_named_real(j, "seconds", a->stats.total);
+    json_named_real(j, "seconds", a->seconds);
     json_named_open(j, "documents", '[');
     for (size_t i = 0; i < a->n_sources && !a->no_document; i++) {
         json_open(j, '{');

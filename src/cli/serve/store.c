@@ -20,7 +20,10 @@
 #include "src/cli/text.h"
 #include "src/cli/utf8.h"
 
-enum { LONGEST_NAME = 200 };
+enum {
+    LONGEST_NAME = 200,
+    READERS = 2                         /* files that are read at a time: converters need memory */
+};
 
 /* Its text is the file ID of the folder, and if it lasts, ID.json says the rest. */
 struct entry {
@@ -30,6 +33,8 @@ struct entry {
 
 struct store {
     pthread_mutex_t lock;
+    pthread_cond_t  change;             /* of readers                                     */
+    size_t          readers;
     const struct folder *folder;
     struct entry   *v;
     size_t          n;
@@ -180,6 +185,7 @@ struct store *store_open(const struct folder *f, uint64_t most)
 
     *s = (struct store){ .folder = f, .most = most };
     pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->change, NULL);
     find_files(s);
     return s;
 }
@@ -194,6 +200,7 @@ void store_close(struct store *s)
         stored_free(&s->v[i].s);
     }
     free(s->v);
+    pthread_cond_destroy(&s->change);
     pthread_mutex_destroy(&s->lock);
     free(s);
 }
@@ -311,6 +318,23 @@ static int read_text(struct store *s, const char *file, struct entry *e, char **
     return code;
 }
 
+static void begin_reading(struct store *s)
+{
+    pthread_mutex_lock(&s->lock);
+    while (s->readers == READERS)
+        pthread_cond_wait(&s->change, &s->lock);
+    s->readers++;
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void end_reading(struct store *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->readers--;
+    pthread_cond_signal(&s->change);
+    pthread_mutex_unlock(&s->lock);
+}
+
 int store_add(struct store *s, const char *file, const char *name, bool passing, struct stored *out, char **why)
 {
     struct entry e = { .s.created = (int64_t)time(NULL) };
@@ -323,7 +347,9 @@ int store_add(struct store *s, const char *file, const char *name, bool passing,
     e.s.name = name_of(name);
     e.s.path = folder_file(s->folder, e.s.id);
     e.s.bytes = stat(file, &st) ? 0 : (uint64_t)st.st_size;
+    begin_reading(s);
     code = read_text(s, file, &e, &messages);
+    end_reading(s);
     if (!code) {
         e.s.remark = message_of(messages, file, e.s.name);
         if (s->folder->lasts && !passing && !write_rest(&e)) {
