@@ -169,6 +169,9 @@ def long_messages():
     check('... if two could be', content(chat([{'role': 'user', 'content': 'Who?\n\n' + long + '\n\n' + question}])) ==
           content(chat(user('Who?\n\n' + long, question))))
     check('... or the first', content(chat([{'role': 'user', 'content': question + '\n \n' + long}])) == two)
+    lines = '\n'.join([text.strip()] * 8)
+    check('... or the last line of one paragraph', content(chat([{'role': 'user', 'content': lines + '\n' + question}])) ==
+          content(chat(user(lines, question))))
     first = json.loads(chat(user(long, question))[1])
     check('a long text is not read again', first['usage']['prompt_tokens_details']['cached_tokens'] ==
           first['usage']['prompt_tokens'] and first['gemkv']['schedule'] == 'index')

@@ -119,8 +119,8 @@ static struct span trim(const char *s, struct span p)
     return p;
 }
 
-/* The first and the last paragraph of a text; false: there is only one. */
-static bool paragraphs(const char *s, size_t n, struct span *first, struct span *last)
+/* The first and the last paragraph of a text, or of its lines; false: there is only one. */
+static bool paragraphs(const char *s, size_t n, bool lines, struct span *first, struct span *last)
 {
     const struct span all = trim(s, (struct span){ 0, n });
     uint64_t          at = all.start, break_at;
@@ -131,7 +131,7 @@ static bool paragraphs(const char *s, size_t n, struct span *first, struct span 
             continue;
         for (break_at = at + 1; break_at < all.end && is_blank(s[break_at]) && s[break_at] != '\n'; break_at++)
             ;
-        if (break_at == all.end || s[break_at] != '\n')
+        if (break_at == all.end || (s[break_at] != '\n' && !lines))
             continue;
         if (first->end == all.end)
             *first = trim(s, (struct span){ all.start, at });
@@ -151,7 +151,7 @@ static bool question_in(const char *s, size_t n, struct span *question, struct s
 {
     struct span first, last;
 
-    if (!paragraphs(s, n, &first, &last))
+    if (!paragraphs(s, n, false, &first, &last) && !paragraphs(s, n, true, &first, &last))
         return false;
     if (can_ask(&last) && (s[last.end - 1] == '?' || !can_ask(&first) || s[first.end - 1] != '?')) {
         *question = last;
@@ -183,7 +183,7 @@ static bool take_user_text(struct request *c, const char *s, size_t n)
     }
     if (!question_in(s, n, &question, &text))
         return request_bad(c, "a message of more than %d bytes is taken as a document with a question, which must be its first "
-                           "or last paragraph, of at most %d bytes; or give document and question as two parts of \"content\"",
+                           "or last paragraph or line, of at most %d bytes; or give document and question as two parts of \"content\"",
                            LONG, QUESTION);
     add_text(c, s + text.start, (size_t)(text.end - text.start));
     add_question(c, s + question.start, (size_t)(question.end - question.start));
