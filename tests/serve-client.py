@@ -214,6 +214,8 @@ def form():
     status, page = ask('POST', '/ask', body, {'Content-Type': 'multipart/form-data; boundary=edge', 'Origin': 'http://' + host})
     check('the form without scripts', status == 200 and b'&lt;b&gt;.txt' in page and b'Who &lt;i&gt;sat?' in page and
           b'<i>' not in page)
+    said('a part without a name', *ask('POST', '/v1/files', b'--edge\r\nContent-Disposition: form-data\r\n\r\nx\r\n--edge--\r\n',
+                                       {'Content-Type': 'multipart/form-data; boundary=edge'}))
     said('a form without a file', *ask('POST', '/ask', b'question=x', {'Content-Type': 'application/x-www-form-urlencoded'}))
     for path in ['/', '/page.css', '/page.js', '/health', '/metrics']:
         check(path, ask('GET', path)[0] == 200)
@@ -365,6 +367,11 @@ def turns():
     check('... with its answer', 'error' not in one.got.decode() and answer == json.dumps(
         again['choices'][0]['message']['content'], ensure_ascii=False)[1:-1])
     check('what was read is quick from then on', again['gemkv']['tokens']['read'] == 0)
+    one = Stream(user(far(5), question))
+    one.read.wait(60)
+    large = chat(user(text, question), max_tokens=600000, stop=list('abcdefghinorstu '))
+    check('a quick one that needs much memory waits, and is answered', large[0] == 200 and one.at > 0)
+    one.join()
     one = Stream(user(far(1), question))
     one.read.wait(60)
     check('a known text is quick', content(chat(user(far(), question))) == again['choices'][0]['message']['content'] and one.at == 0)
@@ -402,6 +409,9 @@ def limits():
     check('who has left does not wait', gone(20))
     print(re.sub(rb'has \d+ bytes, and --memory leaves \d+', b'has N bytes, and --memory leaves N', begin(40000000).split(b'"')[5]).decode())
     check('others go on', content(chat(user(text, question))) == expected)
+    status, body = chat(user(text, question), max_tokens=2000000)
+    limit = float(re.search(rb'the limit is ([0-9.]+) MiB', body).group(1))
+    check('requests have a part of the memory', status == 413 and 100 < limit < 180)
 
 
 def late():

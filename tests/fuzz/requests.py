@@ -90,7 +90,7 @@ def send(data, leaves=False):
         s.sendall(data)
         if leaves:
             s.shutdown(socket.SHUT_WR)
-        s.settimeout(3)
+        s.settimeout(0.5)
         first = s.recv(1 << 16)
         s.settimeout(20)
         while s.recv(1 << 16):

@@ -345,6 +345,10 @@ static enum MHD_Result take_field(void *cls, enum MHD_ValueKind kind, const char
     (void)encoding;
     if (c->response)
         return MHD_NO;
+    if (!key) {                                 /* libmicrohttpd gives parts without a name, too */
+        web_fail(c, 400, NULL, "a part of the form has no name");
+        return MHD_NO;
+    }
     if (filename) {
         if (c->file && !off && n)
             web_fail(c, 400, NULL, "one file at a time");
