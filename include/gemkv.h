@@ -269,6 +269,8 @@ typedef struct {
     int32_t     think;          /* of gkv_document_open, too.  0: the answer comes at once; N > 0: the model thinks first, in at
                                    most N tokens, which max_tokens does not count; GKV_THINK: in at most 2048.
                                    Thoughts are no part of the answer.  GKV_INVALID: the chat template has none */
+    int         draft_reader;   /* the reader guesses, too, where that is faster; it stays in memory then.  Without a reader
+                                   this means nothing                                        */
 } gkv_options;
 
 /* Sets the defaults.  Calls refuse options that were not set up by this.  They copy the struct, but not its strings,
@@ -409,6 +411,7 @@ typedef struct {
     uint64_t    tokens_thought;         /* tokens that the model wrote before the answer, ...        */
     const char *thought;                /* ... and their text, or NULL: valid until the next question */
     int         can_think;              /* options.think means something for the model that answers  */
+    uint64_t    drafted_reader, accepted_reader;        /* those of drafted and accepted that the reader guessed */
 } gkv_stats;
 
 /* Runs of kept document tokens of the last question, merged where adjacent, in document order.  Valid

@@ -47,6 +47,7 @@ src_libcore_la_SOURCES = \
 	src/select/streamingllm.c src/select/sweep.c src/select/sweep.h src/select/truncate.c src/select/words.h \
 	src/answer/decode.c src/answer/decode.h src/answer/device.c src/answer/device.h \
 	src/answer/draft.c src/answer/draft.h \
+	src/answer/drafter.c src/answer/drafter.h \
 	src/answer/grammar.c src/answer/grammar.h src/answer/match.c src/answer/sample.c src/answer/sample.h \
 	src/answer/think.c src/answer/think.h \
 	src/api.c src/document-file.c src/document-index.c src/document.c src/document.h src/eval.c src/hand-over.c src/hand-over.h src/plan.c src/plan.h src/probe.c \

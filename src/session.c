@@ -61,6 +61,56 @@ static gkv_status plan_answer(struct gkv__plan *p, gkv_model *m, const gkv_optio
     return gkv__plan_make(p, base, err);
 }
 
+/* ---- memory of a reader that guesses ------------------------------------------------------ */
+
+/* Whether the reader guesses what the other writes; both must be able to take tokens back. */
+static bool guesses(const gkv_options *o, const gkv_model *reader, const gkv_model *writer)
+{
+    return o->draft_reader && reader != writer && gkv__decode_rows(writer, o->draft) > 1 && gkv__decode_rows(reader, 1) > 1;
+}
+
+/* Its prompt takes a part of the time of the other's, which wrong guesses do not bring back. */
+static const double afford = 0.02;
+enum { MOST_GUESS = 8 };        /* tokens of the reader for one of the other, at most */
+
+/* How many tokens the reader's prompt may have then, when the other's has n. */
+static uint64_t guess_tokens(const gkv_model *reader, const gkv_model *writer, double part, uint64_t n)
+{
+    const double one = reader->shape.n_layer * gkv__layer_work(&reader->shape, 0, n),
+                 other = writer->shape.n_layer * gkv__layer_work(&writer->shape, 0, n);
+
+    return (uint64_t)((double)n * (part * other < MOST_GUESS * one ? part * other / one : MOST_GUESS));
+}
+
+/* Its options are its own but for what is said to the model; its plan is that of n tokens and an answer. */
+static gkv_options guessing(const gkv_options *o)
+{
+    gkv_options a = *o;
+
+    a.chat_template = a.begin = NULL;
+    a.think = 0;
+    a.draft = 0;
+    return a;
+}
+
+static gkv_status plan_guess(struct gkv__plan *p, gkv_model *reader, gkv_model *writer, const gkv_options *o, double part,
+                             uint64_t n, uint64_t base, gkv_error *err)
+{
+    gkv_options a = guessing(o);
+    const uint64_t room = gkv__plus(guess_tokens(reader, writer, part, n), gkv__drafter_room(gkv__plan_new(writer, o)));
+    gkv_error why;
+    gkv_status status;
+
+    a.raw = 1;                  /* no room for thoughts, and one token of answer */
+    a.max_tokens = 1;
+    status = plan_answer(p, reader, &a, room, base, &why);
+    if (status != GKV_OK)
+        return gkv__fail(err, status, "that the reader guesses, too: %s", why.text);
+    return GKV_OK;
+}
+
+/* ---- memory of both ----------------------------------------------------------------------- */
+
 /* More tokens than the budget are picked, since those of the two models differ in length; the best of them go over. */
 enum { WIDER = 4 };
 
@@ -108,7 +158,12 @@ gkv_status gkv_memory_needed_each(gkv_model *m, const gkv_options *options, uint
     if (!by_text)
         return GKV_OK;
     opt.memory_limit = UINT64_MAX;
-    GKV__TRY(plan_answer(&answer, m, &opt, gkv__min(n, p.task.k + 1), base, err));
+    n = gkv__min(n, p.task.k + 1);
+    GKV__TRY(plan_answer(&answer, m, &opt, n, base, err));
+    *second = answer.predicted;
+    if (!guesses(&opt, reader, m))
+        return GKV_OK;
+    GKV__TRY(plan_guess(&answer, reader, m, &opt, afford, n, *second, err));
     *second = answer.predicted;
     return GKV_OK;
 }
@@ -233,6 +288,7 @@ static gkv_status open(gkv_session **out, gkv_model *model, gkv_model *writer, g
     s->t_open = gkv__seconds();
     s->model = model;
     s->writer = writer;
+    s->afford = afford;
     status = gkv__options(&s->opt, opt, err);
     s->exec.cancel = &s->cancel;
     s->exec.progress = s->opt.progress;
@@ -279,6 +335,11 @@ static void forget(gkv_session *s)
     gkv__exec_close(&s->exec);
     gkv__prompt_close(&s->prompt);
     gkv__hand_close(&s->hand);
+    gkv__drafter_close(&s->drafter);
+    gkv__exec_close(&s->guess_exec);
+    gkv__hand_close(&s->guess);
+    s->decode.drafter = NULL;
+    s->decode.draft.share = 0;
     s->whole = false;
     free(s->span);
     free(s->thought);
@@ -399,6 +460,11 @@ static gkv_status try_whole(gkv_session *s, const struct gkv__asked *asked, gkv_
     return GKV_OK;
 }
 
+static bool may_guess(const gkv_session *s)
+{
+    return guesses(&s->opt, s->model, s->writer) && !s->decode.device;
+}
+
 static gkv_status plan(gkv_session *s, gkv_error *err)
 {
     const uint64_t n = s->prompt.n, limit = s->opt.max_context;
@@ -425,6 +491,11 @@ static gkv_status plan(gkv_session *s, gkv_error *err)
 
         GKV__TRY(plan_answer(&s->answer, s->writer, &s->opt, s->hand.budget,
                              gkv__plus(resident - gkv__min(there, resident), kept), err));
+        if (may_guess(s)) {
+            GKV__TRY(plan_guess(&s->guess_plan, s->model, s->writer, &s->opt, s->afford, s->hand.budget, s->answer.predicted,
+                                err));
+            s->answer.predicted = s->guess_plan.predicted;
+        }
     }
     s->plan.predicted = gkv__max(s->plan.predicted, made);
     if (!gkv__plan_reuses(&s->plan))
@@ -501,8 +572,42 @@ static void warn_answer(gkv_session *s)
                  "answers may suffer", s->run.n_kept, trained);
 }
 
+/* The reader gets a prompt of its own from the best passages, in its own template, as many as it has time for.  Where that is
+ * none, or it cannot be told so, it does not guess. */
+static gkv_status prepare_guesses(gkv_session *s, gkv_error *err)
+{
+    struct gkv__plan *p = &s->guess_plan;
+    struct gkv__asked asked = s->asked;
+    gkv_error why;
+    gkv_status status;
+    uint64_t n = 0;
+
+    s->guess_opt = guessing(&s->opt);
+    asked.think = false;
+    s->guess.to = s->model;
+    s->guess.opt = &s->guess_opt;
+    s->guess.snap = s->hand.snap;
+    s->guess.budget = guess_tokens(s->model, s->writer, s->afford, s->hand.prompt.n);
+    status = s->whole ? gkv__hand_whole(&s->guess, &s->prompt, &asked, &n, &why)
+                      : gkv__hand_over(&s->guess, &s->prompt, s->run.kept, s->run.n_kept, s->run.score, &asked, &why);
+    if (status == GKV_INVALID || status == GKV_UNSUPPORTED || n > s->guess.budget)
+        return GKV_OK;
+    if (status != GKV_OK)
+        return gkv__fail(err, status, "%s", why.text);
+    GKV__TRY(gkv__exec_open(&s->guess_exec, p->simd, p->gemm, &s->model->shape, p->n_threads, p->chunk, err));
+    s->guess_exec.cancel = &s->cancel;
+    s->drafter = (struct gkv__drafter){
+        .e = &s->guess_exec, .m = s->model, .to = s->writer->vocab, .kv = p->task.kv,
+        .same = gkv__vocab_same(s->model->vocab, s->writer->vocab), .prompt = s->guess.prompt.id,
+        .n_prompt = s->guess.prompt.n, .n_room = gkv__drafter_room(s->decode.n_new),
+    };
+    s->decode.drafter = &s->drafter;
+    s->decode.draft.share = (double)gkv__model_weight_bytes(s->model) / (double)gkv__model_weight_bytes(s->writer);
+    return GKV_OK;
+}
+
 /* From what the reader kept to the prompt of the model that answers.  The reader's weights and work space are released
- * first: no two are in memory at the same time. */
+ * first, so that no two are in memory at the same time, unless the reader is to guess. */
 static gkv_status hand_over(gkv_session *s, gkv_error *err)
 {
     struct gkv__plan *p = &s->answer;
@@ -515,6 +620,8 @@ static gkv_status hand_over(gkv_session *s, gkv_error *err)
         free(s->span);
         GKV__TRY(gkv__hand_spans(&s->hand, &s->prompt, &s->span, &s->n_spans, err));
     }
+    if (!s->only && may_guess(s))
+        GKV__TRY(prepare_guesses(s, err));
     gkv__run_close(&s->run);
     GKV__TRY(keep_all(s, err));
     s->read = scored;
@@ -694,6 +801,8 @@ static void fill(const gkv_session *s, gkv_stats *out)
     out->can_think = gkv__session_template(s)->marks != NULL;
     out->drafted = d->draft.drafted;
     out->accepted = d->draft.accepted;
+    out->drafted_reader = d->draft.by_model;
+    out->accepted_reader = d->draft.right_by_model;
     out->load = load(s);
     out->total = load(s) + gkv__seconds() - s->t_open;
     out->memory_predicted = s->plan.predicted;

@@ -37,6 +37,13 @@ struct gkv_session {
     struct gkv__hand       hand;        /* by_text: of passages, to the model that answers   */
     struct gkv__plan       answer;      /* ... and its plan                                  */
     bool                   whole;       /* ... all of the text is handed over                */
+    /* The reader guesses what the other writes: */
+    double                 afford;      /* of the time of the answer's prompt, for the reader's */
+    gkv_options            guess_opt;
+    struct gkv__hand       guess;       /* its prompt, of the same passages                  */
+    struct gkv__plan       guess_plan;
+    struct gkv__exec       guess_exec;
+    struct gkv__drafter    drafter;
     struct gkv__decode     decode;
     bool                   answering;   /* more of the answer may come                       */
     struct gkv__think      think;       /* where a thought ends and the answer begins        */

@@ -54,33 +54,41 @@ static void finds(void)
 }
 
 /* The speed of an answer of n tokens beside that without guesses.  Each guess is right with probability p; or, with p
- * below 0, after every -p right ones as many are wrong. */
-static double ratio(double more, double p, size_t n, size_t n_answers)
+ * below 0, after every -p right ones as many are wrong.  make > 0: they are the other model's, which takes so long for each,
+ * and at first was said to take `share`. */
+static double ratio(double more, double p, size_t n, size_t n_answers, double make, double share)
 {
-    struct gkv__draft d = { .most = 4 };
+    struct gkv__draft d = { .most = 4, .share = share };
     static uint32_t id[8192];
+    const uint32_t period = make > 0 ? UINT32_MAX : 32;         /* text 0 1 2 ... 31 again and again has a guess at each step */
     double seconds = 0;
     size_t done = 64, i = 0;
 
-    /* The text is 0 1 2 ... 31 again and again, so that a guess is there at each step. */
     for (size_t answer = 0; answer < n_answers; answer++) {     /* later ones know what earlier ones have learnt */
-        gkv__draft_begin(&d);
         seconds = 0;
         done = 64;
+        gkv__draft_begin(&d, done);
         for (size_t t = 0; t < 64 + n + 8; t++)
-            id[t] = (uint32_t)(t % 32);
+            id[t] = (uint32_t)t % period;
         while (done < 64 + n) {
-            double took;
+            double took = 1;
 
             gkv__draft_guess(&d, id, done, 64 + n - done);
-            took = 1 + more * (double)d.n;
+            if (d.n && d.kind == GKV__DRAFT_MODEL) {
+                const double making = make * ((double)d.n + 0.2 * (double)(done - d.seen - 1));
+
+                took += making;
+                memcpy(d.id, id + done, sizeof d.id);
+                gkv__draft_made(&d, done, d.n, making);
+            }
+            took += more * (double)d.n;
             gkv__draft_took(&d, took);
             seconds += took;
             do {
                 const bool right = p < 0 ? i++ / (size_t)-p % 2 : rng() % 1000 < p * 1000;
 
                 done++;
-                if (done >= 64 + n || !gkv__draft_is_next(&d, right ? (uint32_t)(done - 1) % 32 : 99))
+                if (done >= 64 + n || !gkv__draft_is_next(&d, right ? id[done - 1] : UINT32_MAX - 1))
                     break;
             } while (true);
         }
@@ -95,7 +103,7 @@ static void pays(void)
 
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
         for (int p = 0; p <= 10; p++) {
-            const double r = ratio(more[i], p / 10.0, 400, 2);
+            const double r = ratio(more[i], p / 10.0, 400, 2, 0, 0);
 
             worst = r < worst ? r : worst;
             if (more[i] < 0.2 && p == 10)
@@ -106,13 +114,34 @@ static void pays(void)
     worst = 10;
     for (size_t i = 0; i < sizeof more / sizeof *more; i++)
         for (int p = 1; p < 40; p++) {
-            const double r = ratio(more[i], -p, 60, 1);
+            const double r = ratio(more[i], -p, 60, 1, 0, 0);
 
             worst = r < worst ? r : worst;
         }
     ok(worst > 0.97, "short answers that go on as before now and then: %.3f", worst);
-    ok(ratio(0.6, 0, 24, 1) > 0.94, "a short answer that goes another way each time: %.3f", ratio(0.6, 0, 24, 1));
-    ok(ratio(1, 1, 400, 2) > 0.97 && ratio(1, 1, 400, 2) < 1.01, "rows that cost as much as steps gain nothing");
+    ok(ratio(0.6, 0, 24, 1, 0, 0) > 0.94, "a short answer that goes another way each time: %.3f", ratio(0.6, 0, 24, 1, 0, 0));
+    ok(ratio(1, 1, 400, 2, 0, 0) > 0.97 && ratio(1, 1, 400, 2, 0, 0) < 1.01, "rows that cost as much as steps gain nothing");
+}
+
+/* The same where another model guesses, which costs what was believed, or not. */
+static void model_pays(void)
+{
+    static const double more[] = { 0.02, 0.1, 0.3, 0.6, 1 }, make[] = { 0.01, 0.05, 0.12, 0.5, 1 }, share[] = { 0.01, 0.1, 0.5 };
+    double worst = 10, good = 10;
+
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+        for (size_t j = 0; j < sizeof make / sizeof *make; j++)
+            for (size_t k = 0; k < sizeof share / sizeof *share; k++)
+                for (int p = -10; p <= 10; p++) {
+                    const double r = p < 0 ? ratio(more[i], 4 * p, 100, 1, make[j], share[k])
+                                           : ratio(more[i], p / 10.0, 400, 2, make[j], share[k]);
+
+                    worst = r < worst ? r : worst;
+                    if (more[i] < 0.2 && j == 2 && k == 1 && p == 9)
+                        good = r < good ? r : good;
+                }
+    ok(worst > 0.97, "another model's guesses, whatever they cost: at least %.3f of the speed", worst);
+    ok(good > 1.9, "nine of ten right, for an eighth of a step each: %.2f of the speed", good);
 }
 
 /* ---- answers ----------------------------------------------------------------------------- */
@@ -124,6 +153,8 @@ static const char question[] = "Which line is the cat in?";
 
 enum { LONG = 28 };
 
+static bool by_text;            /* the reader's guesses go over as text, whatever its vocabulary */
+
 static gkv_session *asked(gkv_model *m, gkv_options *o, uint32_t draft)
 {
     gkv_session *s = NULL;
@@ -133,16 +164,19 @@ static gkv_session *asked(gkv_model *m, gkv_options *o, uint32_t draft)
     status = gkv_session_open(&s, m, o, &err);
     if (!status) {
         s->decode.draft.always = draft;
+        s->afford = 100;                        /* all of the text is for the reader, too */
         status = gkv_feed(s, text, strlen(text), &err);
     }
     if (!status)
         status = gkv_ask(s, question, strlen(question), &err);
     if (status)
         printf("# %s\n", err.text);
+    else
+        s->drafter.same &= !by_text;
     return s;
 }
 
-static gkv_stats totals;        /* of all answers */
+static gkv_stats totals;        /* of all answers; of the last one, what the reader guessed */
 
 /* Both token by token. */
 static bool is_same(gkv_model *m, gkv_options o, bool guesses)
@@ -168,6 +202,8 @@ static bool is_same(gkv_model *m, gkv_options o, bool guesses)
         gkv_session_stats(b, &s);
         totals.drafted += s.drafted;
         totals.accepted += s.accepted;
+        totals.drafted_reader = s.drafted_reader;
+        totals.accepted_reader = s.accepted_reader;
     }
     gkv_session_close(a);
     gkv_session_close(b);
@@ -200,6 +236,8 @@ static gkv_model *model_named(const char *name)
     }
     return m;
 }
+
+/* ---- rows of one step -------------------------------------------------------------------- */
 
 enum { BEFORE = 40, ROWS = 1 + GKV__DRAFT_MOST };
 
@@ -313,12 +351,46 @@ static void ways(gkv_model *m)
     ok(is_same(m, o, true), "one thread");
 }
 
+/* ---- the reader guesses ------------------------------------------------------------------ */
+
+/* Of the tokens that it guessed so many percent were right. */
+static double right(void)
+{
+    return totals.drafted_reader ? 100 * (double)totals.accepted_reader / (double)totals.drafted_reader : -1;
+}
+
+static void readers(gkv_model *m)
+{
+    static const struct { const char *file; bool by_text; double least, most; } reader[] = {
+        { "data/gemkv-mini-q8_0", false, 90, 100 }, { "data/gemkv-mini-q8_0", true, 40, 100 },
+        { "tests/files/golden/llama3", false, 0, 20 },
+    };
+
+    for (size_t i = 0; i < sizeof reader / sizeof *reader; i++) {
+        gkv_options o = options("gemfilter");
+        gkv_model *other = model_named(reader[i].file);
+
+        by_text = reader[i].by_text;
+        o.reader = other;
+        o.draft_reader = 1;
+        ok(is_same(m, o, true), "%s guesses%s", reader[i].file, by_text ? ", as text" : "");
+        ok(right() >= reader[i].least && right() <= reader[i].most, "%d of %d guesses were right",
+           (int)totals.accepted_reader, (int)totals.drafted_reader);
+        o.temperature = 0.8f;
+        o.seed = 3;
+        ok(is_same(m, o, true) && totals.drafted_reader, "drawn");
+        by_text = false;
+        gkv_model_close(other);
+    }
+}
+
 int main(void)
 {
     gkv_model *m = NULL;
 
     finds();
     pays();
+    model_pays();
     if (BIG_ENDIAN_HOST)
         return done();
     models();
@@ -327,6 +399,7 @@ int main(void)
     gkv_model_close(m);
     m = model_named("data/gemkv-mini-q8_0");
     ways(m);
+    readers(m);
     gkv_model_close(m);
     ok(totals.accepted > 50 && totals.drafted > totals.accepted + 50, "guesses were right, and others wrong: %d of %d",
        (int)totals.accepted, (int)totals.drafted);

@@ -143,6 +143,7 @@ class gkv_options(Structure):
         ("snap", c_char_p),
         ("draft", c_uint32),
         ("think", c_int32),
+        ("draft_reader", c_int),
     ]
 
 
@@ -209,6 +210,8 @@ class gkv_stats(Structure):
         ("tokens_thought", c_uint64),
         ("thought", c_char_p),
         ("can_think", c_int),
+        ("drafted_reader", c_uint64),
+        ("accepted_reader", c_uint64),
     ]
 
 

@@ -89,6 +89,8 @@ class Stats:
     tokens_thought: int
     thought: str | None
     can_think: int
+    drafted_reader: int
+    accepted_reader: int
 
 
 @dataclass(frozen=True)

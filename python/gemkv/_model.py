@@ -61,6 +61,7 @@ class QuestionOptions(TypedDict, total=False):
     begin: str
     snap: str
     draft: int
+    draft_reader: bool
     think: int
     gpu_memory: int
     ignore_end: bool

@@ -246,14 +246,29 @@ static bool may_guess(const struct gkv__decode *d, uint64_t n)
            d->n_thought + d->n_answer;
 }
 
+/* The other model makes the guesses that were asked of it.  That its prompt goes through it first was planned. */
+static gkv_status ask_drafter(struct gkv__decode *d, uint64_t n, double *start, gkv_error *err)
+{
+    size_t made;
+
+    GKV__TRY(gkv__drafter_begin(d->drafter, err));
+    *start = gkv__seconds();
+    GKV__TRY(gkv__drafter_guess(d->drafter, d->id + d->n_kept, (size_t)n - d->n_kept, gkv__draft_least(&d->draft),
+                                d->draft.id, d->draft.n, &made, err));
+    gkv__draft_made(&d->draft, (size_t)n, made, gkv__seconds() - *start);
+    return GKV_OK;
+}
+
 /* The n-th token, and guesses after it, each in a row of its own. */
 static gkv_status step(struct gkv__decode *d, uint64_t n, gkv_error *err)
 {
-    const double start = gkv__seconds();
+    double start = gkv__seconds();
     struct gkv__pass p = d->p;
     size_t rows;
 
     gkv__draft_guess(&d->draft, d->id, (size_t)n, (size_t)(d->n_kept + d->n_new - n));
+    if (d->draft.n && d->draft.kind == GKV__DRAFT_MODEL)
+        GKV__TRY(ask_drafter(d, n, &start, err));
     if (!d->draft.n) {
         GKV__TRY(on_cpu(d, n, err));
         gkv__draft_took(&d->draft, gkv__seconds() - start);
@@ -336,7 +351,7 @@ gkv_status gkv__decode_begin(struct gkv__decode *d, struct gkv__context *c, gkv_
     const struct gkv__shape *s = &d->m->shape;
 
     GKV__TRY(reserve(d, c, err));
-    gkv__draft_begin(&d->draft);
+    gkv__draft_begin(&d->draft, d->n_kept);
     if (d->grammar)
         GKV__TRY(gkv__match_open(&d->match, d->grammar, err));
     d->p = (struct gkv__pass){ .e = d->e, .m = d->m, .span = c->span, .c = &d->cache, .hook = &d->hook };

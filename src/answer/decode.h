@@ -7,6 +7,7 @@
 
 #include "src/answer/device.h"
 #include "src/answer/draft.h"
+#include "src/answer/drafter.h"
 #include "src/answer/grammar.h"
 #include "src/answer/sample.h"
 #include "src/select/select.h"
@@ -37,7 +38,8 @@ struct gkv__decode {
     struct gkv__sampler      sampler;
     const gkv_grammar       *grammar;   /* of answers, or NULL                               */
     struct gkv__device      *device;    /* or NULL; closed here                              */
-    struct gkv__draft        draft;     /* draft.most is given                               */
+    struct gkv__draft        draft;     /* draft.most is given, and .share                   */
+    struct gkv__drafter     *drafter;   /* the other model that guesses, or NULL             */
     struct gkv__prefix      *prefix;    /* of earlier prompts, and for the next; or NULL     */
     char                     device_why[256];   /* why the device is not used, or ""         */
     char                     warning[256];      /* why the device was given up, or ""        */

@@ -38,11 +38,13 @@ size_t gkv__draft_find(const uint32_t *id, size_t n, uint32_t *out, size_t most)
 /* ---- how many ---------------------------------------------------------------------------- */
 
 /* What is believed before anything was tried, as if it had happened so often. */
-static const double belief[GKV__DRAFT_KINDS] = { 0.4, 0.6, 0.8 };
+static const double belief[GKV__DRAFT_KINDS] = { 0.4, 0.6, 0.8, 0.8 };
 static const double weight = 4, forget = 32;
-/* Guesses that do not pay cost a part of the answer's time, at most, and half a step. */
-static const double risk = 0.02, loan = 0.5;
-static const double usual = 0.5;                /* of a step, for a row more              */
+/* Guesses that do not pay cost a part of the answer's time, at most, and half a step; of the other model a little more,
+ * or it would never begin. */
+static const double risk = 0.02, loan = 0.5, loan_model = 0.75;
+static const double usual = 0.5;                /* of a step, for a row more; ...         */
+static const double behind = 0.2;               /* ... for one of those that the other model has not seen yet */
 static const double least = 1.05;               /* what they must promise                 */
 
 static unsigned kind_of(size_t agreed)
@@ -55,33 +57,52 @@ static double chance(const struct gkv__draft *d, unsigned kind)
     return (d->right[kind] + weight * belief[kind]) / (d->tried[kind] + weight);
 }
 
-/* How many of the guesses promise the most tokens in a second.  Each is right if the one before is, with chance p. */
-static size_t length(const struct gkv__draft *d, size_t room)
+/* How many guesses of this kind promise the most tokens in a second; *best is that number, and none are taken that promise
+ * less.  Each is right if the one before is.  All of them take `once` seconds to make, and each `make` more. */
+static size_t length(const struct gkv__draft *d, unsigned kind, double once, double make, size_t room, double *best)
 {
-    const double p = chance(d, d->kind), more = d->more > 0 ? d->more : usual * d->one;
-    double tokens = 1, next = 1, best = least / d->one;
+    const double borrowed = kind == GKV__DRAFT_MODEL ? loan_model : loan;
+    const double p = chance(d, kind), more = make + (d->more > 0 ? d->more : usual * d->one);
+    double tokens = 1, next = 1;
     size_t n = 0;
 
     for (size_t k = 1; k <= room; k++) {
-        const double risked = (double)k * more;
+        const double risked = once + (double)k * more;
 
         next *= p;
         tokens += next;
-        if (d->gained + risk * d->spent + loan * d->one < risked)
+        if (d->gained + risk * d->spent + borrowed * d->one < risked)
             break;
-        if (tokens / (d->one + risked) > best) {
-            best = tokens / (d->one + risked);
+        if (tokens / (d->one + risked) > *best) {
+            *best = tokens / (d->one + risked);
             n = k;
         }
     }
     return n;
 }
 
-void gkv__draft_begin(struct gkv__draft *d)
+/* Of text that agreed so far, or of the other model, whichever promises more. */
+static void choose(struct gkv__draft *d, size_t agreed, size_t n, size_t room)
+{
+    const double make = d->make > 0 ? d->make : d->share * d->one;
+    double best = least / d->one;
+    size_t k;
+
+    d->kind = kind_of(agreed);
+    d->n = agreed ? length(d, d->kind, 0, 0, room, &best) : 0;
+    k = d->share > 0 ? length(d, GKV__DRAFT_MODEL, behind * make * (double)(n - d->seen - 1), make, room, &best) : 0;
+    if (k) {
+        d->kind = GKV__DRAFT_MODEL;
+        d->n = k;
+    }
+}
+
+void gkv__draft_begin(struct gkv__draft *d, size_t n)
 {
     d->n = d->used = 0;
-    d->drafted = d->accepted = 0;
-    d->spent = d->gained = 0;
+    d->seen = n;
+    d->drafted = d->accepted = d->by_model = d->right_by_model = 0;
+    d->spent = d->gained = d->making = 0;
 }
 
 void gkv__draft_guess(struct gkv__draft *d, const uint32_t *id, size_t n, size_t room)
@@ -89,15 +110,19 @@ void gkv__draft_guess(struct gkv__draft *d, const uint32_t *id, size_t n, size_t
     size_t agreed;
 
     d->n = d->used = 0;
+    d->making = 0;
     room = (size_t)gkv__min(room, gkv__min(d->most, GKV__DRAFT_MOST));
     if (!room || (!d->always && !(d->one > 0)))
         return;
     agreed = gkv__draft_find(id, n, d->id, room);
-    if (!agreed)
-        return;
-    d->kind = kind_of(agreed);
-    d->n = d->always ? room : length(d, room);
-    d->drafted += d->n;
+    if (d->always) {
+        d->kind = d->share > 0 && agreed < GKV__DRAFT_LONGEST ? GKV__DRAFT_MODEL : kind_of(agreed);
+        d->n = agreed || d->kind == GKV__DRAFT_MODEL ? room : 0;
+    } else {
+        choose(d, agreed, n, room);
+    }
+    if (d->kind != GKV__DRAFT_MODEL)
+        d->drafted += d->n;
 }
 
 /* A mean of the last few. */
@@ -106,15 +131,33 @@ static void learn(double *mean, double x)
     *mean = *mean > 0 ? *mean + (x - *mean) / 4 : x;
 }
 
+double gkv__draft_least(const struct gkv__draft *d)
+{
+    return d->always ? 0 : d->more > 0 ? d->more / d->one : usual;
+}
+
+void gkv__draft_made(struct gkv__draft *d, size_t n, size_t made, double seconds)
+{
+    learn(&d->make, seconds / ((made ? (double)made : 1) + behind * (double)(n - d->seen - 1)));
+    d->making = seconds;
+    d->seen = n;
+    d->n = made;
+    d->drafted += made;
+    d->by_model += made;
+}
+
 void gkv__draft_took(struct gkv__draft *d, double seconds)
 {
+    const double step = seconds - d->making;
+
     d->spent += seconds;
+    d->gained -= d->making;
     if (!d->n) {
-        learn(&d->one, seconds);
+        learn(&d->one, step);
         return;
     }
-    learn(&d->more, (seconds > d->one ? seconds - d->one : 0.01 * d->one) / (double)d->n);
-    d->gained -= seconds - d->one;
+    learn(&d->more, (step > d->one ? step - d->one : 0.01 * d->one) / (double)d->n);
+    d->gained -= step - d->one;
 }
 
 bool gkv__draft_is_next(struct gkv__draft *d, uint32_t id)
@@ -135,6 +178,7 @@ bool gkv__draft_is_next(struct gkv__draft *d, uint32_t id)
     d->right[d->kind]++;
     d->used++;
     d->accepted++;
+    d->right_by_model += d->kind == GKV__DRAFT_MODEL;
     d->gained += d->one;
     return true;
 }

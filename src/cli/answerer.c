@@ -44,7 +44,8 @@ struct answerer {
 
 /* ---- options ------------------------------------------------------------------------- */
 static const char *const not_there[] = {
-    "grammar", "json-schema", "raw", "top-k", "min-p", "repeat-penalty", "repeat-last-n", "device", "gpu-memory", "think"
+    "grammar", "json-schema", "raw", "top-k", "min-p", "repeat-penalty", "repeat-last-n", "device", "gpu-memory", "think",
+    "draft"
 };
 
 static int check(const struct options *o)

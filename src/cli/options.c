@@ -15,7 +15,7 @@
 #define AT(member)         offsetof(struct options, member), 0, 0
 #define IN(member, lo, hi) offsetof(struct options, member), lo, hi
 
-static opt_set opt_documents, opt_json, opt_keep, opt_keep_last, opt_methods, opt_score, opt_think;
+static opt_set opt_documents, opt_draft, opt_json, opt_keep, opt_keep_last, opt_methods, opt_score, opt_think;
 
 const struct opt options_table[] = {
     { FOR_ALL & ~(FOR_EVAL | FOR_MODELS), 'm', "model", "FILE", "$GEMKV_MODEL, else the bundled model", "GGUF model",
@@ -82,8 +82,9 @@ const struct opt options_table[] = {
       opt_u64, IN(gkv.max_context, 1, UINT32_MAX) },
     { ANSWER | FOR_SERVE, 'n', "max-tokens", "N", "256", "longest answer",
       opt_u32, IN(gkv.max_tokens, 1, INT32_MAX) },
-    { ANSWER | FOR_ROWS | FOR_PAIR | FOR_SERVE, 0, "draft", "N", "4", "tokens of the answer guessed at a time from earlier text, 0 to 4; it stays the same",
-      opt_u32, IN(gkv.draft, 0, 4) },
+    { ANSWER | FOR_ROWS | FOR_INFO | FOR_PAIR | FOR_SERVE, 0, "draft", "N|reader", "4",
+      "tokens of the answer guessed at a time from earlier text, 0 to 4, or also by the reader; it stays the same",
+      opt_draft, IN(gkv, 0, 4) },
     { ANSWER | FOR_INDEX | FOR_SERVE, 0, "think", "on|off|N", "off", "the model thinks before it answers, in at most N tokens; on: 2048",
       opt_think, AT(gkv.think) },
     { FOR_ROWS | FOR_PAIR, 'n', "max-tokens", "N", "the task's", "longest answer",
@@ -218,6 +219,17 @@ static int opt_score(const struct args *a, void *at)
     if (!end || *end)
         return args_bad(a, "a score, as passages have them, such as 200");
     *(float *)at = (float)(negative ? -score : score);
+    return 0;
+}
+
+static int opt_draft(const struct args *a, void *at)
+{
+    gkv_options *o = at;
+
+    o->draft_reader = !strcmp(a->value, "reader");
+    if (!o->draft_reader)
+        return opt_u32(a, &o->draft);
+    o->draft = (uint32_t)a->opt->hi;
     return 0;
 }
 

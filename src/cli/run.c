@@ -137,6 +137,11 @@ int run_model_path(const struct options *o, char **path)
     int   code = model_path(o, path);
     char *reader;
 
+    if (!code && o->gkv.draft_reader && !o->reader) {
+        free(*path);
+        *path = NULL;
+        return usage(o->io, o->cmd, "option '--draft reader': which model reads? give it with --reader");
+    }
     if (code || !o->reader)
         return code;
     code = model_name(o->io, o->reader, &reader);
@@ -807,6 +812,12 @@ void run_json(struct json *j, const struct run *r, const char *answer, size_t le
     json_named_open(j, "draft", '{');           /* as often as it has paid, so no two runs need agree */
     json_named_uint(j, "guessed", s.drafted);
     json_named_uint(j, "right", s.accepted);
+    if (r->o.gkv.draft_reader) {
+        json_named_open(j, "reader", '{');
+        json_named_uint(j, "guessed", s.drafted_reader);
+        json_named_uint(j, "right", s.accepted_reader);
+        json_close(j);
+    }
     json_close(j);
 
     json_named_open(j, "memory", '{');

@@ -379,6 +379,12 @@ size_t gkv__vocab_bytes(const struct gkv__vocab *v)
            v->kind->bytes(v->state);
 }
 
+bool gkv__vocab_same(const struct gkv__vocab *v, const struct gkv__vocab *w)
+{
+    return v->kind == w->kind && v->n == w->n && !memcmp(v->start, w->start, ((size_t)v->n + 1) * sizeof *v->start) &&
+           !memcmp(v->text, w->text, v->start[v->n]) && !memcmp(v->attr, w->attr, v->n);
+}
+
 const char *gkv__vocab_kind(const struct gkv__vocab *v)
 {
     return v->kind->name;

@@ -15,6 +15,8 @@ void       gkv__vocab_close(struct gkv__vocab *v);
 
 uint32_t    gkv__vocab_size(const struct gkv__vocab *v);
 size_t      gkv__vocab_bytes(const struct gkv__vocab *v);       /* memory it holds           */
+/* Whether both have the same tokens under the same ids. */
+bool        gkv__vocab_same(const struct gkv__vocab *v, const struct gkv__vocab *w);
 const char *gkv__vocab_kind(const struct gkv__vocab *v);        /* "bpe", "spm"              */
 const char *gkv__vocab_pre(const struct gkv__vocab *v);         /* "qwen2"; spm: ""          */
 

@@ -18,6 +18,21 @@ echo "-- asked often, of a library that the reader has indexed"
 gemkv index -q --grade exact --reader tiny.gguf lib text || exit 1
 gemkv select -q -L lib --reader tiny.gguf -m large.gguf -k 100 'Which number?' >indexed && test -s indexed && echo found
 gemkv select -q -L lib -m large.gguf -k 100 'Which number?'; echo "status $?"
+echo "-- the reader guesses, too: the same answer, more memory"
+"$mkmodel" --layers=60 --seed=5 deep.gguf || exit 99
+for draft in 0 reader; do
+    gemkv ask -q --json --draft $draft --reader tiny.gguf -m deep.gguf -k 400 -n 40 -f text 'Which number?' >$draft.json || exit 1
+    sed 's/, "finish.*//; s/.*"answer": //' $draft.json >$draft.answer
+    gemkv info --memory -c 400 --draft $draft --json --reader tiny.gguf -m deep.gguf >$draft.info || exit 1
+done
+cmp 0.answer reader.answer && echo "the same"
+for draft in 0 reader; do
+    grep -o '"answerer": [0-9]*' $draft.info | tail -n 1 | tr -cd '0-9\n'
+done | paste - - | awk '{ print ($2 > $1 + 1000000 && $2 < $1 + 20000000 ? "what the reader needs comes on top" : $0) }'
+sed 's/.*"memory": {"predicted": \([0-9]*\), "peak": \([0-9]*\).*/\1 \2/' reader.json | awk '{ print ($2 <= $1 ? "as predicted" : $0) }'
+grep -o '"draft": {.*}, "memory"' reader.json | sed 's/[0-9][0-9]*/N/g'
+gemkv ask -q --draft reader -f text x; echo "status $?"
+gemkv ask -q --draft 5 -f text x; echo "status $?"
 echo "-- what cannot be"
 gemkv ask --reader none.gguf -f text x; echo "status $?"
 gemkv ask --reader tiny.gguf -m large.gguf --method snapkv -k 100 -f text x; echo "status $?"
