@@ -43,6 +43,11 @@ static inline size_t gkv__band_most(size_t n_out)   /* the largest `to` */
  * depend on the other rows. */
 typedef void gkv__gemv_fn(float *y, const struct gkv__band *w, const void *x, size_t n, int add);
 
+/* The same for 2 to GKV__FEW_MOST rows of x, ldx bytes apart, and of y, ldy floats apart; each is, to the bit, what gemv makes of it. */
+enum { GKV__FEW_MOST = 5 };
+typedef void gkv__few_fn(float *y, size_t ldy, const struct gkv__band *w, const void *x, size_t ldx, size_t rows,
+                         size_t n, int add);
+
 /* A panel holds nr columns of B side by side: panel[i * nr + j] = w[j * ldw + i], i < k,
  * j < n <= nr; columns from n on are zero. */
 typedef void gkv__pack_fn(float *panel, const float *w, size_t ldw, size_t n, size_t k);
@@ -71,6 +76,7 @@ struct gkv__product {
     /* As prepare, but in the order that gemv reads: gkv__one_bytes bytes.           */
     void      (*prepare_one)(void *to, const float *x, size_t n);
     gkv__gemv_fn *gemv;                 /* x: from prepare_one                               */
+    gkv__few_fn  *few;                  /* likewise; NULL: there is none                     */
 };
 static inline size_t gkv__one_bytes(const struct gkv__product *p, size_t n)
 {

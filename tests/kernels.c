@@ -27,7 +27,7 @@ static double uniform(void)             /* xorshift32, in [-1, 1) */
 
 /* ---- guarded memory --------------------------------------------------------------------- */
 
-enum { N_GUARDED = 16 };
+enum { N_GUARDED = 32 };
 static struct { char *map; size_t len; } guarded[N_GUARDED];
 static int n_guarded;
 
@@ -232,6 +232,30 @@ static void test_gemm(const struct gkv__simd *k)
     ok(!bad && !poison, "gemm: %s", k->level);
 }
 
+/* Products with few rows of activations x, whatever they are: those of each row alone, and nothing else is
+ * written. */
+static void test_few(const struct gkv__product *mul, const uint8_t *w, size_t stride, size_t n, const float *x, size_t kk,
+                     int *wrong)
+{
+    const size_t bytes = gkv__one_bytes(mul, kk), half = gkv__band_most(n), cut = half / 3, ldy = n + 2;
+
+    for (size_t rows = 2; rows <= GKV__FEW_MOST && mul->few; rows++)
+        for (int add = 0; add < 2; add++) {
+            uint8_t *one = guard(rows * bytes, add);
+            float *y = floats((rows - 1) * ldy + n, add), *want = malloc(((rows - 1) * ldy + n) * sizeof *want);
+
+            memcpy(want, y, ((rows - 1) * ldy + n) * sizeof *want);
+            for (size_t r = 0; r < rows; r++) {
+                mul->prepare_one(one + r * bytes, x + r * kk, kk);
+                mul->gemv(want + r * ldy, &(struct gkv__band){ w, stride, n, 0, half }, one + r * bytes, kk, add);
+            }
+            mul->few(y, ldy, &(struct gkv__band){ w, stride, n, cut, half }, one, bytes, rows, kk, add);
+            mul->few(y, ldy, &(struct gkv__band){ w, stride, n, 0, cut }, one, bytes, rows, kk, add);
+            *wrong += memcmp(y, want, ((rows - 1) * ldy + n) * sizeof *want) != 0;
+            free(want);
+        }
+}
+
 /* Products in integers.  First with activations that the form holds exactly (integers times a power of
  * two, where the largest of each 32 is the largest possible), so that the only error is the rounding of
  * a few sums per block.  Then the same with all weights and activations at the ends of their ranges,
@@ -247,7 +271,7 @@ static void test_mul(const struct gkv__simd *k, const struct gkv__quant *q)
     const size_t *const ks = sizes[mul->unit < 32 ? 0 : q->block == 32 ? 1 : 2];
     const int top = strcmp(mul->form, "i16") ? 127 : 32767;
     double worst = 0, worst_gemv = 0;
-    int poison = 0, band = 0;
+    int poison = 0, band = 0, few = 0;
 
     for (size_t im = 0; im < sizeof ms / sizeof *ms; im++)
         for (size_t ik = 0; ik < 6 && ks[ik]; ik++)
@@ -288,6 +312,8 @@ static void test_mul(const struct gkv__simd *k, const struct gkv__quant *q)
                     mul->gemv(z, &(struct gkv__band){ w, stride, n, 0, half }, one, kk, 1);
                     for (size_t j = 0; j < n; j++)
                         band += z[j] != was[j] + y[j];
+                    if (m == 6 && any)
+                        test_few(mul, w, stride, n, x, kk, &few);
                     for (size_t r = 0; r < m; r++)
                         for (size_t j = 0; j < ldc && r * ldc + j < (m - 1) * ldc + n; j++) {
                             double want = 0, bound = 0, before = (double)old[r * ldc + j];
@@ -327,6 +353,8 @@ static void test_mul(const struct gkv__simd *k, const struct gkv__quant *q)
        k->level, worst);
     ok(worst_gemv <= 1 && !band, "gemv %s in %s: %s (%.2f of the bound)", q->name, mul->form, k->level,
        worst_gemv);
+    if (mul->few)
+        ok(!few, "few rows of %s in %s: %s, %d of them wrong", q->name, mul->form, k->level, few);
 }
 
 /* Rounds n floats to the nearest bfloat16, so that conversion to the form is exact. */

@@ -172,5 +172,5 @@ static void FN(fill_bf16)(struct gkv__simd *k)
 {
     k->product[GKV__TYPE_BF16] = (struct gkv__product){
         "bf16", 2, 4, 4, BNR, 512, FN(prepare_bf16), FN(pack_bf16), FN(gemm_bf16),
-        FN(prepare_bf16), FN(gemv_bf16) };
+        FN(prepare_bf16), FN(gemv_bf16), NULL };
 }

@@ -480,6 +480,21 @@ INLINE v8i i16_products(v32 u, int off, const uint8_t *q)
         gemv(recipe_##name(), y, w, x, n, add);                                             \
     }
 
+/* With 64 bytes at a time the blocks of some types are not unpacked at all: rows go one by one. */
+#if BY_64
+#define GEMV_FEW(name, form)
+#define FEW_OF(name, form) NULL
+#else
+#define GEMV_FEW(name, form)                                                                \
+    static void FN(few_##name##_##form)(float *y, size_t ldy, const struct gkv__band *w,    \
+                                        const void *x, size_t ldx, size_t rows, size_t n, int add) \
+    {                                                                                       \
+        if (HAS_FEW(name))                                                                  \
+            gemv_few(recipe_##name##_##form(), y, ldy, w, x, ldx, rows, n, add);            \
+    }
+#define FEW_OF(name, form) HAS_FEW(name) ? FN(few_##name##_##form) : NULL
+#endif
+
 #define GEMM_I8(name)                                                                       \
     static void FN(prepare_##name##_i8)(void *to, const float *x, size_t n)                 \
     {                                                                                       \
@@ -506,7 +521,8 @@ INLINE v8i i16_products(v32 u, int off, const uint8_t *q)
             .off = OFF_##name, .halves = HALVES_##name, .min = MIN_##name,                  \
             .per_256 = PER_256(name), .form = f };                                          \
     }                                                                                       \
-    GEMV(name##_i8)
+    GEMV(name##_i8)                                                                         \
+    GEMV_FEW(name, i8)
 
 /* Products depend on few properties of a type, so types share them. */
 #define TILE_I8(name, halves, min, seg)                                                     \
@@ -541,7 +557,8 @@ TILE_I8(i8_halves_min, 1, 1, 1)
             .per_256 = PER_256(name),                                                       \
             .form = { sizeof(struct FN(i16)), 0, offsetof(struct FN(i16), q), 64 } };       \
     }                                                                                       \
-    GEMV(name##_i16)
+    GEMV(name##_i16)                                                                        \
+    GEMV_FEW(name, i16)
 
 #if I16
 static void FN(prepare_i16)(void *to, const float *x, size_t n)
@@ -576,13 +593,13 @@ static void FN(fill_int)(struct gkv__simd *k)
         (uint16_t)(i8_block(HALVES_##name, MIN_##name) / INR), INR,                         \
         (uint16_t)one_bytes(recipe_##name##_i8()),                                          \
         FN(prepare_##name##_i8), FN(pack_##name##_i8), TILE(name),                          \
-        FN(prepare_one_##name##_i8), FN(gemv_##name##_i8) };
+        FN(prepare_one_##name##_i8), FN(gemv_##name##_i8), FEW_OF(name, i8) };
 #define SLOT_I16(TYPE, name)                                                                \
     k->product[GKV__TYPE_##TYPE] = (struct gkv__product){                                   \
         "i16", 32, sizeof(struct FN(i16)), I16_BLOCK / INR, INR,                            \
         (uint16_t)one_bytes(recipe_##name##_i16()),                                         \
         FN(prepare_i16), FN(pack_##name##_i16), FN(gemm_i16),                               \
-        FN(prepare_one_##name##_i16), FN(gemv_##name##_i16) };
+        FN(prepare_one_##name##_i16), FN(gemv_##name##_i16), FEW_OF(name, i16) };
 #define SLOT(TYPE, name, ggml, block, bytes, bits, range, ...) IN_##range(SLOT, TYPE, name)
     GKV__INTEGER_TYPES(SLOT)
 #undef SLOT

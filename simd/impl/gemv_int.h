@@ -144,22 +144,24 @@ INLINE size_t one_bytes(const struct FN(recipe) m)
 /* tails: those of both rows are in the first row's. */
 struct FN(sums) { vf acc[2]; v8f rest, tails; };
 
-INLINE void dot_256(const struct FN(recipe) m, struct FN(sums) *t, const uint8_t *r, const v8f ds[2],
-                    const uint8_t *q)
+INLINE void dot_256(const struct FN(recipe) m, int rows, struct FN(sums) t[][2], int k, const uint8_t *r, v8f ds[][2],
+                    const uint8_t *q, size_t ldq)
 {
     const int each = 4 / m.sums;
     vi u[4];
 
     m.wide(r, u);
+#pragma GCC unroll 5
+    for (int x = 0; x < rows; x++)
 #pragma GCC unroll 4
-    for (int i = 0; i < 4; i += each) {
-        vi s = isplat(0);
+        for (int i = 0; i < 4; i += each) {
+            vi s = isplat(0);
 
 #pragma GCC unroll 2
-        for (int j = i; j < i + each; j++)
-            s = i8_step(s, u[j], load_i(q + 64 * j));
-        t->acc[i / each & 1] += __builtin_convertvector(s, vf) * spread(ds, m.order + 4 * i, m.halves);
-    }
+            for (int j = i; j < i + each; j++)
+                s = i8_step(s, u[j], load_i(q + (size_t)x * ldq + 64 * j));
+            t[x][k].acc[i / each & 1] += __builtin_convertvector(s, vf) * spread(ds[x], m.order + 4 * i, m.halves);
+        }
 }
 
 INLINE v8f folded(const struct FN(recipe) m, const struct FN(sums) t[2], int k)
@@ -202,35 +204,47 @@ INLINE void gather(const struct FN(recipe) m, uint8_t *to, const uint8_t *q)
 #else
 struct FN(sums) { v8f acc[2], rest; };
 
-INLINE void dot_256(const struct FN(recipe) m, struct FN(sums) *t, const uint8_t *r, const v8f d[2],
-                    const uint8_t *q)
+/* One row of weights r, `rows` rows of activations q, ldq bytes apart. */
+INLINE void dot_256(const struct FN(recipe) m, int rows, struct FN(sums) t[][2], int k, const uint8_t *r, v8f d[][2],
+                    const uint8_t *q, size_t ldq)
 {
-    float ds[2][8];
+    float ds[GKV__FEW_MOST][2][8];
 
-    for (int h = 0; h <= m.halves; h++)
-        *(v8fu *)ds[h] = d[h];
+#pragma GCC unroll 5
+    for (int x = 0; x < rows; x++)
+        for (int h = 0; h <= m.halves; h++)
+            *(v8fu *)ds[x][h] = d[x][h];
     if (!m.halves)
         __asm__("" : "+m"(ds)); /* broadcasts from memory need no shuffles, the bottleneck here */
     if (m.pair) {
 #pragma GCC unroll 4
         for (size_t u = 0; u < 8; u += 2) {
-            const v32u *x2 = (const v32u *)(q + u * 32);
             v32 u2[2];
 
             m.pair(r, u, u2);
             u2[0] = i8_weights(u2[0], m.off);
             u2[1] = i8_weights(u2[1], m.off);
-            t->acc[u / 2 & 1] = group(t->acc[u / 2 & 1], i8_dot64(u2[0], x2[0], u2[1], x2[1]),
-                                      &ds[0][u], &ds[0][u + 1], PAIRED);
+#pragma GCC unroll 5
+            for (int x = 0; x < rows; x++) {
+                const v32u *x2 = (const v32u *)(q + (size_t)x * ldq + u * 32);
+
+                t[x][k].acc[u / 2 & 1] = group(t[x][k].acc[u / 2 & 1], i8_dot64(u2[0], x2[0], u2[1], x2[1]),
+                                               &ds[x][0][u], &ds[x][0][u + 1], PAIRED);
+            }
         }
         return;
     }
 #pragma GCC unroll 8
     for (size_t u = 0; u < 8; u++) {
         float one[2], other[2];
-        v8i p = m.product(m.bytes(r, u, one, other), m.off, q + u * m.form.width);
+        const v32 w = m.bytes(r, u, one, other);
 
-        t->acc[u & 1] = group(t->acc[u & 1], p, &ds[0][u], &ds[m.halves][u], m.halves);
+#pragma GCC unroll 5
+        for (int x = 0; x < rows; x++) {
+            v8i p = m.product(w, m.off, q + (size_t)x * ldq + u * m.form.width);
+
+            t[x][k].acc[u & 1] = group(t[x][k].acc[u & 1], p, &ds[x][0][u], &ds[x][m.halves][u], m.halves);
+        }
     }
 }
 
@@ -320,29 +334,32 @@ INLINE void eight_lying(const struct FN(recipe) m, struct FN(sums) t[2], const u
 }
 #endif
 
-/* Eight blocks of each of two rows r, and of the activations. */
-INLINE void eight_blocks(const struct FN(recipe) m, struct FN(sums) t[2], const uint8_t *const r[2],
-                         const uint8_t *q)
+/* Eight blocks of each of two rows r, and of `rows` rows of activations q, ldq bytes apart. */
+INLINE void eight_blocks(const struct FN(recipe) m, int rows, struct FN(sums) t[][2], const uint8_t *const r[2],
+                         const uint8_t *q, size_t ldq)
 {
-    const v8fu *side = (const v8fu *)(const void *)(q + gathered(m));
-
 #if BY_64
     if (m.lie.bytes) {
-        eight_lying(m, t, r, q);
+        eight_lying(m, t[0], r, q);
         return;
     }
 #endif
 #pragma GCC unroll 2
     for (int k = 0; k < 2; k++) {
-        v8f d[2], min[2];
+        v8f d[2], min[2], ds[GKV__FEW_MOST][2];
 
         m.scales(r[k], d, min);
-        for (int h = 0; h <= m.halves; h++) {
-            if (m.min || (m.off && !I8_SIGNED))
-                t[k].rest += (m.min ? min[h] : d[h]) * side[1 + h];
-            d[h] *= side[0];
+#pragma GCC unroll 5
+        for (int x = 0; x < rows; x++) {
+            const v8fu *side = (const v8fu *)(const void *)(q + (size_t)x * ldq + gathered(m));
+
+            for (int h = 0; h <= m.halves; h++) {
+                if (m.min || (m.off && !I8_SIGNED))
+                    t[x][k].rest += (m.min ? min[h] : d[h]) * side[1 + h];
+                ds[x][h] = d[h] * side[0];
+            }
         }
-        dot_256(m, &t[k], r[k], d, q);
+        dot_256(m, rows, t, k, r[k], ds, q, ldq);
     }
 }
 
@@ -368,24 +385,58 @@ INLINE float finish_row(const struct FN(recipe) m, const struct FN(sums) t[2], i
     return tail + sum8(acc);
 }
 
+/* Two rows of weights, `rows` rows x, ldx bytes apart, and of y, ldy floats apart. */
+INLINE void two_rows(const struct FN(recipe) m, int rows, float *y, size_t ldy, struct pair p, const uint8_t *x, size_t ldx,
+                     size_t n, int add)
+{
+    const uint8_t *r[2] = { p.row[0], p.row[1] }, *q = x;
+    struct FN(sums) t[GKV__FEW_MOST][2] = { 0 };
+
+    for (size_t i = n / 256; i--; q += one_bytes(m), r[0] += m.per_256, r[1] += m.per_256) {
+        fetch_pair(r, m.per_256, ahead(m.per_256));
+        eight_blocks(m, rows, t, r, q, ldx);
+    }
+#pragma GCC unroll 5
+    for (int i = 0; i < rows; i++) {
+        float sum[2];
+
+#pragma GCC unroll 2
+        for (int k = 0; k < 2; k++)
+            sum[k] = finish_row(m, t[i], k, r[k], q + (size_t)i * ldx, n % 256);
+        put_pair(y + (size_t)i * ldy, p, sum, add);
+    }
+}
+
 /* Weights are read once and never stored.  Two rows at a time, which are far apart: neighbouring rows are
  * read at 0.77 to 0.94 of the rate (Zen 4). */
-INLINE void gemv(const struct FN(recipe) m, float *y, const struct gkv__band *w, const uint8_t *x,
-                 size_t n, int add)
+INLINE void gemv(const struct FN(recipe) m, float *y, const struct gkv__band *w, const uint8_t *x, size_t n, int add)
+{
+    for (size_t o = w->from; o < w->to; o++)
+        two_rows(m, 1, y, 0, pair_of(w, o), x, 0, n, add);
+}
+
+#if !BY_64
+/* Two to GKV__FEW_MOST rows of activations share what unpacks weights. */
+INLINE void gemv_few(const struct FN(recipe) m, float *y, size_t ldy, const struct gkv__band *w, const uint8_t *x, size_t ldx,
+                     size_t rows, size_t n, int add)
 {
     for (size_t o = w->from; o < w->to; o++) {
         const struct pair p = pair_of(w, o);
-        const uint8_t *r[2] = { p.row[0], p.row[1] }, *q = x;
-        struct FN(sums) t[2] = { 0 };
-        float sum[2];
 
-        for (size_t i = n / 256; i--; q += one_bytes(m), r[0] += m.per_256, r[1] += m.per_256) {
-            fetch_pair(r, m.per_256, ahead(m.per_256));
-            eight_blocks(m, t, r, q);
+        switch (rows) {
+        case 2: two_rows(m, 2, y, ldy, p, x, ldx, n, add); break;
+        case 3: two_rows(m, 3, y, ldy, p, x, ldx, n, add); break;
+        case 4: two_rows(m, 4, y, ldy, p, x, ldx, n, add); break;
+        case 5: two_rows(m, 5, y, ldy, p, x, ldx, n, add); break;
         }
-#pragma GCC unroll 2
-        for (int k = 0; k < 2; k++)
-            sum[k] = finish_row(m, t, k, r[k], q, n % 256);
-        put_pair(y, p, sum, add);
     }
 }
+
+/* For the types that most of a model's weights have: each takes a compiler two seconds. */
+#define FEW_q4_0 , 1
+#define FEW_q8_0 , 1
+#define FEW_q4_k , 1
+#define FEW_q5_k , 1
+#define FEW_q6_k , 1
+#define HAS_FEW(name) SECOND_OF(FEW_##name, 0, )
+#endif

@@ -22,7 +22,7 @@ enum {
     LINE = 64,
     PACKED = 256 << 10, /* bytes of packed weights at most                                   */
     BLOCK = 256,        /* steps of K are multiples of it; it is a multiple of every type's block */
-    FEW = 6,            /* fewer rows than this use dot products: reading the weights takes the time */
+    FEW = GKV__FEW_MOST + 1,            /* fewer rows than this use dot products: reading the weights takes the time */
     PAIRS = 16,         /* pairs of outputs in a unit of work; a thread takes several units, ... */
     MOST = 16,          /* ... at most so many: their weights stay in a cache for the next row */
     FORM_MAX = 72,      /* bytes of 32 activations in the largest form: i16 for one row      */
@@ -284,6 +284,10 @@ static void few_items(void *arg, size_t from, size_t to, unsigned thread)
                                  gkv__min(to * PAIRS, most) };
 
     (void)thread;
+    if (j->mul && j->mul->few && j->x->n > 1) {
+        j->mul->few(j->y, w->n_out, &b, j->x->form, j->x_bytes, j->x->n, w->n_in, j->add);
+        return;
+    }
     for (size_t r = 0; r < j->x->n; r++) {
         const float *x = j->x->x + r * w->n_in;
         float *y = j->y + r * w->n_out;
