@@ -8,6 +8,7 @@
 #include "src/engine/gemm.h"
 #include "src/engine/layer.h"
 #include "src/session.h"
+#include "src/token/token.h"
 #include "tests/rng.h"
 #include "tests/tap.h"
 
@@ -142,6 +143,25 @@ static void model_pays(void)
                 }
     ok(worst > 0.97, "another model's guesses, whatever they cost: at least %.3f of the speed", worst);
     ok(good > 1.9, "nine of ten right, for an eighth of a step each: %.2f of the speed", good);
+}
+
+/* What is remembered of a step with the other model's guesses, of which it made fewer than it was asked for, or none. */
+static void learns(void)
+{
+    struct gkv__draft d = { .most = 4, .share = 0.1, .always = true };
+    const uint32_t id[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+
+    gkv__draft_begin(&d, 5);
+    gkv__draft_guess(&d, id, 6, 4);
+    ok(d.kind == GKV__DRAFT_MODEL && d.n == 4 && !d.drafted, "asked for 4, none is made yet");
+    gkv__draft_made(&d, 6, 0, 0.25);
+    gkv__draft_took(&d, 1.25);
+    ok(d.one == 1 && d.make == 0.25 && d.gained == -0.25 && d.spent == 1.25 && !d.drafted, "none made, and its time is lost");
+    gkv__draft_guess(&d, id, 7, 4);
+    gkv__draft_made(&d, 7, 2, 0.5);
+    gkv__draft_took(&d, 2.5);
+    ok(d.one == 1 && d.more == 0.5 && d.make == 0.25 && d.gained == -1.75 && d.drafted == 2 && d.by_model == 2,
+       "two made: a row is half a step");
 }
 
 /* ---- answers ----------------------------------------------------------------------------- */
@@ -359,6 +379,79 @@ static double right(void)
     return totals.drafted_reader ? 100 * (double)totals.accepted_reader / (double)totals.drafted_reader : -1;
 }
 
+enum { ROOM = 4 };
+
+/* A drafter of m for answers in the tokens of `to`. */
+static void drafter_of(struct gkv__drafter *d, struct gkv__exec *e, const gkv_model *m, const gkv_model *to,
+                       const struct gkv__tokens *prompt, size_t n_room)
+{
+    *d = (struct gkv__drafter){ .e = e, .m = m, .to = to->vocab, .same = m == to, .kv = gkv__quant_of(GKV__TYPE_F32),
+                                .prompt = prompt->id, .n_prompt = prompt->n, .n_room = n_room };
+    if (gkv__drafter_begin(d, &err))
+        printf("# %s\n", err.text);
+}
+
+/* The text of n tokens after `before`. */
+static size_t text_of(const gkv_model *m, uint32_t before, const uint32_t *id, size_t n, char *to)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < n; i++)
+        len += gkv__token_text_after(m->vocab, i ? id[i - 1] : before, id[i], false, to + len, 512);
+    return len;
+}
+
+/* One that follows an answer a few tokens at a time, and guesses in between, has the tokens of one that hears all of it at
+ * once, and the same guesses, which are what the tokenizer of `to` makes of its text. */
+static void follows(const gkv_model *m, const gkv_model *to, const char *what)
+{
+    static const char start[] = "<|im_start|>user\nHow many cats?<|im_end|>\n<|im_start|>assistant\n",
+                      answer[] = " Größe 12,345: the cats\n\n  sat on 7 mats, naïve 长江 and the text does not say.";
+    struct gkv__exec e = { .n_threads = 0 };
+    struct gkv__tokens prompt = { .n = 0 }, id = { .n = 0 };
+    const struct gkv__range all = { 0, sizeof answer - 1 };
+    struct gkv__drafter a;
+    size_t other = 0, some = 0, strange = 0, ended = 0;
+
+    gkv__exec_open(&e, gkv__simd(), gkv__gemm_named("own"), &m->shape, 1, 16, &err);
+    gkv__tokenize(m->vocab, start, strlen(start), NULL, 0, &prompt, &err);
+    gkv__tokenize(to->vocab, answer, strlen(answer), &all, 1, &id, &err);
+    drafter_of(&a, &e, m, to, &prompt, 4 * id.n);
+    for (size_t n = 1; n <= id.n && n < 44; n += 1 + n % 4) {
+        uint32_t x[2][ROOM];
+        size_t made[2], len, want;
+        char piece[ROOM * 512], back[ROOM * 512];
+        struct gkv__drafter b;
+
+        drafter_of(&b, &e, m, to, &prompt, 4 * id.n);
+        other += gkv__drafter_guess(&a, id.id, n, 0, x[0], ROOM, &made[0], &err) ||
+                 gkv__drafter_guess(&b, id.id, n, 0, x[1], ROOM, &made[1], &err) || made[0] != made[1] ||
+                 memcmp(x[0], x[1], made[0] * sizeof *x[0]) || a.n != b.n || memcmp(a.id, b.id, a.n * sizeof *a.id);
+        len = text_of(to, id.id[n - 1], x[0], made[0], piece);
+        want = text_of(m, a.id[a.n - 1], a.id + a.n, made[0] && !a.same ? ROOM : made[0], back);
+        strange += len > want || memcmp(piece, back, len);
+        some += made[0];
+        for (size_t i = 0; i < made[0]; i++)
+            ended += gkv__vocab_is_end(to->vocab, x[0][i]);
+        gkv__drafter_close(&b);
+    }
+    ok(!other && some > id.n / 4, "%s: follows the answer, %d times not, and guesses %d tokens", what, (int)other, (int)some);
+    ok(!strange && !ended, "%s: guesses are its text, %d times not, without an end, %d", what, (int)strange, (int)ended);
+    gkv__drafter_close(&a);
+    drafter_of(&a, &e, m, to, &prompt, 2);
+    for (size_t n = 1; n <= 3 && m == to; n++) {
+        uint32_t x[ROOM];
+        size_t made = 9;
+
+        ok(!gkv__drafter_guess(&a, id.id, n, 0, x, ROOM, &made, &err) && made <= (n < 2 ? 2 - n : 0), "%s: no room beyond 2: %d",
+           what, (int)made);
+    }
+    gkv__drafter_close(&a);
+    gkv__tokens_free(&prompt);
+    gkv__tokens_free(&id);
+    gkv__exec_close(&e);
+}
+
 static void readers(gkv_model *m)
 {
     static const struct { const char *file; bool by_text; double least, most; } reader[] = {
@@ -370,6 +463,8 @@ static void readers(gkv_model *m)
         gkv_options o = options("gemfilter");
         gkv_model *other = model_named(reader[i].file);
 
+        if (i)
+            follows(m, i > 1 ? other : m, reader[i].file);
         by_text = reader[i].by_text;
         o.reader = other;
         o.draft_reader = 1;
@@ -391,6 +486,7 @@ int main(void)
     finds();
     pays();
     model_pays();
+    learns();
     if (BIG_ENDIAN_HOST)
         return done();
     models();
