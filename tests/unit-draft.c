@@ -420,7 +420,9 @@ static void follows(const gkv_model *m, const gkv_model *to, const char *what)
     for (size_t n = 1; n <= id.n && n < 44; n += 1 + n % 4) {
         uint32_t x[2][ROOM];
         size_t made[2], len, want;
-        char piece[ROOM * 512], back[ROOM * 512];
+        char piece[ROOM * 512], back[ROOM * 512], whole[48 * 512];
+        struct gkv__tokens heard = { .n = 0 };
+        struct gkv__range whole_text = { 0, 0 };
         struct gkv__drafter b;
 
         drafter_of(&b, &e, m, to, &prompt, 4 * id.n);
@@ -431,6 +433,10 @@ static void follows(const gkv_model *m, const gkv_model *to, const char *what)
         want = text_of(m, a.id[a.n - 1], a.id + a.n, made[0] && !a.same ? ROOM : made[0], back);
         strange += len > want || memcmp(piece, back, len);
         some += made[0];
+        whole_text.end = text_of(to, GKV__NO_TOKEN, id.id, n, whole);
+        gkv__tokenize_after(m->vocab, prompt.id[prompt.n - 1], whole, whole_text.end, &whole_text, 1, &heard, &err);
+        other += !a.same && (heard.n != a.n - prompt.n || memcmp(heard.id, a.id + prompt.n, heard.n * sizeof *heard.id));
+        gkv__tokens_free(&heard);
         for (size_t i = 0; i < made[0]; i++)
             ended += gkv__vocab_is_end(to->vocab, x[0][i]);
         gkv__drafter_close(&b);
