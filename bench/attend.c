@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 #include "bench/peak.h"
+#include "src/base/cores.h"
 #include "src/engine/attend.h"
 #include "src/engine/gemm.h"
 #include "src/base/thread.h"
@@ -60,7 +61,7 @@ static double run(unsigned n_threads, const struct gkv__quant *type, size_t i)
     fill(e.k, ROWS * HEADS_KV * d);
     fill(e.v, ROWS * HEADS_KV * d);
     for (uint64_t at = 0; at <= cases[i].depth; at += ROWS)
-        gkv__cache_put(&c, 0, at, e.k, e.v, ROWS);
+        gkv__cache_put(&c, 0, at, e.k, e.v, ROWS, 1);
     gkv__attend(&e, &c, 0, e.att, e.q, ROWS / 16, cases[i].depth, &(struct gkv__view){ 0 }, NULL);          /* warms up */
     start = seconds();
     gkv__attend(&e, &c, 0, e.att, e.q, ROWS, cases[i].depth, &(struct gkv__view){ 0 }, NULL);

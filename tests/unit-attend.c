@@ -172,7 +172,7 @@ static void check(const struct gkv__shape *s, const char *type, const struct gkv
         q[i] = bf16(3 * uniform() * scale) / scale;
     if (gkv__cache_open(&c, gkv__quant_named(type), 2, s->n_head_kv, s->head_dim, KEYS_MAX, NULL) != GKV_OK)
         exit(1);
-    gkv__cache_put(&c, 1, 0, k, v, KEYS_MAX);
+    gkv__cache_put(&c, 1, 0, k, v, KEYS_MAX, 1);
     for (size_t in = 0; in < sizeof ns / sizeof *ns; in++)
         for (size_t ip = 0; ip < sizeof ps / sizeof *ps; ip++) {
             const size_t n = ns[in];

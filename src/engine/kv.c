@@ -6,6 +6,9 @@
 #include <string.h>
 #include "src/engine/kv.h"
 #include "src/base/mem.h"
+#include "src/base/thread.h"
+
+enum { TOKENS = 16 };           /* tokens of a piece of work                                 */
 
 static uint64_t row_bytes(const struct gkv__quant *type, uint32_t head_dim)
 {
@@ -228,19 +231,38 @@ uint8_t *gkv__cache_v(const struct gkv__cache *c, uint32_t il, uint32_t ih, uint
     return c->layer[il].v + offset(c, il, ih, slot);
 }
 
-void gkv__cache_put(struct gkv__cache *c, uint32_t il, uint64_t slot, const float *k,
-                    const float *v, size_t n)
+struct put {
+    struct gkv__cache *c;
+    uint32_t           il;
+    uint64_t           slot;
+    const float       *k, *v;
+    size_t             n;
+};
+
+/* One head of some tokens. */
+static void put_item(void *arg, size_t i, unsigned thread)
 {
-    const uint32_t heads = gkv__cache_heads(c, il);
-    const size_t d = gkv__cache_dim(c, il), row = (size_t)(heads / c->repeat) * d;
+    const struct put *p = arg;
+    const uint32_t heads = gkv__cache_heads(p->c, p->il), ih = (uint32_t)(i % heads);
+    const size_t d = gkv__cache_dim(p->c, p->il), row = (size_t)(heads / p->c->repeat) * d;
+    const size_t from = i / heads * TOKENS, to = gkv__min(from + TOKENS, p->n);
 
-    for (uint32_t ih = 0; ih < heads; ih++)
-        for (size_t i = 0; i < n; i++) {
-            const size_t at = i * row + ih / c->repeat * d;
+    (void)thread;
+    for (size_t t = from; t < to; t++) {
+        const size_t at = t * row + ih / p->c->repeat * d;
 
-            c->type->from_f32(k + at, gkv__cache_k(c, il, ih, slot + i), d);
-            c->type->from_f32(v + at, gkv__cache_v(c, il, ih, slot + i), d);
-        }
+        p->c->type->from_f32(p->k + at, gkv__cache_k(p->c, p->il, ih, p->slot + t), d);
+        p->c->type->from_f32(p->v + at, gkv__cache_v(p->c, p->il, ih, p->slot + t), d);
+    }
+}
+
+void gkv__cache_put(struct gkv__cache *c, uint32_t il, uint64_t slot, const float *k,
+                    const float *v, size_t n, unsigned n_threads)
+{
+    struct put p = { c, il, slot, k, v, n };
+    const size_t pieces = (n + TOKENS - 1) / TOKENS;
+
+    gkv__for(n > 1 ? n_threads : 1, pieces * gkv__cache_heads(c, il), put_item, &p);
 }
 
 void gkv__cache_take(struct gkv__cache *dst, uint32_t dl, const struct gkv__cache *src, uint32_t sl,

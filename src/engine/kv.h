@@ -76,7 +76,7 @@ uint8_t *gkv__cache_v(const struct gkv__cache *c, uint32_t il, uint32_t ih, uint
 
 /* Store k, v [n][heads / repeat * head_dim] in slots slot .. slot + n - 1. */
 void gkv__cache_put(struct gkv__cache *c, uint32_t il, uint64_t slot, const float *k,
-                    const float *v, size_t n);
+                    const float *v, size_t n, unsigned n_threads);
 /* Copy slots at[n] of layer sl of src, which has the same type, to slots 0 .. of (layer dl, head ih); at
  * NULL: the first n.  If dst repeats heads, src has the heads of the model or those of dst. */
 void gkv__cache_take(struct gkv__cache *dst, uint32_t dl, const struct gkv__cache *src, uint32_t sl,

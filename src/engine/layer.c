@@ -24,7 +24,8 @@
 #include "src/base/thread.h"
 
 enum {
-    ROWS = 64,                  /* rows of a work item, except in products                   */
+    ROWS = 16,                  /* rows of a work item, except in products: 512 are work for 32 threads */
+    RUN = 64,                   /* consecutive positions whose angles follow from one another */
     LOGITS = 16384,             /* logits of a work item                                     */
 };
 
@@ -139,14 +140,14 @@ static void turn_item(void *arg, size_t i, unsigned thread)
 {
     const struct rows *r = arg;
     const size_t half = r->s->n_rot / 2;
-    const uint64_t start = (r->pos / ROWS + i) * ROWS;
+    const uint64_t start = (r->pos / RUN + i) * RUN;
 
     (void)thread;
     for (size_t x = 0; x < half; x++) {
         const double f = r->rope->freq[x], dc = cos(f), ds = sin(f);
         double c = cos((double)start * f), s = sin((double)start * f);
 
-        for (uint64_t p = start; p < start + ROWS && p < r->pos + r->n; p++) {
+        for (uint64_t p = start; p < start + RUN && p < r->pos + r->n; p++) {
             double t = c * dc - s * ds;
 
             if (p >= r->pos) {
@@ -162,7 +163,7 @@ static void turn_item(void *arg, size_t i, unsigned thread)
 
 static void turn_one(const struct gkv__rope *rope, size_t half, uint64_t pos, float *out)
 {
-    const uint64_t start = pos / ROWS * ROWS;
+    const uint64_t start = pos / RUN * RUN;
 
     for (size_t x = 0; x < half; x++) {
         const double f = rope->freq[x], dc = cos(f), ds = sin(f);
@@ -283,7 +284,7 @@ void gkv__turn(const struct gkv__pass *p, uint32_t il, size_t n, uint64_t pos)
     struct rows r = { .e = p->e, .s = gkv__shape_of(p->m, il), .out = p->e->turn, .n = n, .pos = pos,
                       .rope = gkv__model_rope(p->m, il, p->span) };
 
-    gkv__for(p->e->n_threads, (size_t)((pos + n - 1) / ROWS - pos / ROWS + 1), turn_item, &r);
+    gkv__for(p->e->n_threads, (size_t)((pos + n - 1) / RUN - pos / RUN + 1), turn_item, &r);
     heat(p, n, pos, NULL);
 }
 
@@ -435,7 +436,7 @@ static void by_attention(const struct gkv__pass *p, uint32_t il, float *x, size_
         gkv__hadamard(e, e->v, n, s->n_head_kv);
     }
     if (!w->shares)
-        gkv__cache_put(p->c, ic, slot, e->k, e->v, n);
+        gkv__cache_put(p->c, ic, slot, e->k, e->v, n, e->n_threads);
     attend(p, il, w->shares ? w->source : ic, n, slot);
     if (turned)                                /* sums of turned values are turned, too     */
         gkv__hadamard(e, e->att, n, m->shape.n_head);
