@@ -2,7 +2,7 @@
  * team.h - threads that help whoever calls.  The build has one of two (configure --with-threads):
  *
  *   team-openmp.c   OpenMP's.  They spin while they wait, and a caller waits for all of them, also for one that the
- *                   system has not woken yet: best where nothing else runs.
+ *                   system has not woken yet.
  *   team-pool.c     one pool for the process, of as many helpers as the largest n_threads needs.  A helper that
  *                   waits spins for a moment, because on an idle machine the next work comes within
  *                   microseconds; then it sleeps, because on a busy machine it would take time from those who
