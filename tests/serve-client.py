@@ -4,7 +4,9 @@
 import base64
 import http.client
 import json
+import os
 import re
+import signal
 import socket
 import sys
 import threading
@@ -17,7 +19,7 @@ else:
     url = urllib.parse.urlsplit(sys.argv[1])
     where, host = (url.hostname, url.port), url.netloc
 what = sys.argv[2] if len(sys.argv) > 2 else ''
-key = '' if what in ('turns', 'limits', 'late', 'elsewhere', 'broken', 'slow', 'first', 'again', 'last') else what
+key = '' if what in ('turns', 'limits', 'late', 'drain', 'elsewhere', 'broken', 'slow', 'first', 'again', 'last') else what
 
 
 def connect():
@@ -420,6 +422,21 @@ def late():
     check('others go on', content(chat(user(text, question))) == expected)
 
 
+def drain():
+    """The server, whose process is the third argument, gets SIGTERM: what is read may end, what waits is refused."""
+    some = []
+    for i in (6, 7):
+        some.append(Stream(user(far(i), question)))
+        while questions() < len(some):
+            time.sleep(0.05)
+    some[0].read.wait(60)
+    os.kill(int(sys.argv[3]), signal.SIGTERM)
+    for one in some:
+        one.join()
+    check('what is read ends', b'"finish_reason": "length"' in some[0].got and b'"error"' not in some[0].got)
+    print(re.search(r'"message": "([^"]*)"', some[1].got.decode()).group(1))
+
+
 def elsewhere():
     """A server whose answers come from answer-server.py."""
     whole = json.loads(chat(user(text, 'Which number?'), seed=7, top_p=0.5, stop='xyzzy', response_format={
@@ -466,7 +483,7 @@ if __name__ == '__main__':
         bundled()
     elif key == 'library':
         library()
-    elif what in ('turns', 'limits', 'late', 'elsewhere', 'broken', 'slow'):
+    elif what in ('turns', 'limits', 'late', 'drain', 'elsewhere', 'broken', 'slow'):
         globals()[what]()
     elif what in ('first', 'again', 'last'):
         kept(what)

@@ -21,7 +21,8 @@
 
 enum {
     TICK = 100,                         /* ms between two looks for a signal              */
-    GRACE = 30                          /* s that questions may still take when it ends   */
+    GRACE = 30,                         /* s that questions may still take when it ends   */
+    LAST = 5                            /* ... and clients to take what was answered      */
 };
 
 struct serve {
@@ -280,6 +281,8 @@ static void drain(struct serve *s)
     web_drain(s->api.web);
     asks_drain(s->api.asks);
     for (double began = progress_clock(); asks_waiting(s->api.asks) && progress_clock() - began < GRACE;)
+        poll(NULL, 0, TICK);
+    for (double began = progress_clock(); web_running(s->api.web) && progress_clock() - began < LAST;)
         poll(NULL, 0, TICK);
 }
 

@@ -12,4 +12,8 @@ serve_end
 serve_start --port 0 --max-time 1
 "$python" "$cases/../serve-client.py" "$at" late
 serve_end
+echo "-- the end"
+serve_start --port 0
+"$python" "$cases/../serve-client.py" "$at" drain $server
+serve_end
 t serve --max-time 0
