@@ -99,25 +99,29 @@ static void await_post(struct sleeper *s)
         ;
 }
 
-/* Waits until there(arg): spins, then sleeps.  Whoever makes there(arg) true calls wake afterwards.  True: it slept. */
+/* Waits until there(arg), which finds each work once only: spins, then sleeps.  Whoever makes it true calls wake
+ * afterwards.  True: it was woken, and whoever woke it counts on it to wake others. */
 static bool await(struct sleeper *s, bool (*there)(void *arg), void *arg)
 {
     struct spin x = { 0 };
-    bool slept = false;
+    bool woken = false;
 
     while (!there(arg)) {
         if (spin(&x))
             continue;
         atomic_store(&s->asleep, 1);
-        if (!there(arg)) {
-            await_post(s);
-            slept = true;
-        } else if (!atomic_exchange(&s->asleep, 0)) {
-            await_post(s);                      /* it is on its way */
+        if (there(arg)) {
+            if (!atomic_exchange(&s->asleep, 0)) {
+                await_post(s);                  /* it is on its way */
+                woken = true;
+            }
+            return woken;
         }
+        await_post(s);
+        woken = true;
         x = (struct spin){ 0 };
     }
-    return slept;
+    return woken;
 }
 
 static bool wake(struct sleeper *s)
@@ -213,11 +217,11 @@ static void *help(void *arg)
 
     inside = true;
     for (;;) {
-        const bool slept = await(&h->self, work_or_stop, &k);
+        const bool woken = await(&h->self, work_or_stop, &k);
 
         if (atomic_load(&pool.stop))
             return NULL;
-        if (slept)
+        if (woken)
             wake_helpers(allowed(THREADS(k.state), atomic_load(&pool.busy)));
         if (enter(&k)) {
             k.slot->fn(k.slot->arg, h->index + 1);
