@@ -348,11 +348,16 @@ def questions():
     return int(re.search(rb'^gemkv_questions (\d+)', ask('GET', '/metrics')[1], re.M).group(1))
 
 
-def gone(seconds):
+def until_questions(n, seconds):
+    """Whether so many are waiting or answered, before the time is up."""
     until = time.time() + seconds
-    while questions() and time.time() < until:
-        time.sleep(0.1)
-    return not questions()
+    while questions() != n and time.time() < until:
+        time.sleep(0.05)
+    return questions() == n
+
+
+def gone(seconds):
+    return until_questions(0, seconds)
 
 
 def turns():
@@ -401,8 +406,7 @@ def limits():
     some = []
     for i in (2, 3):
         some.append(Stream(user(far(i), question)))
-        while questions() < len(some):
-            time.sleep(0.05)
+        until_questions(len(some), 20)
     body = json.dumps(dict(messages=user(far(4), question))).encode()
     reply = begin(len(body), body)
     check('a third long one is refused', reply.startswith(b'HTTP/1.1 503') and b'\r\nRetry-After: 10' in reply)
@@ -427,8 +431,7 @@ def drain():
     some = []
     for i in (6, 7):
         some.append(Stream(user(far(i), question)))
-        while questions() < len(some):
-            time.sleep(0.05)
+        until_questions(len(some), 20)
     some[0].read.wait(60)
     os.kill(int(sys.argv[3]), signal.SIGTERM)
     for one in some:
