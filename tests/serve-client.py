@@ -327,7 +327,10 @@ class Stream(threading.Thread):
         self.s.sendall(b'POST /v1/chat/completions HTTP/1.1\r\nHost: %s\r\nConnection: close\r\nContent-Length: %d\r\n\r\n' %
                        (host.encode(), len(self.body)) + self.body)
         while True:
-            piece = self.s.recv(1 << 16)
+            try:
+                piece = self.s.recv(1 << 16)
+            except ConnectionResetError:        # it has left, and more was on its way
+                piece = b''
             self.got += piece
             if not piece or re.search(rb'"processed": [1-9]', self.got):
                 self.read.set()
@@ -377,15 +380,16 @@ def turns():
     one = Stream(user(far(5), question))
     one.read.wait(60)
     large = chat(user(text, question), max_tokens=600000, stop=list('abcdefghinorstu '))
-    check('a quick one that needs much memory waits, and is answered', large[0] == 200 and one.at > 0)
+    answered = time.time()
     one.join()
+    check('a quick one that needs much memory waits, and is answered', large[0] == 200 and one.at < answered + 0.5)
     one = Stream(user(far(1), question))
     one.read.wait(60)
     check('a known text is quick', content(chat(user(far(), question))) == again['choices'][0]['message']['content'] and one.at == 0)
     one.leave()
     check('one who leaves while it is read', gone(20))
     one = Stream(user(text, question), max_tokens=1000000)
-    while b'"finish_reason": null' not in one.got or one.got.count(b'data: ') < 20:
+    while one.got.count(b'data: ') < 20 and not one.at:
         time.sleep(0.02)
     one.leave()
     check('... and while it is answered', gone(20))
@@ -457,7 +461,7 @@ def broken():
 
 def slow():
     one = Stream(user(text, 'Which number?'))
-    while b'event' not in one.got and b'data' not in one.got:
+    while b'event' not in one.got and b'data' not in one.got and not one.at:
         time.sleep(0.05)
     time.sleep(0.5)
     one.leave()
