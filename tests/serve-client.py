@@ -19,7 +19,7 @@ else:
     url = urllib.parse.urlsplit(sys.argv[1])
     where, host = (url.hostname, url.port), url.netloc
 what = sys.argv[2] if len(sys.argv) > 2 else ''
-key = '' if what in ('turns', 'limits', 'late', 'drain', 'elsewhere', 'broken', 'slow', 'first', 'again', 'last') else what
+key = '' if what in ('turns', 'limits', 'late', 'drain', 'elsewhere', 'broken', 'slow', 'first', 'poor', 'again', 'last') else what
 
 
 def connect():
@@ -383,8 +383,11 @@ def turns():
     answered = time.time()
     one.join()
     check('a quick one that needs much memory waits, and is answered', large[0] == 200 and one.at < answered + 0.5)
+    brief = [{'role': 'system', 'content': 'Be brief.'}] + user(far(8), question)
+    content(chat(brief))
     one = Stream(user(far(1), question))
     one.read.wait(60)
+    check('a text that is known with its system prompt is quick', content(chat(brief)) and one.at == 0)
     check('a known text is quick', content(chat(user(far(), question))) == again['choices'][0]['message']['content'] and one.at == 0)
     one.leave()
     check('one who leaves while it is read', gone(20))
@@ -469,7 +472,12 @@ def slow():
 
 
 def kept(what):
-    """A server with --folder, before and after it ended."""
+    """A server with --folder, before and after it ended; `poor`: with too little memory."""
+    if what == 'poor':
+        id = json.loads(ask('GET', '/v1/files')[1])['data'][0]['id']
+        status, body = chat(user({'file_id': id}, question))
+        check('no memory for what was read of it', status == 413 and b'memory' in body and b'kept/' not in body)
+        return
     if what == 'first':
         f = upload('x y.txt', far().encode())[1]
         check('it is read', content(chat(user({'file_id': f['id']}, question))) and f['filename'] == 'x y.txt')
@@ -492,7 +500,7 @@ if __name__ == '__main__':
         library()
     elif what in ('turns', 'limits', 'late', 'drain', 'elsewhere', 'broken', 'slow'):
         globals()[what]()
-    elif what in ('first', 'again', 'last'):
+    elif what in ('first', 'poor', 'again', 'last'):
         kept(what)
     elif key:
         for what, header in [('no key', ''), ('a wrong key', 'Bearer x'), ('its beginning', 'Bearer ' + key[:-1]),

@@ -8,6 +8,13 @@ t serve -q --port 0 --folder kept
 serve_end
 ls -ld kept | cut -c1-10
 ls kept | sed 's/-[0-9a-f]*/-N/'
+echo "-- one with too little memory"
+serve_start --port 0 --folder kept
+memory=$(awk '/VmRSS/ { print $2 + 400 }' /proc/$server/status)
+serve_end
+serve_start --port 0 --folder kept --memory "${memory}K"
+"$python" "$cases/../serve-client.py" "$at" poor
+serve_end
 echo "-- the next one, and remains of one that was killed"
 touch kept/upload-x kept/inline-x kept/file-0000000000000001 kept/index-0000000000000001.abcdef
 echo '{"name": "no text"}' >kept/file-0000000000000002.json

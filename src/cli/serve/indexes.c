@@ -172,24 +172,44 @@ static bool has_text(const gkv_document *d, const char *text, size_t n)
     return there && m == n && !memcmp(there, text, n);
 }
 
-gkv_document *indexes_load(struct indexes *x, uint64_t key, gkv_model *m, const gkv_options *opt, const char *text, size_t n)
+/* Clients are not told where the server's files are. */
+static void hide_path(gkv_error *err, const char *path)
 {
-    gkv_document *d = NULL;
-    char         *path = path_of(x, key);
-    size_t        i;
+    char *rest;
 
+    if (strncmp(err->text, path, strlen(path)))
+        return;
+    rest = format("%s", err->text + strlen(path));
+    snprintf(err->text, sizeof err->text, "the index%s", rest);
+    free(rest);
+}
+
+gkv_status indexes_load(struct indexes *x, uint64_t key, gkv_model *m, const gkv_options *opt, const char *text, size_t n,
+                        gkv_document **out, gkv_error *err)
+{
+    char      *path = path_of(x, key);
+    gkv_status status = GKV_OK;
+    size_t     i;
+
+    *out = NULL;
     pthread_mutex_lock(&x->lock);
     i = find(x, key);
-    if (i < x->n && !gkv_document_load(&d, m, opt, path, NULL) && has_text(d, text, n)) {
-        use(&x->v[i], path);
-    } else if (i < x->n) {                      /* of another model, or damaged           */
-        gkv_document_close(d);
-        d = NULL;
-        drop(x, i);
+    if (i < x->n) {
+        status = gkv_document_load(out, m, opt, path, err);
+        if (!status && has_text(*out, text, n)) {
+            use(&x->v[i], path);
+        } else if (status != GKV_LIMIT && status != GKV_NOMEM) {
+            gkv_document_close(*out);
+            *out = NULL;
+            status = GKV_OK;
+            drop(x, i);                         /* of another model or text, or damaged   */
+        } else {
+            hide_path(err, path);
+        }
     }
     pthread_mutex_unlock(&x->lock);
     free(path);
-    return d;
+    return status;
 }
 
 gkv_status indexes_make(struct indexes *x, uint64_t key, gkv_document *d, const gkv_options *opt, const char *grade,

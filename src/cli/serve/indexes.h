@@ -19,8 +19,9 @@ void indexes_close(struct indexes *x);  /* removes them, unless the folder lasts
 /* What a text of n bytes, read with these options and this grade, is looked up by. */
 uint64_t indexes_key(const char *text, size_t n, const gkv_options *opt, const char *grade);
 bool     indexes_has(struct indexes *x, uint64_t key);
-/* The document, with its index; NULL: it has to be read. */
-gkv_document *indexes_load(struct indexes *x, uint64_t key, gkv_model *m, const gkv_options *opt, const char *text, size_t n);
+/* *out: the document, with its index; NULL: it has to be read.  Fails if there is an index, but no memory for it. */
+gkv_status indexes_load(struct indexes *x, uint64_t key, gkv_model *m, const gkv_options *opt, const char *text, size_t n,
+                        gkv_document **out, gkv_error *err);
 /* Computes the index of a document that was fed, and adds it.  Others that were not used for long may go for it. */
 gkv_status indexes_make(struct indexes *x, uint64_t key, gkv_document *d, const gkv_options *opt, const char *grade,
                         gkv_error *err);

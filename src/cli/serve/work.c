@@ -75,9 +75,8 @@ static gkv_status load_text(struct source *s, gkv_error *err)
         return GKV_OK;
     fd = open(s->path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        if (err)
-            snprintf(err->text, sizeof err->text, "%.100s: it was deleted meanwhile", s->name);
-        return err ? (err->status = GKV_DOCUMENT) : GKV_DOCUMENT;
+        snprintf(err->text, sizeof err->text, "%.100s: it was deleted meanwhile", s->name);
+        return err->status = GKV_DOCUMENT;
     }
     text_read(&s->text, fd);
     close(fd);
@@ -120,14 +119,13 @@ static gkv_status indexed_part(struct work *w, struct ask *a, const struct sourc
 {
     const uint64_t    key = key_of(w, a, s);
     const gkv_options opt = document_options(w, a);
-    gkv_status        status = GKV_OK;
+    gkv_status        status = indexes_load(w->indexes, key, w->reader, &opt, s->text.p, s->text.n, out, err);
 
     a->bytes_now = s->text.n;
-    *out = indexes_load(w->indexes, key, w->reader, &opt, s->text.p, s->text.n);
-    if (!*out) {
+    if (!status && !*out) {
         status = make_index(w, a, s, key, err);
         if (!status)
-            *out = indexes_load(w->indexes, key, w->reader, &opt, s->text.p, s->text.n);
+            status = indexes_load(w->indexes, key, w->reader, &opt, s->text.p, s->text.n, out, err);
         if (!status && !*out) {
             snprintf(err->text, sizeof err->text, "%.100s: its index was lost; is the disk full?", s->name);
             status = err->status = GKV_IO;
@@ -425,7 +423,8 @@ static gkv_status ask_library(struct work *w, struct ask *a, gkv_error *err)
 }
 
 /* ---- the whole ----------------------------------------------------------------------- */
-void work_on(struct work *w, struct ask *a)
+/* The options of the question. */
+static void prepare(struct work *w, struct ask *a)
 {
     a->opt.reader = w->reader == w->model ? NULL : w->reader;
     a->opt.system = w->answerer ? NULL : a->system;
@@ -435,6 +434,11 @@ void work_on(struct work *w, struct ask *a)
     a->opt.note = NULL;
     a->opt.progress = asking;
     a->opt.progress_arg = a;
+}
+
+void work_on(struct work *w, struct ask *a)
+{
+    prepare(w, a);
     a->bytes_done = 0;
     a->read = 0;
     ask_tell(a, 0, 0);
@@ -443,9 +447,11 @@ void work_on(struct work *w, struct ask *a)
 
 bool work_is_quick(struct work *w, struct ask *a)
 {
-    bool quick = true;
+    gkv_error err = { 0 };
+    bool      quick = true;
 
-    if (load_texts(a, NULL))
+    prepare(w, a);                              /* an index is of one system prompt       */
+    if (load_texts(a, &err))
         return true;                            /* it will be refused                     */
     if (a->bytes > QUICK)
         for (size_t i = 0; i < a->n_sources && quick; i++)
