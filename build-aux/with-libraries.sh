@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Runs the oracle's cases again, with OpenBLAS and with oneDNN for matrix products.
+# Runs the oracle's cases again, with OpenBLAS and with oneDNN for matrix products, and with OpenMP's threads.
 set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)
 dir=$(mktemp -d)
@@ -9,7 +9,7 @@ trap 'rm -rf "$dir"' EXIT
 cd "$dir"
 cp "$src"/data/*.gguf data/
 ./autogen.sh >log 2>&1
-./configure --with-openblas --with-onednn >>log 2>&1
+./configure --with-threads=openmp --with-openblas --with-onednn >>log 2>&1
 make -j"$(getconf _NPROCESSORS_ONLN)" >>log 2>&1
 make check TESTS="tests/unit-gemm.test tests/golden.test"
 for library in openblas onednn; do

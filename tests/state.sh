@@ -26,7 +26,7 @@ allowed='
     gemm-openblas once        OpenBLAS is told once how many threads it has
     gemm-onednn   once        oneDNN is started once
     cores     line            what gkv_threads_describe returns, of each thread
-    team-pool pool            the helpers that all callers share (configure --with-threads=pool)
+    team-pool pool            the helpers that all callers share
     team-pool once            ... prepared under this
     team-pool inside          ... whether this thread is in a work
     team-pool last            ... the slot that this thread had

@@ -229,7 +229,7 @@ static void put_options(struct json *j, const struct answer_task *t)
     if (t->sent & ANSWER_SEED)
         json_named_uint(j, "seed", o->seed);
     if (t->format)
-        json_raw(j, "response_format", t->format);
+        json_named_raw(j, "response_format", t->format);
     if (!o->n_stop)
         return;
     json_named_open(j, "stop", '[');

@@ -47,7 +47,7 @@ static const struct opt own[] = {
       opt_text, offsetof(struct serve, keep_in), 0, 0 },
     { 0, 0, "max-waiting", "N", "64", "questions that may wait; more are refused", opt_u32, offsetof(struct serve, most_waiting),
       0, 100000 },
-    { 0, 0, "max-time", "SECONDS", "no limit", "time for a question, without that it waits", opt_u32,
+    { 0, 0, "max-time", "SECONDS", "no limit", "time for a question, from when it is its turn", opt_u32,
       offsetof(struct serve, most_seconds), 1, UINT32_MAX },
     { 0, 0, "max-upload", "SIZE", "256M", "largest request", opt_size, offsetof(struct serve, most_upload), 0, 0 },
     { 0, 0, "max-files", "SIZE", "4G", "room on the disk for texts, and as much for their indexes",

@@ -153,7 +153,7 @@ void json_named_string(struct json *j, const char *key, const char *s)
     json_string(j, s);
 }
 
-void json_raw(struct json *j, const char *key, const char *json)
+void json_named_raw(struct json *j, const char *key, const char *json)
 {
     json_key(j, key);
     separate(j);

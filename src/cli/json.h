@@ -35,7 +35,7 @@ void json_null(struct json *j);
 void json_named_uint(struct json *j, const char *key, uint64_t u);
 void json_named_real(struct json *j, const char *key, double d);
 void json_named_string(struct json *j, const char *key, const char *s);
-void json_raw(struct json *j, const char *key, const char *json);      /* which is JSON already  */
+void json_named_raw(struct json *j, const char *key, const char *json); /* json: a value as text  */
 void json_named_open(struct json *j, const char *key, char bracket);
 void json_named_layer(struct json *j, const char *key, int32_t layer); /* -1: null */
 

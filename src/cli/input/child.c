@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <inttypes.h>
+#include <stdint.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "src/cli/input/child.h"
-#include "src/cli/memory.h"
 #include "src/cli/input/sandbox.h"
+#include "src/cli/memory.h"
 #include "src/cli/progress.h"
 #include "src/cli/say.h"
 

@@ -93,7 +93,7 @@ struct ask {
     size_t         n_claims;
     bool           indexed;                     /* read before, or for the next question too */
     uint64_t       read;                        /* tokens that were read for it           */
-    double         seconds;                     /* that it took, without that it waited for its turn */
+    double         seconds;                     /* from when it was its turn to its end */
     /* While it is read: */
     uint64_t       bytes, bytes_done, bytes_now;        /* of the sources: all, read, being read */
     struct ask_private *own;

@@ -50,16 +50,14 @@ static void tidy(const struct folder *f)
 /* Files in it will be removed, so it has to be a server's: new, empty, or one where a server has been. */
 static bool is_ours(const struct folder *f)
 {
-    size_t n_all, n_lock;
-    char **all = folder_list(f, "", &n_all), **lock = folder_list(f, LOCK, &n_lock);
+    size_t n;
+    char **name = folder_list(f, "", &n);
+    bool   ours = !n;
 
-    for (size_t i = 0; i < n_all; i++)
-        free(all[i]);
-    for (size_t i = 0; i < n_lock; i++)
-        free(lock[i]);
-    free(all);
-    free(lock);
-    return n_lock || !n_all;
+    for (size_t i = 0; i < n; free(name[i++]))
+        ours |= !strcmp(name[i], LOCK);
+    free(name);
+    return ours;
 }
 
 int folder_open(struct folder *f, struct io *io, const char *path)
