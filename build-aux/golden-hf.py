@@ -3,6 +3,11 @@
 """Make golden vectors of architectures from the `transformers` library, with models of random weights.
 
     build-aux/golden-hf.py LLAMA_CPP tests/files/hf [NAME...]   (needs torch, transformers, a checkout of llama.cpp)
+    build-aux/golden-hf.py LLAMA_CPP /tmp/varied qwen2~1 gemma3~7 ...
+    srcdir=/tmp tests/unit-logits.test varied qwen2~1 gemma3~7 ...
+
+NAME~SEED is the architecture with other numbers of layers, heads, experts and so on, drawn at random; those of MORE
+have no vectors in the repository (golden-arch.py and golden-hybrid.py made theirs) and are made in this way only.
 
 Each model is made by transformers, saved, and written as GGUF by llama.cpp's converter, which gets a vocabulary
 without text.  So nothing here but the sizes of the models is ours.  Weights are rounded to what the file
@@ -89,11 +94,87 @@ MODELS = {
         layer_types=["mamba", "attention", "mamba", "attention"])),
 }
 
+ROPE = dict(rope_parameters=dict(rope_type="default", rope_theta=10000.0))
+STATES = dict(SMALL, head_dim=16, linear_conv_kernel_dim=4, linear_key_head_dim=16, linear_value_head_dim=16,
+              linear_num_key_heads=2, linear_num_value_heads=4,
+              layer_types=["linear_attention"] * 3 + ["full_attention"],
+              rope_parameters=dict(rope_type="default", rope_theta=1e4, partial_rotary_factor=0.5,
+                                   mrope_section=[1, 1, 0], mrope_interleaved=True))
+EXPERTS = dict(num_experts=6, num_experts_per_tok=2, moe_intermediate_size=24)
+MORE = {
+    "llama": (tf.LlamaConfig, dict(SMALL, head_dim=8, rope_parameters=dict(
+        rope_type="llama3", rope_theta=10000.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+        original_max_position_embeddings=64))),
+    "mistral": (tf.MistralConfig, dict(SMALL, head_dim=8, sliding_window=None, **ROPE)),
+    "qwen2": (tf.Qwen2Config, dict(SMALL, **ROPE)),
+    "qwen3": (tf.Qwen3Config, dict(SMALL, head_dim=8, rope_parameters=YARN)),
+    "qwen3moe": (tf.Qwen3MoeConfig, dict(SMALL, head_dim=8, norm_topk_prob=True, **EXPERTS, **ROPE)),
+    "phi3": (tf.Phi3Config, dict(SMALL, sliding_window=None, **ROPE)),
+    "gemma2": (tf.Gemma2Config, dict(
+        SMALL, head_dim=8, sliding_window=40, query_pre_attn_scalar=8, tie_word_embeddings=True, **ROPE)),
+    "gemma3": (tf.Gemma3TextConfig, dict(
+        SMALL, head_dim=8, sliding_window=40, query_pre_attn_scalar=8, num_hidden_layers=7, tie_word_embeddings=True,
+        layer_types=["sliding_attention"] * 5 + ["full_attention", "sliding_attention"], rope_parameters=dict(
+            full_attention=dict(rope_type="linear", rope_theta=1e6, factor=8.0),
+            sliding_attention=dict(rope_type="default", rope_theta=10000.0)))),
+    "qwen35": (tf.Qwen3_5TextConfig, STATES),
+    "qwen35moe": (tf.Qwen3_5MoeTextConfig, dict(STATES, shared_expert_intermediate_size=40, **EXPERTS)),
+    "qwen3next": (tf.Qwen3NextConfig, dict(STATES, shared_expert_intermediate_size=40, norm_topk_prob=True, **EXPERTS)),
+}
+
 torch.set_num_threads(1)
 
 
+def varied(options, seed):
+    """The same kind of model with other sizes; a number in options may be drawn anew, what is not there stays away."""
+    rng, o = np.random.default_rng(seed), json.loads(json.dumps(options))
+
+    def draw(key, *choices):
+        if o.get(key) is not None:
+            o[key] = type(o[key])(rng.choice(choices))
+    kv, d = int(rng.choice([1, 2, 3])), int(rng.choice([8, 16, 24, 40]))
+    o["num_key_value_heads"] = kv
+    o["num_attention_heads"] = kv * int(rng.choice([1, 2, 3, 5]))
+    if "head_dim" in o:
+        o["head_dim"] = d
+        o["hidden_size"] = o["num_attention_heads"] * int(rng.choice([8, 12, 16]))
+        draw("query_pre_attn_scalar", d)        # files do not say it
+    else:
+        o["hidden_size"] = o["num_attention_heads"] * d
+    draw("vocab_size", 128, 200, 256, 320)
+    draw("intermediate_size", 32, 48, 88, 128)
+    draw("intermediate_size_mlp", 40, 64)
+    draw("moe_intermediate_size", 16, 40)
+    draw("shared_intermediate_size", 24, 40)
+    draw("shared_expert_intermediate_size", 24, 48)
+    draw("sliding_window", 9, 40, 100)
+    draw("linear_num_key_heads", 1, 2)
+    if "linear_num_key_heads" in o:
+        o["linear_num_value_heads"] = o["linear_num_key_heads"] * int(rng.choice([1, 2, 3]))
+    draw("linear_key_head_dim", 16, 24, 64)
+    draw("linear_value_head_dim", 16, 40, 64)
+    draw("linear_conv_kernel_dim", 2, 4)
+    for key in ("num_local_experts", "num_experts"):
+        draw(key, 4, 6, 9)
+    draw("num_experts_per_tok", 1, 2, 3)
+    for key in ("embedding_multiplier", "residual_multiplier", "attention_multiplier", "logits_scaling"):
+        draw(key, 0.3, 1.0, 2.5)
+    if "layer_types" in o:
+        o["layer_types"] = (o["layer_types"] * int(rng.choice([1, 2])))[:8]
+        o["num_hidden_layers"] = len(o["layer_types"])
+    else:
+        draw("num_hidden_layers", 2, 4, 6)
+    if "tie_word_embeddings" not in o:
+        o["tie_word_embeddings"] = bool(rng.integers(2))
+    o["rms_norm_eps"] = float(rng.choice([1e-5, 1e-6]))
+    return o
+
+
 def build(name, seed):
-    kind, options = MODELS[name]
+    name, _, variation = name.partition("~")
+    kind, options = {**MODELS, **MORE}[name]
+    if variation:
+        options = varied(options, int(variation))
     torch.manual_seed(sum(name.encode()) + seed)
     config = kind(**options)
     model = tf.AutoModelForCausalLM.from_config(config, attn_implementation="eager",
@@ -155,6 +236,7 @@ def convert(model, name, path):
             w.add_tokenizer_model("none")
             w.add_vocab_size(model.config.vocab_size)
         cls.set_vocab = vocab
+        cls.no_mtp = True                                       # no layers that predict further tokens
         cls.tensor_force_quant = lambda self, _, new, *rest: \
             gguf.GGMLQuantizationType.MXFP4 if "mxfp4" in name and "_exps.weight" in new else False
         import pathlib

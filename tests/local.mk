@@ -138,6 +138,12 @@ EXTRA_DIST += build-aux/unicode-data.py tests/files/token/README tests/files/tok
 	tests/files/token/qwen2.vec tests/files/token/mini.vec \
 	tests/files/token/llama-spm.vec tests/files/token/phi-3.vec \
 	tests/files/token/gemma4.gguf tests/files/token/gemma4.vec build-aux/gemma-vectors.py \
+	tests/files/token/gpt-4o.gguf tests/files/token/gpt-4o.vec build-aux/bpe-vectors.py \
+	tests/files/token/lfm2.gguf tests/files/token/lfm2.vec \
+	tests/files/token/llama4.gguf tests/files/token/llama4.vec \
+	tests/files/token/qwen35.gguf tests/files/token/qwen35.vec \
+	tests/files/token/smollm.gguf tests/files/token/smollm.vec \
+	tests/files/token/tekken.gguf tests/files/token/tekken.vec \
 	tests/files/token/mistral-v1.vec tests/files/token/mistral-v3.vec \
 	build-aux/pre-vectors.py tests/files/token/words.txt
 

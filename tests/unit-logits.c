@@ -38,15 +38,15 @@ static size_t numbers(char *s, uint32_t *out)
     return n;
 }
 
-static void read_reference(const char *name, struct reference *r)
+static void read_reference(const char *folder, const char *name, struct reference *r)
 {
-    char path[64], *text, *save = NULL;
+    char path[256], *text, *save = NULL;
     size_t len;
 
     memset(r, 0, sizeof *r);
-    snprintf(path, sizeof path, "tests/files/hf/%s.bin", name);
+    snprintf(path, sizeof path, "%s/%s.bin", folder, name);
     r->blob = slurp(path, &len);
-    snprintf(path, sizeof path, "tests/files/hf/%s.txt", name);
+    snprintf(path, sizeof path, "%s/%s.txt", folder, name);
     text = slurp(path, &len);
     for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         size_t at, i = r->n_rows;
@@ -157,14 +157,18 @@ static void check(const gkv_model *m, const char *name, const struct reference *
     gkv__exec_close(&e);
 }
 
-int main(void)
+/* Arguments: a folder in $srcdir and names of models there, in place of those in the repository. */
+int main(int argc, char **argv)
 {
+    const char *const *name = argc > 2 ? (const char *const *)argv + 2 : names;
+    const size_t n_names = argc > 2 ? (size_t)argc - 2 : N_NAMES;
+    const char *const folder = argc > 2 ? argv[1] : "tests/files/hf", *const root = getenv("srcdir");
     const unsigned cpu = gkv__cpu_detect();
     static struct reference ref;
 
     if (BIG_ENDIAN_HOST)
         return skip_all("big-endian machine");
-    for (size_t i = 0; i < N_NAMES; i++) {
+    for (size_t i = 0; i < n_names; i++) {
         struct gkv__simd simd;
         const char *level;
         gkv_model *m = NULL;
@@ -172,22 +176,22 @@ int main(void)
         char path[512];
         unsigned mask;
 
-        snprintf(path, sizeof path, "%s/tests/files/hf/%s.gguf", getenv("srcdir") ? getenv("srcdir") : ".", names[i]);
+        snprintf(path, sizeof path, "%s/%s/%s.gguf", root ? root : ".", folder, name[i]);
         if (gkv_model_open(&m, path, 0, &err) != GKV_OK) {
-            ok(0, "%s: %s", names[i], err.text);
+            ok(0, "%s: %s", name[i], err.text);
             continue;
         }
-        read_reference(names[i], &ref);
+        read_reference(folder, name[i], &ref);
         gkv__simd_init(&simd, 0);
-        check(m, names[i], &ref, &simd, "ref", 256, 1);
-        check(m, names[i], &ref, &simd, "ref", 7, 3);
+        check(m, name[i], &ref, &simd, "ref", 256, 1);
+        check(m, name[i], &ref, &simd, "ref", 7, 3);
         for (size_t l = 0; (level = gkv__simd_level(l, &mask)); l++) {
             if ((mask & cpu) != mask) {
-                skip("this CPU lacks it", "%s: %s", names[i], level);
+                skip("this CPU lacks it", "%s: %s", name[i], level);
                 continue;
             }
             gkv__simd_init(&simd, mask);
-            check(m, names[i], &ref, &simd, level, 64, 1);
+            check(m, name[i], &ref, &simd, level, 64, 1);
         }
         free(ref.blob);
         gkv_model_close(m);

@@ -906,6 +906,8 @@ int main(void)
 {
     static const char *const corpus[] = { "gpt-2", "llama-bpe", "qwen2", "llama-spm", "phi-3",
                                           "mistral-v1", "mistral-v3" };
+    /* Vocabularies in the repository, made by build-aux/gemma-vectors.py and bpe-vectors.py. */
+    static const char *const made[] = { "gemma4", "qwen35", "gpt-4o", "llama4", "tekken", "lfm2", "smollm" };
     static char              beside[PATH_BYTES];
     struct model             m;
     gkv_error                err;
@@ -924,11 +926,16 @@ int main(void)
     check_odd();
     check_spm();
     check_gemma4();
-    if (open_model(&m, path_in(srcdir, "tests/files/token/gemma4.gguf"), &err) != GKV_OK)
-        ok(0, "gemma4: %s", err.text);
-    else
-        check_all(m.v, "gemma4");
-    close_model(&m);
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        char file[64];
+
+        snprintf(file, sizeof file, "tests/files/token/%s.gguf", made[i]);
+        if (open_model(&m, path_in(srcdir, file), &err) != GKV_OK)
+            ok(0, "%s: %s", made[i], err.text);
+        else
+            check_all(m.v, made[i]);
+        close_model(&m);
+    }
 
     if (open_model(&m, path_in(srcdir, "data/gemkv-mini-q8_0.gguf"), &err) == GKV_OK) {
         check_mini(m.v);
