@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "src/model/arch.h"
 #include "src/base/mem.h"
 #include "src/document.h"
 #include "src/plan.h"
@@ -41,12 +40,6 @@ static gkv_status make(struct making *k, const gkv_document *d, const gkv_option
 
     GKV__TRY(gkv__plan_options(p, d->model, o, err));
     GKV__TRY(gkv__plan_task(p, d->model, o, err));
-    if (gkv__has_states(d->model))
-        return gkv__fail(err, GKV_UNSUPPORTED, "no index yet for architecture %s, whose layers have a state; questions "
-                         "without an index work", d->model->arch->name);
-    if (!gkv__is_even(d->model))
-        return gkv__fail(err, GKV_UNSUPPORTED, "no index yet for architecture %s, whose layers have heads of two sizes; "
-                         "questions without an index work", d->model->arch->name);
     /* Its time and memory are those of a first pass by this schedule. */
     GKV__TRY(gkv__schedule_parse(grade->all ? "chunk" : "stream:refine=0", &p->asked, p->asked_param, err));
     p->kv_type = grade->all ? grade->kv : NULL;

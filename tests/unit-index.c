@@ -19,13 +19,14 @@ enum { N_QUESTIONS = sizeof questions / sizeof *questions };
 
 static gkv_error err;
 static char text[2][BYTES], path[64];
+static int32_t layer = -1;              /* of all sessions: -1: the model's                      */
 
 static gkv_model *model_named(const char *name)
 {
     gkv_model *m = NULL;
     char       at[512];
 
-    snprintf(at, sizeof at, "%s/tests/files/golden/%s.gguf", getenv("srcdir") ? getenv("srcdir") : ".", name);
+    snprintf(at, sizeof at, "%s/tests/files/%s.gguf", getenv("srcdir") ? getenv("srcdir") : ".", name);
     if (gkv_model_open(&m, at, 0, &err)) {
         printf("Bail out! %s\n", err.text);
         exit(1);
@@ -44,6 +45,7 @@ static gkv_options options(const char *schedule)
     o.max_tokens = 8;
     o.threads = 2;
     o.chunk = CHUNK;
+    o.layer = layer;
     return o;
 }
 
@@ -339,13 +341,110 @@ static void test_sum(void)
     ok(!same, "sums of all lengths and single bits differ");
 }
 
+/* Layers with heads of two sizes: all of each is copied, and nothing else. */
+static void test_copy(void)
+{
+    enum { SLOTS = 6, HELD = 5 };
+    gkv_model *m = model_named("hf/gemma4");
+    const struct gkv__quant *type = gkv__quant_named("f16");
+    const uint32_t n = m->shape.n_layer;
+    struct gkv__cache from, to;
+    size_t bad = 0, rows = 0;
+
+    ok(gkv__cache_open_for(&from, m, type, n, SLOTS + 3, &err) == GKV_OK &&
+       gkv__cache_open_for(&to, m, type, n, SLOTS, &err) == GKV_OK, "two caches");
+    for (uint32_t il = 0; il < n; il++) {
+        struct gkv__cache_layer *l = &from.layer[il];
+
+        for (uint64_t i = 0; i < l->bytes; i++)
+            l->k[i] = (uint8_t)(1 + (i + il) % 251);
+        gkv__cache_copy(&to, &from, il, HELD);
+        for (uint32_t ih = 0; ih < gkv__cache_heads(&to, il); ih++)
+            for (uint64_t slot = 0; slot < SLOTS; slot++, rows++) {
+                const size_t bytes = gkv__cache_dim(&to, il) * sizeof(uint16_t);
+                const uint8_t *const k = gkv__cache_k(&to, il, ih, slot), *const v = gkv__cache_v(&to, il, ih, slot);
+
+                bad += slot < HELD ? memcmp(k, gkv__cache_k(&from, il, ih, slot), bytes) ||
+                                     memcmp(v, gkv__cache_v(&from, il, ih, slot), bytes)
+                                   : k[0] || k[bytes - 1] || v[0] || v[bytes - 1];
+            }
+    }
+    ok(rows && !bad, "heads of two sizes: %zu rows copied, %zu wrong", rows, bad);
+    gkv__cache_close(&from);
+    gkv__cache_close(&to);
+    gkv_model_close(m);
+}
+
+/* A document of whole chunks: its states are those at its end, whatever the grade. */
+static void test_same_states(gkv_model *m)
+{
+    static const char *const grades[] = { "exact", "compact" };
+    gkv_document *d[2] = { 0 };
+    struct gkv__index_map map[2];
+    double far = 0, most = 0;
+
+    for (size_t i = 0; i < 2; i++) {
+        const gkv_options o = options(NULL);
+        gkv_document *fresh = NULL;
+        size_t len = BYTES / 2, n = 1;
+
+        for (; n % CHUNK && len < BYTES; len++) {
+            gkv_document_close(fresh);
+            fresh = NULL;
+            if (gkv_document_open(&fresh, m, &o, &err) || gkv_document_feed(fresh, text[0], len, &err) ||
+                gkv__document_finish(fresh, &err))
+                printf("# %s\n", err.text);
+            n = fresh->tokens.n;
+        }
+        if (gkv_document_index(fresh, &o, grades[i], path, &err) || gkv_document_load(&d[i], m, &o, path, &err) ||
+            gkv__index_map(&map[i], &d[i]->index, &err))
+            printf("# %s\n", err.text);
+        gkv_document_close(fresh);
+    }
+    for (uint32_t il = 0; il < map[0].cache.n_layer; il++)
+        for (size_t i = 0; i < map[0].cache.layer[il].n_state; i++) {
+            const double a = (double)map[0].cache.layer[il].state[i], b = (double)map[1].cache.layer[il].state[i];
+
+            far = fmax(far, fabs(a - b));
+            most = fmax(most, fabs(a));
+        }
+    ok(d[0]->index.h.n == d[1]->index.h.n && most > 0 && far <= 1e-5 * most,
+       "states of %u tokens in both forms differ by %.1e of %.1e", (unsigned)d[0]->index.h.n, far, most);
+    for (size_t i = 0; i < 2; i++) {
+        gkv__index_unmap(&map[i]);
+        gkv_document_close(d[i]);
+    }
+}
+
+/* Layers with a state in front of the filter layer: it is in the file, and questions begin from it. */
+static void test_states(void)
+{
+    gkv_model *m = model_named("golden/qwen35");
+
+    layer = 7;
+    test_grade(m, "exact", "f16", 1);
+    test_join(m, "exact");
+    test_damage(m, "exact");
+    gkv_model_close(m);
+
+    m = model_named("golden/qwen35odd");       /* has heads of 32, as other grades need */
+    layer = -1;
+    test_grade(m, "q8", "q8_0", 1);
+    test_grade(m, "compact", NULL, 0.1);
+    test_short(m);
+    test_same_states(m);
+    test_join(m, "compact");
+    test_damage(m, "compact");
+    gkv_model_close(m);
+}
+
 int main(void)
 {
     gkv_model *m;
 
     if (BIG_ENDIAN_HOST)
         return skip_all("big-endian machine");
-    m = model_named("head64");
+    m = model_named("golden/head64");
     srand(1);
     for (size_t f = 0; f < 2; f++)
         for (size_t i = 0; i < BYTES; i++)
@@ -363,7 +462,9 @@ int main(void)
     test_damage(m, "exact");
     test_damage(m, "q4");
     test_damage(m, "compact");
-    unlink(path);
     gkv_model_close(m);
+    test_copy();
+    test_states();
+    unlink(path);
     return done();
 }

@@ -268,7 +268,7 @@ void gkv__cache_put(struct gkv__cache *c, uint32_t il, uint64_t slot, const floa
 void gkv__cache_take(struct gkv__cache *dst, uint32_t dl, const struct gkv__cache *src, uint32_t sl,
                      uint32_t ih, const uint32_t *at, size_t n)
 {
-    const size_t bytes = row_bytes(src->type, src->head_dim);
+    const size_t bytes = row_bytes(src->type, gkv__cache_dim(src, sl));
     const uint32_t from = src->repeat < dst->repeat ? ih / dst->repeat : ih;
 
     if (!at) {
@@ -280,6 +280,12 @@ void gkv__cache_take(struct gkv__cache *dst, uint32_t dl, const struct gkv__cach
         memcpy(gkv__cache_k(dst, dl, ih, i), gkv__cache_k(src, sl, from, at[i]), bytes);
         memcpy(gkv__cache_v(dst, dl, ih, i), gkv__cache_v(src, sl, from, at[i]), bytes);
     }
+}
+
+void gkv__cache_copy(struct gkv__cache *dst, const struct gkv__cache *src, uint32_t il, size_t n)
+{
+    for (uint32_t ih = 0; ih < gkv__cache_heads(src, il); ih++)
+        gkv__cache_take(dst, il, src, il, ih, NULL, n);
 }
 
 void gkv__cache_move(struct gkv__cache *c, uint32_t il, uint32_t ih, uint64_t to, uint64_t from, uint64_t n)

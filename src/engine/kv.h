@@ -81,6 +81,8 @@ void gkv__cache_put(struct gkv__cache *c, uint32_t il, uint64_t slot, const floa
  * NULL: the first n.  If dst repeats heads, src has the heads of the model or those of dst. */
 void gkv__cache_take(struct gkv__cache *dst, uint32_t dl, const struct gkv__cache *src, uint32_t sl,
                      uint32_t ih, const uint32_t *at, size_t n);
+/* Copies the first n slots of all heads of layer il; both have the same type and heads. */
+void gkv__cache_copy(struct gkv__cache *dst, const struct gkv__cache *src, uint32_t il, size_t n);
 /* Move slots from .. from + n - 1 of (layer, head) to slots to .. */
 void gkv__cache_move(struct gkv__cache *c, uint32_t il, uint32_t ih, uint64_t to, uint64_t from, uint64_t n);
 

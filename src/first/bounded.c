@@ -276,6 +276,13 @@ static void state_layer(struct gkv__bounded *b, size_t at)
     }
 }
 
+void gkv__bounded_begin(struct gkv__bounded *b, uint32_t il, const float *state)
+{
+    const size_t n = gkv__state_floats(&b->m->shape);
+
+    memcpy(b->store.layer[il].state + n, state, n * sizeof *state);
+}
+
 gkv_status gkv__bounded_step(struct gkv__bounded *b, size_t at, size_t n, size_t keep, gkv_error *err)
 {
     const size_t d = b->s->n_embd;

@@ -60,6 +60,9 @@ uint64_t   gkv__bounded_bytes(const struct gkv__bounded *b, uint64_t n);
 gkv_status gkv__bounded_open(struct gkv__bounded *b, struct gkv__exec *e, gkv_error *err);
 void       gkv__bounded_close(struct gkv__bounded *b);
 
+/* The state that layer il has at the end of the text so far, for a bounded pass that begins in the middle. */
+void       gkv__bounded_begin(struct gkv__bounded *b, uint32_t il, const float *state);
+
 /* Runs tokens at .. at + n - 1 of the text, and the question; afterwards each layer holds its best
  * `keep` entries.  n = 0: the question alone, which changes no cache.  GKV_CANCELLED: err has no text. */
 gkv_status gkv__bounded_step(struct gkv__bounded *b, size_t at, size_t n, size_t keep, gkv_error *err);

@@ -74,9 +74,14 @@ static uint64_t aligned(uint64_t bytes)
     return gkv__plus(bytes, GKV__INDEX_ALIGN - 1) / GKV__INDEX_ALIGN * GKV__INDEX_ALIGN;
 }
 
-static uint64_t layer_bytes(const struct gkv__index *x)
+/* Bytes of layer il with n slots. */
+static uint64_t layer_bytes(const struct gkv__index *x, uint32_t il, uint64_t n)
 {
-    return gkv__cache_bytes(gkv__quant_named(x->grade->kv), 1, x->h.n_head_kv, x->h.head_dim, x->h.slots);
+    const struct gkv__shape *s = gkv__shape_of(x->m, il);
+
+    if (!gkv__attends(x->m, il))
+        return x->h.n_state * sizeof(float);
+    return gkv__cache_bytes(gkv__quant_named(x->grade->kv), 1, s->n_head_kv, s->head_dim, n);
 }
 
 static uint64_t keys_row(const struct gkv__index *x)
@@ -86,10 +91,14 @@ static uint64_t keys_row(const struct gkv__index *x)
     return (uint64_t)x->h.n_head_kv * x->h.head_dim / type->block * type->bytes;
 }
 
-/* Where layer il lies behind the head; n_layer: where the keys do. */
+/* Where layer il lies behind the head; h.filter: where the keys do. */
 static uint64_t offset(const struct gkv__index *x, uint32_t il)
 {
-    return gkv__plus(aligned(sizeof x->h), gkv__times(aligned(layer_bytes(x)), il));
+    uint64_t at = aligned(sizeof x->h);
+
+    for (uint32_t i = 0; i < il; i++)
+        at = gkv__plus(at, aligned(layer_bytes(x, i, x->h.slots)));
+    return at;
 }
 
 /* Rows of keys that there is room for: those of a question come behind, where caches have room for it. */
@@ -105,10 +114,16 @@ uint64_t gkv__index_bytes(const struct gkv__index *x)
 
 uint64_t gkv__index_stored(const struct gkv__index *x)
 {
-    const struct gkv__quant *kv = gkv__quant_named(x->grade->kv);
+    uint64_t sum = aligned(sizeof x->h) + x->h.n_keys * keys_row(x);
 
-    return aligned(sizeof x->h) + x->h.n_keys * keys_row(x) +
-           gkv__cache_bytes(kv, x->h.filter, x->h.n_head_kv, x->h.head_dim, x->h.held);
+    for (uint32_t il = 0; il < x->h.filter; il++)
+        sum += layer_bytes(x, il, x->h.held);
+    return sum;
+}
+
+static uint32_t n_state(const gkv_model *m)
+{
+    return gkv__has_states(m) ? (uint32_t)gkv__state_floats(&m->shape) : 0;
 }
 
 /* ---- making ----------------------------------------------------------------------------- */
@@ -135,6 +150,7 @@ static gkv_status make_all(struct gkv__index_work *w, struct gkv__exec *e, const
     status = gkv__schedule_chunk.run(e, &(struct gkv__first){
         .t = &t, .early = &early, .n_fixed = (size_t)t.n, .id = id, .score = score }, err);
     gkv__pages_free(score, t.n, sizeof *score);
+    gkv__pages_free(early.states, early.n_states, sizeof *early.states);    /* the cache's are of the same place */
     w->cache = early.cache;
     w->keys = (struct gkv__keys){ gkv__quant_named(w->index.grade->keys), (uint8_t *)early.keys };
     w->key_slots = early.slots;
@@ -191,16 +207,18 @@ gkv_status gkv__index_make(struct gkv__index_work *w, struct gkv__exec *e, const
 {
     const struct gkv__shape *s = &t->m->shape;
 
-    *w = (struct gkv__index_work){ .index = { .grade = grade, .fd = -1 } };
+    *w = (struct gkv__index_work){ .index = { .grade = grade, .m = t->m, .fd = -1 } };
     w->index.h = (struct gkv__index_head){
         .n = n, .filter = t->filter, .n_embd = s->n_embd, .n_head_kv = s->n_head_kv, .head_dim = s->head_dim,
+        .n_state = n_state(t->m),
     };
     memcpy(w->index.h.grade, grade->name, strlen(grade->name));
     if (t->filter > GKV__INDEX_LAYERS)
         return gkv__fail(err, GKV_UNSUPPORTED, "an index of %u early layers; at most %d", t->filter, GKV__INDEX_LAYERS);
-    if (s->head_dim % gkv__quant_named(grade->kv)->block)
-        return gkv__fail(err, GKV_UNSUPPORTED, "grade %s needs heads of a multiple of %u, they are %u", grade->name,
-                         gkv__quant_named(grade->kv)->block, s->head_dim);
+    for (uint32_t il = 0; il <= t->filter; il++)
+        if (gkv__shape_of(t->m, il)->head_dim % gkv__quant_named(grade->kv)->block)
+            return gkv__fail(err, GKV_UNSUPPORTED, "grade %s needs heads of a multiple of %u, they are %u", grade->name,
+                             gkv__quant_named(grade->kv)->block, gkv__shape_of(t->m, il)->head_dim);
     return grade->all ? make_all(w, e, t, id, err) : make_compact(w, e, t, id, guide, n_guide, err);
 }
 
@@ -214,29 +232,32 @@ void gkv__index_work_close(struct gkv__index_work *w)
 
 /* ---- the file --------------------------------------------------------------------------- */
 
-/* The filled slots of each head's keys, then of its values: `call` gets bytes and their place behind the
- * layer's beginning. */
+/* What of a layer is filled, in pieces: the slots of each head's keys, then of its values; or the state, one piece.
+ * `at` is behind the layer's beginning. */
 struct span { uint64_t at, bytes; };
 
-static struct span span_of(const struct gkv__index *x, uint32_t head, bool values)
+static uint32_t n_spans(const struct gkv__index *x, uint32_t il)
 {
-    const struct gkv__quant *kv = gkv__quant_named(x->grade->kv);
-    const uint64_t row = x->h.head_dim / kv->block * kv->bytes;
-    const uint64_t at = (head + (values ? x->h.n_head_kv : 0)) * (uint64_t)x->h.slots * row;
-
-    return (struct span){ at, x->h.held * row };
+    return gkv__attends(x->m, il) ? 2 * gkv__shape_of(x->m, il)->n_head_kv : 1;
 }
 
-static uint64_t sum_layer(const struct gkv__index *x, const uint8_t *layer)
+static struct span span_of(const struct gkv__index *x, uint32_t il, uint32_t i)
+{
+    const uint64_t bytes = layer_bytes(x, il, 1) / n_spans(x, il);
+
+    return gkv__attends(x->m, il) ? (struct span){ i * x->h.slots * bytes, x->h.held * bytes }
+                                  : (struct span){ 0, bytes };
+}
+
+static uint64_t sum_layer(const struct gkv__index *x, uint32_t il, const uint8_t *layer)
 {
     uint64_t sum = GKV__SUM_START;
 
-    for (uint32_t v = 0; v < 2; v++)
-        for (uint32_t ih = 0; ih < x->h.n_head_kv; ih++) {
-            const struct span s = span_of(x, ih, v);
+    for (uint32_t i = 0; i < n_spans(x, il); i++) {
+        const struct span s = span_of(x, il, i);
 
-            sum = gkv__sum(sum, layer + s.at, (size_t)s.bytes);
-        }
+        sum = gkv__sum(sum, layer + s.at, (size_t)s.bytes);
+    }
     return sum;
 }
 
@@ -250,20 +271,35 @@ static gkv_status failed(gkv_error *err)
     return gkv__fail(err, GKV_IO, "%s", strerror(errno));
 }
 
+/* The state at the end of the tokens: the last one, where a cache has several. */
+static const void *state_of(const struct gkv__index_work *w, uint32_t il)
+{
+    const struct gkv__cache_layer *l = &w->cache.layer[il];
+
+    return l->state + (l->n_state - w->index.h.n_state);
+}
+
+static const void *from(const struct gkv__index_work *w, uint32_t il, uint32_t i)
+{
+    const uint32_t n = n_spans(&w->index, il) / 2;
+
+    if (!gkv__attends(w->index.m, il))
+        return state_of(w, il);
+    return i < n ? gkv__cache_k(&w->cache, il, i, 0) : gkv__cache_v(&w->cache, il, i - n, 0);
+}
+
 static gkv_status write_layer(struct gkv__index_work *w, int fd, uint64_t at, uint32_t il, gkv_error *err)
 {
     struct gkv__index *x = &w->index;
     uint64_t sum = GKV__SUM_START;
 
-    for (uint32_t v = 0; v < 2; v++)
-        for (uint32_t ih = 0; ih < x->h.n_head_kv; ih++) {
-            const struct span s = span_of(x, ih, v);
-            const void *from = v ? gkv__cache_v(&w->cache, il, ih, 0) : gkv__cache_k(&w->cache, il, ih, 0);
+    for (uint32_t i = 0; i < n_spans(x, il); i++) {
+        const struct span s = span_of(x, il, i);
 
-            sum = gkv__sum(sum, from, (size_t)s.bytes);
-            if (!gkv__write_at(fd, from, s.bytes, at + offset(x, il) + s.at))
-                return failed(err);
-        }
+        sum = gkv__sum(sum, from(w, il, i), (size_t)s.bytes);
+        if (!gkv__write_at(fd, from(w, il, i), s.bytes, at + offset(x, il) + s.at))
+            return failed(err);
+    }
     x->h.sum[il] = sum;
     return GKV_OK;
 }
@@ -297,7 +333,7 @@ static const char *wrong_head(const struct gkv__index *x, const gkv_model *m, ui
     if (!x->grade)
         return "its index has a grade that this version does not know";
     if (h->n_embd != m->shape.n_embd || h->n_head_kv != m->shape.n_head_kv || h->head_dim != m->shape.head_dim ||
-        h->filter >= m->shape.n_layer || h->filter > GKV__INDEX_LAYERS)
+        h->n_state != n_state(m) || h->filter >= m->shape.n_layer || h->filter > GKV__INDEX_LAYERS)
         return "its index is another model's";
     if (h->n > n_tokens || h->n_keys != h->n || h->held > h->slots || h->slots > UINT32_MAX ||
         (x->grade->all ? h->held != h->n || !h->chunk || h->chunk > 65536 : h->held > BUDGET || h->n != n_tokens) ||
@@ -309,7 +345,7 @@ static const char *wrong_head(const struct gkv__index *x, const gkv_model *m, ui
 static const char *wrong_data(const struct gkv__index *x, const struct gkv__index_map *map)
 {
     for (uint32_t il = 0; il < x->h.filter && x->h.held; il++)
-        if (sum_layer(x, map->cache.layer[il].k) != x->h.sum[il])
+        if (sum_layer(x, il, (const uint8_t *)map->base + offset(x, il)) != x->h.sum[il])
             return "its index is damaged";
     if (gkv__sum(GKV__SUM_START, map->keys, (size_t)(x->h.n_keys * keys_row(x))) != x->h.sum[GKV__INDEX_LAYERS])
         return "its index is damaged";
@@ -322,7 +358,7 @@ gkv_status gkv__index_open(struct gkv__index *x, const gkv_model *m, int fd, uin
     struct gkv__index_map map;
     const char *wrong;
 
-    *x = (struct gkv__index){ .fd = fd, .at = at };
+    *x = (struct gkv__index){ .m = m, .fd = fd, .at = at };
     if (!gkv__read_at(fd, &x->h, sizeof x->h, at))
         return gkv__fail(err, GKV_FORMAT, "its index ends too early");
     x->h.grade[sizeof x->h.grade - 1] = 0;
@@ -362,9 +398,16 @@ gkv_status gkv__index_map(struct gkv__index_map *map, const struct gkv__index *x
         return gkv__fail(err, GKV_NOMEM, "out of memory");
     }
     for (uint32_t il = 0; il < h->filter; il++) {
-        c->layer[il].n_max = h->slots;
-        c->layer[il].k = (uint8_t *)map->base + offset(x, il);
-        c->layer[il].v = c->layer[il].k + layer_bytes(x) / 2;
+        uint8_t *at = (uint8_t *)map->base + offset(x, il);
+
+        if (gkv__attends(x->m, il)) {
+            c->layer[il].n_max = h->slots;
+            c->layer[il].k = at;
+            gkv__cache_lay_out(c, il, x->m, il);
+        } else {
+            c->layer[il].state = (float *)(void *)at;
+            c->layer[il].n_state = h->n_state;
+        }
     }
     map->keys = (uint8_t *)map->base + offset(x, h->filter);
     return GKV_OK;

@@ -14,10 +14,10 @@
  *
  * In a file, at an offset that is a multiple of GKV__INDEX_ALIGN:
  *
- *     head   then, each at a multiple of GKV__INDEX_ALIGN:   keys and values of layer 0, 1, ...   keys
+ *     head   then, each at a multiple of GKV__INDEX_ALIGN:   layer 0, 1, ...   keys
  *
- * Layers are laid out as struct gkv__cache has them: [K, V][n_head_kv][slots][head_dim].  In form `all`
- * there are more slots than tokens, holes in the file: room for the rows of a question. */
+ * Layers are laid out as struct gkv__cache has them: [K, V][n_head_kv][slots][head_dim], or the state at the end of
+ * the tokens.  In form `all` there are more slots than tokens, holes in the file: room for the rows of a question. */
 #ifndef GKV__INDEX_H
 #define GKV__INDEX_H
 
@@ -47,12 +47,14 @@ struct gkv__index_head {
     uint64_t n_keys;                    /* rows of keys                                      */
     uint64_t long_rope;                 /* angles are those of GKV__ROPE_LONG                */
     uint32_t filter, chunk;
-    uint32_t n_embd, n_head_kv, head_dim, reserved;
+    uint32_t n_embd, n_head_kv, head_dim;
+    uint32_t n_state;                   /* floats of a layer's state; 0: no layer has one    */
     uint64_t sum[GKV__INDEX_LAYERS + 2];        /* of each layer, of the keys, of this head   */
 };
 
 struct gkv__index {
     struct gkv__index_head   h;
+    const gkv_model         *m;
     const struct gkv__grade *grade;
     int                      fd;        /* of the file, or -1: nothing to be mapped          */
     uint64_t                 at;        /* its offset in there                               */

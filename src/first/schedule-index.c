@@ -129,9 +129,12 @@ static struct gkv__bounded bounded_of(const struct gkv__task *t, const struct gk
 
 static void load(struct gkv__bounded *b, const struct gkv__index_map *map, const struct gkv__index_head *h)
 {
-    for (uint32_t il = 0; il < h->filter; il++)
-        for (uint32_t ih = 0; ih < h->n_head_kv; ih++)
-            gkv__cache_take(&b->store, il, &map->cache, il, ih, NULL, (size_t)h->held);
+    for (uint32_t il = 0; il < h->filter; il++) {
+        if (map->cache.layer[il].state)
+            gkv__bounded_begin(b, il, map->cache.layer[il].state);
+        else
+            gkv__cache_copy(&b->store, &map->cache, il, (size_t)h->held);
+    }
     b->held = (size_t)h->held;
 }
 

@@ -204,7 +204,7 @@ static gkv_status read_sources(struct work *w, struct ask *a, gkv_document **out
     if (a->bytes > SHORT && can_index(a)) {
         status = indexed(w, a, out, err);
         a->indexed = status == GKV_OK;
-        if (status != GKV_UNSUPPORTED)          /* layers with a state have no index yet  */
+        if (status != GKV_UNSUPPORTED)          /* heads that no grade can hold have none */
             return status;
     }
     return plain(w, a, out, err);
