@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include "src/base/mem.h"
 #include "src/select/calibrate.h"
-#include "src/model/arch.h"
 #include "src/session.h"
 
 enum { WINDOW = 8, GEMFILTER_KERNEL = 5, FASTKV_KERNEL = 7, FASTKV_SHARE = 5 };
@@ -29,12 +28,9 @@ gkv_status gkv__probe(gkv_session *s, uint64_t start, uint64_t end, uint32_t tsp
     struct gkv__calibrate c = {
         .m = s->model, .id = s->prompt.id, .n = s->prompt.n, .kernel = GEMFILTER_KERNEL, .window = WINDOW,
         .tsp_kernel = FASTKV_KERNEL, .tsp_pool = GKV__POOL_MAX,
-        .n_tsp = gkv__has_states(s->model) ? 0 : tsp,       /* FastKV needs keys in every layer */
+        .n_tsp = gkv__has_states(s->model) || !gkv__is_even(s->model) ? 0 : tsp,   /* which FastKV refuses, too */
     };
 
-    if (!gkv__is_even(s->model))
-        return gkv__fail(err, GKV_UNSUPPORTED, "layers of architecture %s have heads of two sizes, and cannot be compared "
-                         "yet", s->model->arch->name);
     gkv__plan_prompt(p, &s->opt, c.n, gkv__prompt_tail(&s->prompt));
     c.k = (size_t)p->task.k;
     c.tsp = gkv__max(c.n / FASTKV_SHARE, WINDOW);

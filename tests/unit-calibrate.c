@@ -5,7 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "src/first/schedule.h"
 #include "src/select/calibrate.h"
+#include "src/base/top.h"
 #include "src/engine/gemm.h"
 #include "simd/simd.h"
 #include "tests/file.h"
@@ -30,13 +32,13 @@ static size_t read_prompt(const char *model, const char *name, uint32_t *id)
     return n;
 }
 
-static gkv_model *open_model(const char *name)
+static gkv_model *open_model(const char *folder, const char *name)
 {
     gkv_model *m = NULL;
     gkv_error  err = { 0 };
     char       path[512];
 
-    snprintf(path, sizeof path, "%s/tests/files/golden/%s.gguf", getenv("srcdir"), name);
+    snprintf(path, sizeof path, "%s/tests/files/%s/%s.gguf", getenv("srcdir"), folder, name);
     if (gkv_model_open(&m, path, 0, &err)) {
         printf("Bail out! %s\n", err.text);
         exit(1);
@@ -83,7 +85,7 @@ static void check(const char *line)
         c.tsp_kernel = d;
         c.n_tsp = LAYERS;
     }
-    m = open_model(model);
+    m = open_model("golden", model);
     ok(probe(m, &c, 1, 64, got), "%s %s %s", kind, model, prompt);
     s = (char *)line + at;
     for (int i = 0; i < LAYERS && choice; i++)
@@ -100,6 +102,54 @@ static void check(const char *line)
     }
     ok(!bad, "%s %s %s: as the oracle's", kind, model, prompt);
     ok(probe(m, &c, 3, 64, again) && !memcmp(got, again, sizeof got), "same bytes with 3 threads");
+    gkv_model_close(m);
+}
+
+/* How far from the wanted tokens the best k are, by a first pass with this filter layer. */
+static double distance_by(const gkv_model *m, const struct gkv__calibrate *c, uint32_t filter)
+{
+    struct gkv__task t = { .m = m, .filter = filter, .n = c->n, .n_tail = 1, .kv_first = gkv__quant_named("f32") };
+    struct gkv__exec e = { 0 };
+    float score[MAX_TOKENS], spare[MAX_TOKENS];
+    uint32_t kept[MAX_TOKENS];
+    size_t nearest = c->n;
+
+    if (gkv__schedule_parse("layer", &t.schedule, t.schedule_param, NULL) != GKV_OK ||
+        gkv__exec_open(&e, gkv__simd(), gkv__gemm_named("exact"), &m->shape, 1, 64, NULL) != GKV_OK ||
+        t.schedule->run(&e, &(struct gkv__first){ .t = &t, .id = c->id, .score = score }, NULL) != GKV_OK)
+        return -1;
+    gkv__exec_close(&e);
+    gkv__pool(score, spare, c->n, c->kernel, GKV__POOL_AVG);
+    gkv__top(score, c->n, c->k, kept);
+    for (size_t i = 0; i < c->k; i++)
+        nearest = gkv__min(nearest, kept[i] < c->from ? c->from - kept[i] : kept[i] >= c->to ? kept[i] - c->to + 1 : 0);
+    return (double)nearest;
+}
+
+/* Layers with heads of two sizes, and last ones without keys: those that can filter find what a first pass does. */
+static void check_two_sizes(const char *name)
+{
+    enum { TOKENS = 150 };
+    gkv_model *m = open_model("hf", name);
+    gkv_layer_probe got[LAYERS];
+    uint32_t id[TOKENS];
+    size_t tried = 0, bad = 0, zero = 0;
+
+    for (size_t i = 0; i < TOKENS; i++)
+        id[i] = (uint32_t)(3 + i * i * 7 % 101);
+    for (size_t from = 0; from < TOKENS; from += 15) {
+        struct gkv__calibrate c = { .id = id, .n = TOKENS, .kernel = 5, .window = 8, .k = 6, .from = from, .to = from + 1 };
+
+        bad += !probe(m, &c, 1, 64, got);
+        for (uint32_t il = 0; il < m->shape.n_layer; il++) {
+            const bool can = gkv__can_filter(m, il);
+
+            bad += (double)got[il].distance != (can ? distance_by(m, &c, il) : (double)TOKENS) || !isnan(got[il].error);
+            tried += can;
+            zero += can && !got[il].distance;
+        }
+    }
+    ok(tried > 9 && !bad && zero < tried, "%s: %zu layers and places as by a first pass, %zu not", name, tried, bad);
     gkv_model_close(m);
 }
 
@@ -133,6 +183,8 @@ int main(void)
         *end = 0;
         check(line);
     }
+    check_two_sizes("gemma4");
+    check_two_sizes("gemma4e");
     free(text);
     free(cases);
     return done();

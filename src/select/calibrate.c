@@ -57,13 +57,19 @@ static void buffers(struct work *w, const struct gkv__calibrate *c, struct buffe
     memcpy(b, all, sizeof all);
 }
 
+/* Layers that are run: the last ones are not, where they have no keys of their own and so cannot be the filter layer. */
+static uint32_t n_layers(const gkv_model *m)
+{
+    return m->shape.n_layer - m->shape.n_sharing;
+}
+
 uint64_t gkv__calibrate_bytes(const struct gkv__calibrate *c)
 {
     const struct gkv__shape *s = &c->m->shape;
     const struct gkv__quant *f32 = gkv__quant_named("f32");
     struct buffer b[N_BUFFERS];
     struct work w;
-    uint64_t sum = gkv__cache_bytes(f32, 1, s->n_head_kv, s->head_dim, c->n);
+    uint64_t sum = gkv__cache_largest(c->m, f32, n_layers(c->m), c->n);
 
     sum = gkv__plus(sum, gkv__state_floats(s) * sizeof(float));
     if (c->n_tsp)
@@ -88,7 +94,7 @@ static gkv_status reserve(struct work *w, gkv_error *err)
             return gkv__fail(err, GKV_NOMEM, "out of memory");
         memcpy(b[i].at, &p, sizeof p);
     }
-    GKV__TRY(gkv__cache_open(&w->cache, f32, 1, s->n_head_kv, s->head_dim, w->c->n, err));
+    GKV__TRY(gkv__cache_open_one(&w->cache, w->c->m, f32, n_layers(w->c->m), w->c->n, err));
     if (gkv__has_states(w->c->m))
         GKV__TRY(gkv__cache_state(&w->cache, 0, gkv__state_floats(s), err));
     if (w->c->n_tsp)
@@ -223,7 +229,7 @@ static double distance(const float *a, const float *b, size_t n)
 static double total_work(const struct gkv__calibrate *c)
 {
     const struct gkv__shape *s = &c->m->shape;
-    double sum = s->n_layer * gkv__layer_work(s, 0, c->n);
+    double sum = n_layers(c->m) * gkv__layer_work(s, 0, c->n);
 
     for (uint32_t il = 0; il < c->n_tsp; il++)
         sum += (s->n_layer - 1 - il) * gkv__layer_work(s, 0, c->tsp);
@@ -238,7 +244,7 @@ static gkv_status layer(struct work *w, uint32_t il, gkv_error *err)
     for (size_t at = 0; at < c->n; at += w->e->chunk) {
         const size_t nc = gkv__min(w->e->chunk, c->n - at);
 
-        gkv__layer(&w->p, il, NULL, w->x + at * s->n_embd, nc, at, 0);
+        gkv__layer(&w->p, il, c->id + at, w->x + at * s->n_embd, nc, at, 0);
         gkv__progress(w->e, gkv__layer_work(s, at, nc));
         if (gkv__cancelled(w->e))
             return gkv__fail(err, GKV_CANCELLED, "cancelled in layer %u of %u", il, s->n_layer);
@@ -254,15 +260,15 @@ static gkv_status layers(struct work *w, gkv_layer_probe *out, gkv_error *err)
     for (size_t at = 0; at < c->n; at += w->e->chunk)
         gkv__embed(w->e, c->m, c->id + at, w->x + at * s->n_embd,
                    gkv__min(w->e->chunk, c->n - at));
-    for (uint32_t il = 0; il < s->n_layer; il++) {
+    for (uint32_t il = 0; il < s->n_layer; il++)        /* what cannot filter finds nothing */
+        out[il] = (gkv_layer_probe){ .distance = c->n, .error = NAN };
+    for (uint32_t il = 0; il < n_layers(c->m); il++) {
         gkv__model_layer_need(c->m, il, true);
-        out[il].covered = 0;            /* a layer without keys finds nothing */
-        out[il].distance = c->n;
-        if (gkv__attends(c->m, il)) {
+        gkv__cache_lay_out(&w->cache, 0, c->m, il);
+        if (gkv__can_filter(c->m, il)) {
             score(w, il);
             cover(w, &out[il]);
         }
-        out[il].error = NAN;
         if (il < c->n_tsp)
             window_queries(w, il);
         GKV__TRY(layer(w, il, err));
