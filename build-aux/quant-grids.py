@@ -5,7 +5,7 @@
     build-aux/quant-grids.py > src/quant/grid-data.h         (needs gguf)
 
 A point of eight weights has two bits for each of them, one of four weights three bits; they index the values that
-src/quant/grid.h names."""
+src/quant/grid.c names, in the macro around the point."""
 import numpy as np
 from gguf import quants
 
@@ -24,9 +24,11 @@ def main():
         for j in range(points.shape[1]):
             codes |= np.array([list(kind.grid_map).index(int(v)) for v in points[:, j]]) << bits * j
         assert index == sorted(index)
-        print("\nconst uint16_t gkv__grid_%s[%d] = {" % (name, len(codes)))
-        for i in range(0, len(codes), 14):
-            print("    " + " ".join("0x%04x," % c for c in codes[i:i + 14]))
+        macro = name.upper() if bits == 3 else name[:3].upper()
+        print("\nconst uint%d_t gkv__grid_%s[%d] = {" % (8 * points.shape[1], name, len(codes)))
+        each = 116 // (len(macro) + 10)
+        for i in range(0, len(codes), each):
+            print("    " + " ".join("%s(0x%04x)," % (macro, c) for c in codes[i:i + each]))
         print("};")
 
 

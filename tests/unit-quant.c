@@ -312,13 +312,13 @@ static void test_vectors(const struct gkv__quant *q)
     free(file);
 }
 
-/* All points of each grid, of which a vector has some. */
+/* All points of each grid, of which a vector has some: the numbers of the grid are d * (u - off). */
 static void test_grids(void)
 {
-    static const float three[8] = { GKV__IQ3_XXS_VALUES }, odd[8] = { GKV__IQ3_S_VALUES };
-    static const struct { const uint16_t *point; size_t n; const float *value; } grid[] = {
-        { gkv__grid_iq2_xxs, 256, NULL }, { gkv__grid_iq2_xs, 512, NULL }, { gkv__grid_iq2_s, 1024, NULL },
-        { gkv__grid_iq3_xxs, 256, three }, { gkv__grid_iq3_s, 512, odd }, { gkv__grid_iq1, 2048, NULL },
+    static const struct { const uint64_t *eight; const uint32_t *four; size_t n; float d; int off; } grid[] = {
+        { gkv__grid_iq2_xxs, NULL, 256, 1, GKV__IQ2_OFF }, { gkv__grid_iq2_xs, NULL, 512, 1, GKV__IQ2_OFF },
+        { gkv__grid_iq2_s, NULL, 1024, 1, GKV__IQ2_OFF }, { NULL, gkv__grid_iq3_xxs, 256, 2, GKV__IQ3_XXS_OFF },
+        { NULL, gkv__grid_iq3_s, 512, 1, GKV__IQ3_S_OFF }, { gkv__grid_iq1, NULL, 2048, 0.125f, GKV__IQ1_OFF + 1 },
     };
     size_t   n, i = 0;
     char    *text = slurp("tests/files/quant/grids.txt", &n), name[16];
@@ -326,16 +326,12 @@ static void test_grids(void)
     int      used;
 
     for (const char *p = text; sscanf(p, "%15s %x%n", name, &want, &used) == 2; p += used, i++) {
-        const size_t wide = grid[i].value ? 4 : 8;
+        const size_t wide = grid[i].four ? 4 : 8;
         float       *x = malloc(grid[i].n * 8 * sizeof *x);
 
         for (size_t k = 0; k < grid[i].n; k++)
-            if (grid[i].value)
-                gkv__grid_four(x + k * wide, 1, grid[i].point[k], 0, grid[i].value);
-            else if (name[2] == '1')
-                gkv__grid_ternary(x + k * wide, 1, grid[i].point[k], 0);
-            else
-                gkv__grid_eight(x + k * wide, 1, grid[i].point[k], 0);
+            gkv__grid_floats(x + k * wide, grid[i].d, grid[i].four ? grid[i].four[k] : grid[i].eight[k], wide,
+                             grid[i].off, 0);
         ok(fnv(x, grid[i].n * wide * sizeof *x) == want, "%s: %zu points as gguf-py has them", name, grid[i].n);
         free(x);
     }

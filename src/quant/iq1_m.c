@@ -22,8 +22,8 @@ void gkv__to_f32_iq1_m(const void *src, float *dst, size_t n)
         for (size_t j = 0; j < QK / 8; j++) {
             const unsigned h = (unsigned)b.h[j / 2] >> 4 * (j % 2), scale = b.scale[j / 8] >> 3 * (j / 2 % 4) & 7;
 
-            gkv__grid_ternary(dst + i + 8 * j, d * (float)(2 * scale + 1), gkv__grid_iq1[b.q[j] | (h & 7) << 8],
-                              h & 8 ? -0.125f : 0.125f);
+            gkv__grid_floats(dst + i + 8 * j, d * (float)(2 * scale + 1) * 0.125f,
+                             gkv__grid_iq1[b.q[j] | (h & 7) << 8] - (h >> 3 & 1) * GKV__IQ1_DOWN, 8, GKV__IQ1_OFF, 0);
         }
     }
 }

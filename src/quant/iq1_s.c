@@ -20,8 +20,8 @@ void gkv__to_f32_iq1_s(const void *src, float *dst, size_t n)
         for (size_t j = 0; j < QK / 8; j++) {
             const unsigned h = b.h[j / 4], high = h >> 3 * (j % 4) & 7;
 
-            gkv__grid_ternary(dst + i + 8 * j, d * (float)(2 * (h >> 12 & 7) + 1), gkv__grid_iq1[b.q[j] | high << 8],
-                              h >> 15 ? -0.125f : 0.125f);
+            gkv__grid_floats(dst + i + 8 * j, d * (float)(2 * (h >> 12 & 7) + 1) * 0.125f,
+                             gkv__grid_iq1[b.q[j] | high << 8] - (h >> 15) * GKV__IQ1_DOWN, 8, GKV__IQ1_OFF, 0);
         }
     }
 }

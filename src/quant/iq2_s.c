@@ -21,8 +21,8 @@ void gkv__to_f32_iq2_s(const void *src, float *dst, size_t n)
             const unsigned scale = b.scale[j / 4] >> 4 * (j / 2 % 2) & 15;
             const unsigned high = b.h[j / 4] >> 2 * (j % 4) & 3;
 
-            gkv__grid_eight(dst + i + 8 * j, d * (0.5f + (float)scale) * 0.25f,
-                            gkv__grid_iq2_s[b.q[j] | high << 8], b.sign[j]);
+            gkv__grid_floats(dst + i + 8 * j, d * (0.5f + (float)scale) * 0.25f,
+                             gkv__grid_iq2_s[b.q[j] | high << 8], 8, GKV__IQ2_OFF, b.sign[j]);
         }
     }
 }

@@ -20,8 +20,8 @@ void gkv__to_f32_iq2_xs(const void *src, float *dst, size_t n)
         for (size_t j = 0; j < QK / 8; j++) {
             const unsigned scale = b.scale[j / 4] >> 4 * (j / 2 % 2) & 15;
 
-            gkv__grid_eight(dst + i + 8 * j, d * (0.5f + (float)scale) * 0.25f, gkv__grid_iq2_xs[b.q[j] & 511],
-                            gkv__even_signs(b.q[j] >> 9));
+            gkv__grid_floats(dst + i + 8 * j, d * (0.5f + (float)scale) * 0.25f, gkv__grid_iq2_xs[b.q[j] & 511], 8,
+                             GKV__IQ2_OFF, gkv__even_signs(b.q[j] >> 9));
         }
     }
 }

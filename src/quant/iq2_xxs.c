@@ -23,8 +23,8 @@ void gkv__to_f32_iq2_xxs(const void *src, float *dst, size_t n)
             const float     dl = d * (0.5f + (float)(rest >> 28)) * 0.25f;
 
             for (size_t j = 0; j < 4; j++)
-                gkv__grid_eight(dst + i + 32 * s + 8 * j, dl, gkv__grid_iq2_xxs[q[j / 2] >> 8 * (j % 2) & 255],
-                                gkv__even_signs(rest >> 7 * j));
+                gkv__grid_floats(dst + i + 32 * s + 8 * j, dl, gkv__grid_iq2_xxs[q[j / 2] >> 8 * (j % 2) & 255], 8,
+                                 GKV__IQ2_OFF, gkv__even_signs(rest >> 7 * j));
         }
     }
 }

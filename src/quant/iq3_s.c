@@ -7,8 +7,6 @@
 
 #define QK 256
 
-static const float value[8] = { GKV__IQ3_S_VALUES };
-
 void gkv__to_f32_iq3_s(const void *src, float *dst, size_t n)
 {
     const uint8_t *p = src;             /* need not be aligned */
@@ -22,8 +20,8 @@ void gkv__to_f32_iq3_s(const void *src, float *dst, size_t n)
         for (size_t j = 0; j < QK / 4; j++) {
             const unsigned scale = b.scale[j / 16] >> 4 * (j / 8 % 2) & 15, high = b.h[j / 8] >> j % 8 & 1;
 
-            gkv__grid_four(dst + i + 4 * j, d * (float)(1 + 2 * scale), gkv__grid_iq3_s[b.q[j] | high << 8],
-                           (unsigned)b.sign[j / 2] >> 4 * (j % 2), value);
+            gkv__grid_floats(dst + i + 4 * j, d * (float)(1 + 2 * scale), gkv__grid_iq3_s[b.q[j] | high << 8], 4,
+                             GKV__IQ3_S_OFF, (unsigned)b.sign[j / 2] >> 4 * (j % 2));
         }
     }
 }
