@@ -45,9 +45,7 @@ static void FN(fill)(struct gkv__simd *k)
 #define SLOTS(TYPE, name, ...)                                                              \
     k->unpack[GKV__TYPE_##TYPE] = FN(unpack_##name);                                        \
     k->dot[GKV__TYPE_##TYPE] = FN(dot_##name);
-    GKV__INTEGER_TYPES(SLOTS)
-#define TABLE_SLOT(TYPE, name, ...) k->dot[GKV__TYPE_##TYPE] = FN(dot_##name);
-    GKV__TABLE_TYPES(TABLE_SLOT)
+    GKV__BYTE_TYPES(SLOTS)
     k->pack = FN(pack);
     k->gemm = FN(gemm);
     k->nr = NR;

@@ -106,6 +106,58 @@ static uint8_t *blocks(const struct gkv__quant *q, size_t n, int before)
     return p;
 }
 
+/* A block of a type that is only read, whose weights are as large as its table allows: byte by byte, what makes
+ * their sum largest, times `sign`. */
+static void largest_block(const struct gkv__quant *q, uint8_t *b, float sign)
+{
+    float x[256], most;
+
+    memset(b, 0, q->bytes);
+    for (size_t i = 0; i < q->bytes; i++) {
+        uint8_t best = 0;
+
+        most = -FLT_MAX;
+        for (unsigned byte = 0; byte < 256; byte++) {
+            float sum = 0;
+
+            b[i] = (uint8_t)byte;
+            table_scale(q, b, gkv__f32_to_f16(1));
+            q->to_f32(b, x, q->block);
+            for (size_t j = 0; j < q->block; j++)
+                sum += x[j] * sign;
+            if (sum > most) {
+                most = sum;
+                best = (uint8_t)byte;
+            }
+        }
+        b[i] = best;
+    }
+    table_scale(q, b, gkv__f32_to_f16(1));
+}
+
+/* Rows of kk weights at the ends of their range, of either sign in turns. */
+static void extreme_blocks(const struct gkv__quant *q, uint8_t *w, size_t n, size_t kk)
+{
+    static enum gkv__type made;
+    static uint8_t largest[2][256];
+    const size_t stride = kk / q->block * q->bytes;
+
+    if (q->from_f32) {
+        float *f = malloc(n * kk * sizeof *f);
+
+        for (size_t i = 0; i < n * kk; i++)
+            f[i] = i % 16 == 5 ? 0 : i / kk % 2 ? 1 : -1;
+        q->from_f32(f, w, n * kk);
+        free(f);
+        return;
+    }
+    for (int s = 0; made != q->type && s < 2; s++)
+        largest_block(q, largest[s], s ? 1 : -1);
+    made = q->type;
+    for (size_t i = 0; i < n * stride; i++)
+        w[i] = largest[i / stride % 2][i % q->bytes];
+}
+
 /* ---- one test per slot ------------------------------------------------------------------ */
 
 static const double EPS = FLT_EPSILON / 2;
@@ -289,10 +341,8 @@ static void test_mul(const struct gkv__simd *k, const struct gkv__quant *q)
                     float *y = floats(n, any), *z = floats(n, !any), *was = malloc(n * sizeof *was);
                     float *old = malloc(((m - 1) * ldc + n) * sizeof *old), *f = malloc(n * kk * sizeof *f);
 
-                    for (size_t i = 0; extreme && i < n * kk; i++)
-                        f[i] = i % 16 == 5 ? 0 : i / kk % 2 ? 1 : -1;
                     if (extreme)
-                        q->from_f32(f, w, n * kk);
+                        extreme_blocks(q, w, n, kk);
                     q->to_f32(w, f, n * kk);
                     memcpy(old, c, ((m - 1) * ldc + n) * sizeof *old);
                     for (size_t i = 0; !any && i < m * kk; i++) {

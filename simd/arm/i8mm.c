@@ -191,7 +191,7 @@ GEMM(i8, 0, 0) GEMM(i8_min, 0, 1) GEMM(i8_halves, 1, 0) GEMM(i8_halves_min, 1, 1
     {                                                                                       \
         pack(bytes_##name, OFF_##name, HALVES_##name, MIN_##name, panel, w, stride, n, k);  \
     }
-GKV__INTEGER_TYPES(PACK)
+GKV__BYTE_TYPES(PACK)
 
 void gkv__simd_i8mm(struct gkv__simd *k)
 {
@@ -207,5 +207,5 @@ void gkv__simd_i8mm(struct gkv__simd *k)
     p->nr = INR;                                                                            \
     p->pack = pack_##name##_i8mm;                                                           \
     p->gemm = by[HALVES_##name][MIN_##name];
-    GKV__INTEGER_TYPES(SLOT)
+    GKV__BYTE_TYPES(SLOT)
 }

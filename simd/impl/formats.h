@@ -48,7 +48,7 @@ INLINE void unpack_group(float *dst, v32 u, const float d[2], const float m[2], 
                 unpack_group(dst + k + 32 * i, u - OFF_##name, d, m, MIN_##name);           \
             }                                                                               \
     }
-GKV__INTEGER_TYPES(UNPACK)
+GKV__BYTE_TYPES(UNPACK)
 
 /* dot: one row.  dots: two rows at a time; each row's sums are those of dot.  No prefetching: 1 KB ahead is
  * 0.95 to 1.04 times as fast (Zen 4). */
@@ -146,27 +146,4 @@ INLINE void dot_group(vf s[2], v32 u, const float *x, const float d[2], const fl
             }                                                                               \
         return vsum(s[0] + s[1]);                                                           \
     }
-GKV__INTEGER_TYPES(DOT)
-
-/* Types without kernels of their own. */
-INLINE float dot_floats(gkv__unpack_fn *unpack, size_t block, size_t bytes, const uint8_t *w, const float *x, size_t n)
-{
-    vf s[2] = { { 0 } };
-    float buf[256];
-
-    for (size_t k = 0; k < n; k += block, w += bytes) {
-        unpack(w, buf, block);
-        for (size_t i = 0; i < block; i += 2 * VW) {
-            s[0] += load(buf + i) * load(x + k + i);
-            s[1] += load(buf + i + VW) * load(x + k + i + VW);
-        }
-    }
-    return vsum(s[0] + s[1]);
-}
-
-#define TABLE_DOT(TYPE, name, ggml, block, bytes, ...)                                      \
-    static float FN(dot_##name)(const void *w, const float *x, size_t n)                    \
-    {                                                                                       \
-        return dot_floats(gkv__quant_of(GKV__TYPE_##TYPE)->to_f32, block, bytes, w, x, n);  \
-    }
-GKV__TABLE_TYPES(TABLE_DOT)
+GKV__BYTE_TYPES(DOT)

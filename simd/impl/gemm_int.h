@@ -35,11 +35,6 @@
 
 /* ---- activations ------------------------------------------------------------------------- */
 
-INLINE v8f splat8(float x)
-{
-    return x - (v8f){ 0 };
-}
-
 /* The largest lane of v, which is not negative, so that floats have the order of their bits. */
 INLINE int32_t top8(v8i v)
 {
@@ -371,8 +366,8 @@ INLINE void wide16(v32 u, int off, v8i out[2])
     i16_widen(u - (uint8_t)off, out);
 }
 
-/* Layout of a block of a panel: w[16][INR][2], d[INR]. */
-enum { I16_BLOCK = INR * (64 + 4) };
+/* Bytes of a block of a panel: w[16][INR][2], d[halves][INR]. */
+INLINE size_t i16_block(int halves) { return (size_t)INR * (64 + 4 * (size_t)(halves + 1)); }
 
 INLINE void put_i16(uint8_t *p, const v32 u[8], int off)
 {
@@ -395,9 +390,10 @@ UNROLL
     }
 }
 
-INLINE void i16_tile(int mr, float *c, size_t ldc, const uint8_t *x, size_t ldx, const uint8_t *w,
+INLINE void i16_tile(int mr, int halves, float *c, size_t ldc, const uint8_t *x, size_t ldx, const uint8_t *w,
                      size_t n, size_t k, int add)
 {
+    const int parts = halves + 1;
     vf acc[8][4];
 
 #pragma GCC unroll 8
@@ -405,63 +401,66 @@ INLINE void i16_tile(int mr, float *c, size_t ldc, const uint8_t *x, size_t ldx,
 #pragma GCC unroll 4
         for (int j = 0; j < INV; j++)
             acc[r][j] = splat(0);
-    for (size_t i = 0; i < k / 32; i++, x += sizeof(struct FN(i16)), w += I16_BLOCK) {
-        const float *d = (const float *)(const void *)(w + 64 * INR);
-        vi s[8][4];
+    for (size_t i = 0; i < k / 32; i++, x += sizeof(struct FN(i16)), w += i16_block(halves)) {
+#pragma GCC unroll 2
+        for (int h = 0; h < parts; h++) {
+            const float *d = (const float *)(const void *)(w + 64 * INR) + h * INR;
+            vi s[8][4];
 
 #pragma GCC unroll 8
-        for (int r = 0; r < mr; r++)
-#pragma GCC unroll 4
-            for (int j = 0; j < INV; j++)
-                s[r][j] = isplat(0);
-#pragma GCC unroll 16
-        for (int t = 0; t < 16; t++) {
-            vi u[4];
-#pragma GCC unroll 4
-            for (int j = 0; j < INV; j++)
-                u[j] = load_i(w + ((size_t)t * INR + (size_t)j * VW) * 4);
-#pragma GCC unroll 8
-            for (int r = 0; r < mr; r++) {
-                vi q = isplat(four(x + (size_t)r * ldx + 4 + 4 * (size_t)t));
+            for (int r = 0; r < mr; r++)
 #pragma GCC unroll 4
                 for (int j = 0; j < INV; j++)
-                    s[r][j] = i16_step(s[r][j], u[j], q);
-            }
-        }
-#pragma GCC unroll 8
-        for (int r = 0; r < mr; r++) {
-            float f;
-            memcpy(&f, x + (size_t)r * ldx, sizeof f);
+                    s[r][j] = isplat(0);
+#pragma GCC unroll 16
+            for (int t = h * (16 / parts); t < (h + 1) * (16 / parts); t++) {
+                vi u[4];
 #pragma GCC unroll 4
-            for (int j = 0; j < INV; j++)
-                acc[r][j] += __builtin_convertvector(s[r][j], vf) * (load(d + (size_t)j * VW) * f);
+                for (int j = 0; j < INV; j++)
+                    u[j] = load_i(w + ((size_t)t * INR + (size_t)j * VW) * 4);
+#pragma GCC unroll 8
+                for (int r = 0; r < mr; r++) {
+                    vi q = isplat(four(x + (size_t)r * ldx + 4 + 4 * (size_t)t));
+#pragma GCC unroll 4
+                    for (int j = 0; j < INV; j++)
+                        s[r][j] = i16_step(s[r][j], u[j], q);
+                }
+            }
+#pragma GCC unroll 8
+            for (int r = 0; r < mr; r++) {
+                float f;
+                memcpy(&f, x + (size_t)r * ldx, sizeof f);
+#pragma GCC unroll 4
+                for (int j = 0; j < INV; j++)
+                    acc[r][j] += __builtin_convertvector(s[r][j], vf) * (load(d + (size_t)j * VW) * f);
+            }
         }
     }
     tile_store(mr, INV, c, ldc, acc, n, add);
 }
 
-INLINE void gemm_i16(float *c, size_t ldc, const void *x, size_t ldx, const void *panels, size_t m,
+INLINE void gemm_i16(int halves, float *c, size_t ldc, const void *x, size_t ldx, const void *panels, size_t m,
                      size_t n, size_t k, int add)
 {
     const uint8_t *w = panels, *rows = x;
 
-    for (size_t j = 0; j < n; j += INR, w += k / 32 * I16_BLOCK) {
+    for (size_t j = 0; j < n; j += INR, w += k / 32 * i16_block(halves)) {
         size_t nj = n - j < INR ? n - j : INR, r = 0;
 
         for (; r + IMR <= m; r += IMR)
-            i16_tile(IMR, c + r * ldc + j, ldc, rows + r * ldx, ldx, w, nj, k, add);
+            i16_tile(IMR, halves, c + r * ldc + j, ldc, rows + r * ldx, ldx, w, nj, k, add);
         for (; r < m; r++)
-            i16_tile(1, c + r * ldc + j, ldc, rows + r * ldx, ldx, w, nj, k, add);
+            i16_tile(1, halves, c + r * ldc + j, ldc, rows + r * ldx, ldx, w, nj, k, add);
     }
 }
 
 /* The offset is subtracted here, so nothing needs correction afterwards. */
-INLINE v8i i16_products(v32 u, int off, const uint8_t *q)
+INLINE v8i i16_products(v32 u, int off, int halves, const uint8_t *q)
 {
     v8i w[2];
 
     wide16(u, off, w);
-    return i16_dot32(w, q);
+    return halves ? i16_dot32_halves(w, q) : i16_dot32(w, q);
 }
 #endif
 
@@ -538,23 +537,25 @@ TILE_I8(i8_halves, 1, 0, 1)
 TILE_I8(i8_halves_min, 1, 1, 1)
 
 #define GEMM_I16(name)                                                                      \
+    _Static_assert(!MIN_##name, "this form has no sums");                                   \
     INLINE v8i i16_products_##name(v32 u, int off, const uint8_t *q)                        \
     {                                                                                       \
         (void)off;                                                                          \
-        return i16_products(u, OFF_##name, q);                                              \
+        return i16_products(u, OFF_##name, HALVES_##name, q);                                              \
     }                                                                                       \
     static void FN(pack_##name##_i16)(void *panel, const void *w, size_t stride, size_t n,  \
                                       size_t k)                                             \
     {                                                                                       \
         const struct FN(packing) m = { bytes_##name, scales_##name, put_i16,                \
-                                       .off = OFF_##name, .per_256 = PER_256(name), .weights = 64 }; \
+                                       .off = OFF_##name, .halves = HALVES_##name,          \
+                                       .per_256 = PER_256(name), .weights = 64 };           \
         pack(m, panel, w, stride, n, k);                                                    \
     }                                                                                       \
     INLINE struct FN(recipe) recipe_##name##_i16(void)                                      \
     {                                                                                       \
         return (struct FN(recipe)){                                                         \
             FN(prepare_i16), bytes_##name, scales_##name, i16_products_##name,              \
-            .per_256 = PER_256(name),                                                       \
+            .halves = HALVES_##name, .per_256 = PER_256(name),                              \
             .form = { sizeof(struct FN(i16)), 0, offsetof(struct FN(i16), q), 64 } };       \
     }                                                                                       \
     GEMV(name##_i16)                                                                        \
@@ -565,11 +566,14 @@ static void FN(prepare_i16)(void *to, const float *x, size_t n)
 {
     prepare_i16(to, x, n);
 }
-static void FN(gemm_i16)(float *c, size_t ldc, const void *x, size_t ldx, const void *panels,
-                         size_t m, size_t n, size_t k, int add)
-{
-    gemm_i16(c, ldc, x, ldx, panels, m, n, k, add);
-}
+#define TILE_I16(name, halves)                                                              \
+    static void FN(gemm_##name)(float *c, size_t ldc, const void *x, size_t ldx,            \
+                                const void *panels, size_t m, size_t n, size_t k, int add)  \
+    {                                                                                       \
+        gemm_i16(halves, c, ldc, x, ldx, panels, m, n, k, add);                             \
+    }
+TILE_I16(i16, 0)
+TILE_I16(i16_halves, 1)
 #define IN_u8(how, ...) how##_I16(__VA_ARGS__)
 #else
 #define IN_u8(how, ...) how##_I8(__VA_ARGS__)
@@ -577,7 +581,7 @@ static void FN(gemm_i16)(float *c, size_t ldc, const void *x, size_t ldx, const 
 #define IN_u7(how, ...) how##_I8(__VA_ARGS__)
 
 #define GEMM(TYPE, name, ggml, block, bytes, bits, range, ...) IN_##range(GEMM, name)
-GKV__INTEGER_TYPES(GEMM)
+GKV__BYTE_TYPES(GEMM)
 #undef GEMM
 
 /* Tiles pause for types with u up to 31; where halves have sums of their own, that is not needed. */
@@ -596,11 +600,12 @@ static void FN(fill_int)(struct gkv__simd *k)
         FN(prepare_one_##name##_i8), FN(gemv_##name##_i8), FEW_OF(name, i8) };
 #define SLOT_I16(TYPE, name)                                                                \
     k->product[GKV__TYPE_##TYPE] = (struct gkv__product){                                   \
-        "i16", 32, sizeof(struct FN(i16)), I16_BLOCK / INR, INR,                            \
+        "i16", 32, sizeof(struct FN(i16)), (uint16_t)(i16_block(HALVES_##name) / INR), INR, \
         (uint16_t)one_bytes(recipe_##name##_i16()),                                         \
-        FN(prepare_i16), FN(pack_##name##_i16), FN(gemm_i16),                               \
+        FN(prepare_i16), FN(pack_##name##_i16),                                             \
+        HALVES_##name ? FN(gemm_i16_halves) : FN(gemm_i16),                                 \
         FN(prepare_one_##name##_i16), FN(gemv_##name##_i16), FEW_OF(name, i16) };
 #define SLOT(TYPE, name, ggml, block, bytes, bits, range, ...) IN_##range(SLOT, TYPE, name)
-    GKV__INTEGER_TYPES(SLOT)
+    GKV__BYTE_TYPES(SLOT)
 #undef SLOT
 }

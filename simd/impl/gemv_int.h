@@ -135,9 +135,13 @@ INLINE size_t gathered(const struct FN(recipe) m)       /* bytes of q */
     return 8 * m.form.width;
 }
 
+/* Scales, and sums if they are used. */
+INLINE int has_sums(const struct FN(recipe) m) { return m.min || (m.off && !I8_SIGNED); }
+INLINE size_t sides(const struct FN(recipe) m) { return has_sums(m) ? (size_t)m.halves + 2 : 1; }
+
 INLINE size_t one_bytes(const struct FN(recipe) m)
 {
-    return (gathered(m) + (size_t)(m.halves + 2) * sizeof(v8f) + 63) / 64 * 64;
+    return (gathered(m) + sides(m) * sizeof(v8f) + 63) / 64 * 64;
 }
 
 #if BY_64
@@ -287,7 +291,7 @@ INLINE void prepare_one(const struct FN(recipe) m, uint8_t *to, const float *x, 
             for (int h = 0; h <= m.halves; h++)
                 side[1 + h][u] = sum_of(m, form + u * m.form.bytes, h);
         }
-        memcpy(to + gathered(m), side, (size_t)(m.halves + 2) * sizeof *side);
+        memcpy(to + gathered(m), side, sides(m) * sizeof *side);
     }
     m.prepare(to, x, n);
 }
@@ -354,7 +358,7 @@ INLINE void eight_blocks(const struct FN(recipe) m, int rows, struct FN(sums) t[
             const v8fu *side = (const v8fu *)(const void *)(q + (size_t)x * ldq + gathered(m));
 
             for (int h = 0; h <= m.halves; h++) {
-                if (m.min || (m.off && !I8_SIGNED))
+                if (has_sums(m))
                     t[x][k].rest += (m.min ? min[h] : d[h]) * side[1 + h];
                 ds[x][h] = d[h] * side[0];
             }
@@ -376,7 +380,7 @@ INLINE float finish_row(const struct FN(recipe) m, const struct FN(sums) t[2], i
 
         memcpy(&s, p, sizeof s);
         for (int h = 0; h <= m.halves; h++) {
-            if (m.min || (m.off && !I8_SIGNED))
+            if (has_sums(m))
                 tail += (m.min ? min[h] : d[h]) * sum_of(m, p, h);
             d[h] *= s;
         }

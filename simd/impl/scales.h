@@ -183,3 +183,99 @@ INLINE void scales_iq4_xs(const void *row, v8f d[2], v8f m[2])
     d[0] = floats8(s) * half(b->d);
     (void)m;
 }
+
+/* 2 s + 1 times unit, of s below 2^31. */
+INLINE v8f odd_scales(v8w s, float unit) { return floats8((v8i)(s + s + 1)) * unit; }
+
+INLINE v8w words8(const void *p)
+{
+    v8w w;
+
+    memcpy(&w, p, sizeof w);
+    return w;
+}
+
+INLINE void scales_iq2_xxs(const void *row, v8f d[2], v8f m[2])
+{
+    const struct gkv__block_iq2_xxs *b = row;
+    const v8w rest = __builtin_shufflevector(words8(b->q), words8(b->q + 16), 1, 3, 5, 7, 9, 11, 13, 15);
+
+    d[0] = odd_scales(rest >> 28, 0.125f * half(b->d));
+    (void)m;
+}
+
+INLINE void scales_iq3_xxs(const void *row, v8f d[2], v8f m[2])
+{
+    const struct gkv__block_iq3_xxs *b = row;
+
+    d[0] = odd_scales(words8(b->rest) >> 28, 0.5f * half(b->d));
+    (void)m;
+}
+
+/* Four bits for each sixteen weights. */
+INLINE void scales_of_16(const uint8_t scale[8], float dl, v8f d[2])
+{
+    v8b s;
+
+    memcpy(&s, scale, sizeof s);
+    d[0] = (2 * floats_v8b(s & 15) + 1) * (0.125f * dl);
+    d[1] = (2 * floats_v8b(s >> 4) + 1) * (0.125f * dl);
+}
+
+INLINE void scales_iq2_xs(const void *row, v8f d[2], v8f m[2])
+{
+    const struct gkv__block_iq2_xs *b = row;
+
+    scales_of_16(b->scale, half(b->d), d);
+    (void)m;
+}
+
+INLINE void scales_iq2_s(const void *row, v8f d[2], v8f m[2])
+{
+    const struct gkv__block_iq2_s *b = row;
+
+    scales_of_16(b->scale, half(b->d), d);
+    (void)m;
+}
+
+INLINE void scales_iq3_s(const void *row, v8f d[2], v8f m[2])
+{
+    const struct gkv__block_iq3_s *b = row;
+    const v8w low = word(b->scale) - (v8w){ 0 }, four = { 0, 4, 8, 12, 16, 20, 24, 28 };
+
+    d[0] = odd_scales(low >> four & 15, half(b->d));
+    (void)m;
+}
+
+INLINE void scales_iq1_s(const void *row, v8f d[2], v8f m[2])
+{
+    const struct gkv__block_iq1_s *b = row;
+    const v8w h = { EACH8(b->h, 0) };
+
+    d[0] = odd_scales(h >> 12 & 7, 0.125f * half(b->d));
+    (void)m;
+}
+
+INLINE void scales_iq1_m(const void *row, v8f d[2], v8f m[2])
+{
+    const struct gkv__block_iq1_m *b = row;
+    const uint32_t s = b->scale[0], t = b->scale[1], u = b->scale[2], v = b->scale[3];
+    const v8w w = { s, s, t, t, u, u, v, v }, first = { 0, 6, 0, 6, 0, 6, 0, 6 };
+    const float dl = 0.125f * scale_iq1_m(b);
+
+    d[0] = odd_scales(w >> first & 7, dl);
+    d[1] = odd_scales(w >> (first + 3) & 7, dl);
+    (void)m;
+}
+
+INLINE void scales_tq1_0(const void *row, v8f d[2], v8f m[2])
+{
+    d[0] = splat8(half(((const struct gkv__block_tq1_0 *)row)->d));
+    (void)m;
+}
+
+INLINE void scales_tq2_0(const void *row, v8f d[2], v8f m[2])
+{
+    d[0] = splat8(half(((const struct gkv__block_tq2_0 *)row)->d));
+    (void)m;
+}

@@ -18,6 +18,11 @@ INLINE v8f join8(float32x4_t a, float32x4_t b)
 }
 #endif
 
+INLINE v8f splat8(float x)
+{
+    return x - (v8f){ 0 };
+}
+
 INLINE v8f floats8(v8i x)
 {
 #ifdef __aarch64__

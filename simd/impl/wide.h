@@ -22,11 +22,13 @@ static const uint8_t
     order_whole[16]   = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 },
     order_blocks[16]  = { 0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15 },
     order_halves[16]  = { 0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15 },
-    order_crumbs[16]  = { 0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15 };
+    order_crumbs[16]  = { 0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15 },
+    order_ternary[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 10, 11, 15, 14 };
 
 typedef uint16_t v32h __attribute__((vector_size(64)));
 typedef uint8_t  v64 __attribute__((vector_size(64)));
 
+INLINE uint64_t eight_bytes(const void *p) { uint64_t x; memcpy(&x, p, sizeof x); return x; }
 INLINE vi masked(vi x, int mask) { return (vi)((v64)x & (uint8_t)mask); }
 INLINE vi right64(vi x, int bits) { return (vi)((v32h)x >> bits); }
 
@@ -215,6 +217,200 @@ INLINE void wide_q6_k(const void *row, vi u[4])
         u[i] = with(u[i], _mm512_sllv_epi16(h, up), 48);
         u[i + 1] = with(u[i + 1], _mm512_srlv_epi16(h, down), 48);
     }
+}
+
+/* ---- points of a grid ---------------------------------------------------------------------- */
+
+/* Eight points of eight weights, and sixteen of four. */
+INLINE vi eights(const uint64_t *grid, __m256i at) { return (vi)_mm512_i32gather_epi64(at, (const void *)grid, 8); }
+INLINE vi fours(const uint32_t *grid, __m512i at) { return (vi)_mm512_i32gather_epi32(at, (const void *)grid, 4); }
+
+/* Numbers of points, from bytes. */
+INLINE __m256i eight_of(const uint8_t *q) { return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)q)); }
+INLINE __m512i sixteen_of(const uint8_t *q) { return _mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)q)); }
+
+/* low, with bits `mask` of all, shifted right by 0, 1, .. 7 times `bits`, above. */
+INLINE __m256i with_high(__m256i low, uint32_t all, const int at[8], int mask)
+{
+    const __m256i shift = _mm256_setr_epi32(at[0], at[1], at[2], at[3], at[4], at[5], at[6], at[7]);
+    const __m256i h = _mm256_and_si256(_mm256_srlv_epi32(_mm256_set1_epi32((int)all), shift), _mm256_set1_epi32(mask));
+
+    return _mm256_or_si256(low, _mm256_slli_epi32(h, 8));
+}
+
+/* 2 off - u, the opposite of u - off, where a bit is set. */
+INLINE vi opposite(vi u, uint64_t signs, int off)
+{
+    return (vi)_mm512_mask_sub_epi8((__m512i)u, signs, _mm512_set1_epi8((char)(2 * off)), (__m512i)u);
+}
+
+/* 32 times seven signs become eight each, with an even number of negative weights. */
+INLINE void make_even(uint64_t signs[4], __m256i seven)
+{
+    const __m256i odd = _mm256_broadcastsi128_si256(_mm_setr_epi8(
+        0, -128, -128, 0, -128, 0, 0, -128, -128, 0, 0, -128, 0, -128, -128, 0));
+    const __m256i folded = _mm256_and_si256(_mm256_xor_si256(seven, _mm256_srli_epi16(seven, 4)), _mm256_set1_epi8(15));
+
+    _mm256_storeu_si256((void *)signs, _mm256_or_si256(seven, _mm256_shuffle_epi8(odd, folded)));
+    __asm__("" : "+m"(*(uint64_t (*)[4])signs));        /* masks are loaded from memory at less cost than from registers */
+}
+
+/* Four times seven bits in each lane. */
+INLINE __m256i sevens(v8w rest)
+{
+    return (__m256i)((rest & 0x7f) | (rest << 1 & 0x7f00) | (rest << 2 & 0x7f0000) | (rest << 3 & 0x7f000000));
+}
+
+#define HOW_iq2_xxs APART(iq2_xxs, whole, 4)
+INLINE void wide_iq2_xxs(const void *row, vi u[4])
+{
+    const struct gkv__block_iq2_xxs *b = row;
+    const __m256i each = _mm256_setr_epi8(0, -1, -1, -1, 1, -1, -1, -1, 2, -1, -1, -1, 3, -1, -1, -1,
+                                          8, -1, -1, -1, 9, -1, -1, -1, 10, -1, -1, -1, 11, -1, -1, -1);
+    uint64_t signs[4];
+
+    make_even(signs, sevens(__builtin_shufflevector(words8(b->q), words8(b->q + 16), 1, 3, 5, 7, 9, 11, 13, 15)));
+#pragma GCC unroll 4
+    for (size_t i = 0; i < 4; i++) {
+        const __m256i q = _mm256_broadcastsi128_si256(_mm_loadu_si128((const void *)(b->q + 8 * i)));
+
+        u[i] = opposite(eights(gkv__grid_iq2_xxs, _mm256_shuffle_epi8(q, each)), signs[i], OFF_iq2_xxs);
+    }
+}
+
+#define HOW_iq2_xs APART(iq2_xs, whole, 4)
+INLINE void wide_iq2_xs(const void *row, vi u[4])
+{
+    const struct gkv__block_iq2_xs *b = row;
+    uint64_t signs[4];
+
+    make_even(signs, _mm512_cvtepi16_epi8(_mm512_srli_epi16(_mm512_loadu_si512(b->q), 9)));
+#pragma GCC unroll 4
+    for (size_t i = 0; i < 4; i++) {
+        const __m256i q = _mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)(b->q + 8 * i)));
+
+        u[i] = opposite(eights(gkv__grid_iq2_xs, _mm256_and_si256(q, _mm256_set1_epi32(511))), signs[i], OFF_iq2_xs);
+    }
+}
+
+#define HOW_iq2_s APART(iq2_s, whole, 4)
+INLINE void wide_iq2_s(const void *row, vi u[4])
+{
+    static const int two[8] = { 0, 2, 4, 6, 8, 10, 12, 14 };
+    const struct gkv__block_iq2_s *b = row;
+
+#pragma GCC unroll 4
+    for (size_t i = 0; i < 4; i++) {
+        const uint32_t h = (uint32_t)(b->h[2 * i] | b->h[2 * i + 1] << 8);
+        const __m256i at = with_high(eight_of(b->q + 8 * i), h, two, 3);
+
+        u[i] = opposite(eights(gkv__grid_iq2_s, at), eight_bytes(b->sign + 8 * i), OFF_iq2_s);
+    }
+}
+
+#define HOW_iq3_xxs APART(iq3_xxs, whole, 4)
+INLINE void wide_iq3_xxs(const void *row, vi u[4])
+{
+    const struct gkv__block_iq3_xxs *b = row;
+    uint64_t signs[4];
+
+    make_even(signs, sevens(words8(b->rest)));
+#pragma GCC unroll 4
+    for (size_t i = 0; i < 4; i++)
+        u[i] = opposite(fours(gkv__grid_iq3_xxs, sixteen_of(b->q + 16 * i)), signs[i], OFF_iq3_xxs);
+}
+
+#define HOW_iq3_s APART(iq3_s, whole, 4)
+INLINE void wide_iq3_s(const void *row, vi u[4])
+{
+    const struct gkv__block_iq3_s *b = row;
+
+#pragma GCC unroll 4
+    for (size_t i = 0; i < 4; i++) {
+        const __mmask16 h = (__mmask16)(b->h[2 * i] | b->h[2 * i + 1] << 8);
+        const __m512i low = sixteen_of(b->q + 16 * i), at = _mm512_mask_or_epi32(low, h, low, _mm512_set1_epi32(256));
+
+        u[i] = opposite(fours(gkv__grid_iq3_s, at), eight_bytes(b->sign + 8 * i), OFF_iq3_s);
+    }
+}
+
+/* Eight points of iq1; `down`: those that are moved down. */
+INLINE vi eights_iq1(__m256i at, __mmask8 down)
+{
+    const __m512i u = (__m512i)eights(gkv__grid_iq1, at);
+
+    return (vi)_mm512_mask_sub_epi64(u, down, u, _mm512_set1_epi64(GKV__IQ1_DOWN));
+}
+
+#define HOW_iq1_s APART(iq1_s, whole, 4)
+INLINE void wide_iq1_s(const void *row, vi u[4])
+{
+    static const int three[8] = { 0, 3, 6, 9, 16, 19, 22, 25 };
+    const __m256i top = _mm256_setr_epi32(1 << 15, 1 << 15, 1 << 15, 1 << 15, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN);
+    const struct gkv__block_iq1_s *b = row;
+
+#pragma GCC unroll 4
+    for (size_t i = 0; i < 4; i++) {
+        const uint32_t h = word((const uint8_t *)(b->h + 2 * i));
+
+        u[i] = eights_iq1(with_high(eight_of(b->q + 8 * i), h, three, 7),
+                          _mm256_test_epi32_mask(_mm256_set1_epi32((int)h), top));
+    }
+}
+
+#define HOW_iq1_m APART(iq1_m, whole, 4)
+INLINE void wide_iq1_m(const void *row, vi u[4])
+{
+    static const int four[8] = { 0, 4, 8, 12, 16, 20, 24, 28 };
+    const __m256i top = _mm256_setr_epi32(8, 1 << 7, 1 << 11, 1 << 15, 1 << 19, 1 << 23, 1 << 27, INT32_MIN);
+    const struct gkv__block_iq1_m *b = row;
+
+#pragma GCC unroll 4
+    for (size_t i = 0; i < 4; i++) {
+        const uint32_t h = word(b->h + 4 * i);
+
+        u[i] = eights_iq1(with_high(eight_of(b->q + 8 * i), h, four, 7),
+                          _mm256_test_epi32_mask(_mm256_set1_epi32((int)h), top));
+    }
+}
+
+/* ---- ternary weights ------------------------------------------------------------------------ */
+
+#define HOW_tq1_0 APART(tq1_0, ternary, 4)
+INLINE __m512i times_3(__m512i x, __mmask64 where)
+{
+    return _mm512_mask_add_epi8(x, where, x, _mm512_add_epi8(x, x));
+}
+
+INLINE void wide_tq1_0(const void *row, vi u[4])
+{
+    const __mmask64 all = UINT64_MAX, upper = all << 32, last = all << 48;
+    const __m512i one = _mm512_set1_epi8(1);
+    const struct gkv__block_tq1_0 *b = row;
+    __m512i x[4], r = _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)(b->q + 32)));
+
+    x[0] = times_3((__m512i)twice(b->q), upper);
+    x[1] = times_3(times_3(x[0], all), all);
+    r = times_3(r, last | 0xffff0000);                  /* times 1, 3, 9, 27 */
+    r = times_3(times_3(r, upper), upper);
+    x[2] = _mm512_mask_blend_epi8(upper, times_3(times_3(x[1], all), all), r);
+    x[3] = _mm512_mask_broadcast_i32x4(times_3(r, last), 0x0f00, (__m128i)four_by_four(b->h));
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        const __m512i digit = _mm512_maskz_mov_epi8(_mm512_cmpgt_epu8_mask(x[i], _mm512_set1_epi8(85)), one);
+
+        u[i] = (vi)_mm512_mask_add_epi8(digit, _mm512_cmpgt_epu8_mask(x[i], _mm512_set1_epi8((char)170)), digit, one);
+    }
+}
+
+#define HOW_tq2_0 APART(tq2_0, crumbs, 4)
+INLINE void wide_tq2_0(const void *row, vi u[4])
+{
+    const vi x = load_i(((const struct gkv__block_tq2_0 *)row)->q);
+
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++)
+        u[i] = masked(right64(x, 2 * i), 3);
 }
 
 /* ---- blocks that stay as in the file ------------------------------------------------------ */

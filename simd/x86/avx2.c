@@ -66,6 +66,16 @@ INLINE vi i16_dot32(const vi w[2], const uint8_t *q)
                     (vi)_mm256_loadu_si256(p + 1));
 }
 
+/* The first sixteen products in the lower four lanes. */
+INLINE vi i16_dot32_halves(const vi w[2], const uint8_t *q)
+{
+    const __m256i *p = (const __m256i *)(const void *)q;
+    const __m256i a = _mm256_madd_epi16((__m256i)w[0], _mm256_loadu_si256(p));
+    const __m256i b = _mm256_madd_epi16((__m256i)w[1], _mm256_loadu_si256(p + 1));
+
+    return (vi)_mm256_add_epi32(_mm256_permute2x128_si256(a, b, 0x20), _mm256_permute2x128_si256(a, b, 0x31));
+}
+
 typedef uint8_t bytes32 __attribute__((vector_size(32)));
 
 INLINE void i16_widen(bytes32 s, vi out[2])

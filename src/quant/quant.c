@@ -6,8 +6,7 @@
 
 #define SIZE(TYPE, name, ggml, block, bytes, ...)                                           \
     _Static_assert(sizeof(struct gkv__block_##name) == bytes, "blocks have no padding");
-GKV__INTEGER_TYPES(SIZE)
-GKV__TABLE_TYPES(SIZE)
+GKV__BYTE_TYPES(SIZE)
 
 void gkv__to_f32_f32(const void *src, float *dst, size_t n)
 {

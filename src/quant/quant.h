@@ -35,10 +35,7 @@ const struct gkv__quant *gkv__quant_named(const char *name);    /* NULL: unknown
 #define GKV__MEMBERS(...) __VA_ARGS__
 #define GKV__ROW(TYPE, name, ggml, block, bytes, bits, range, off, min, halves, layout)     \
     struct gkv__block_##name { GKV__MEMBERS layout };
-GKV__INTEGER_TYPES(GKV__ROW)
-#undef GKV__ROW
-#define GKV__ROW(TYPE, name, ggml, block, bytes, bits, layout) struct gkv__block_##name { GKV__MEMBERS layout };
-GKV__TABLE_TYPES(GKV__ROW)
+GKV__BYTE_TYPES(GKV__ROW)
 #undef GKV__ROW
 #undef GKV__MEMBERS
 

@@ -9,7 +9,7 @@
  *
  * and of integers u, with x = d * (u - off) + m:
  *
- *     range   u7: u is at most 127; u8: u takes all eight bits, also as an element of a table
+ *     range   u7: u is at most 127, and |u - off| at most 16, or 32 with halves or a minimum; u8: more
  *     off     subtracted from u; 0 or a power of two
  *     min     1: the format has m; the f16 of m, or of its unit, follows d
  *     halves  1: sixteen elements share d and m; 0: 32 or more do
@@ -42,21 +42,23 @@
     X(IQ4_XS, iq4_xs, 23, 256, 136,  4, u8, 128, 0, 0, (uint16_t d, scale_h; uint8_t scale_l[4], q[128];)) \
     X(MXFP4,  mxfp4,  39,  32,  17,  4, u7,  16, 0, 0, (uint8_t d, q[16];))
 
-/* X(TYPE, name, ggml, block, bytes, bits, layout): types that are read and not written.  Kernels convert a block to
- * floats, by plain C, and go on with these. */
+/* The same columns: types that are read and not written.  Those of iq choose among the points of a grid (grid.h). */
 #define GKV__TABLE_TYPES(X)                                                                 \
-    X(IQ2_XXS, iq2_xxs,  16, 256,  66,  2, (uint16_t d, q[32];))                                    \
-    X(IQ2_XS,  iq2_xs,   17, 256,  74,  2, (uint16_t d, q[32]; uint8_t scale[8];))                  \
-    X(IQ2_S,   iq2_s,    22, 256,  82,  2, (uint16_t d; uint8_t q[32], sign[32], h[8], scale[8];))  \
-    X(IQ3_XXS, iq3_xxs,  18, 256,  98,  3, (uint16_t d; uint8_t q[64]; uint16_t rest[16];))         \
-    X(IQ3_S,   iq3_s,    21, 256, 110,  3, (uint16_t d; uint8_t q[64], h[8], sign[32], scale[4];))  \
-    X(IQ1_S,   iq1_s,    19, 256,  50,  1, (uint16_t d; uint8_t q[32]; uint16_t h[8];))             \
-    X(IQ1_M,   iq1_m,    29, 256,  56,  1, (uint8_t q[32], h[16]; uint16_t scale[4];))              \
-    X(TQ1_0,   tq1_0,    34, 256,  54,  1, (uint8_t q[48], h[4]; uint16_t d;))                      \
-    X(TQ2_0,   tq2_0,    35, 256,  66,  2, (uint8_t q[64]; uint16_t d;))
+    X(IQ2_XXS, iq2_xxs,  16, 256,  66,  2, u8, 64, 0, 0, (uint16_t d, q[32];))              \
+    X(IQ2_XS,  iq2_xs,   17, 256,  74,  2, u8, 64, 0, 1, (uint16_t d, q[32]; uint8_t scale[8];)) \
+    X(IQ2_S,   iq2_s,    22, 256,  82,  2, u8, 64, 0, 1, (uint16_t d; uint8_t q[32], sign[32], h[8], scale[8];)) \
+    X(IQ3_XXS, iq3_xxs,  18, 256,  98,  3, u8, 32, 0, 0, (uint16_t d; uint8_t q[64]; uint16_t rest[16];)) \
+    X(IQ3_S,   iq3_s,    21, 256, 110,  3, u7, 16, 0, 0, (uint16_t d; uint8_t q[64], h[8], sign[32], scale[4];)) \
+    X(IQ1_S,   iq1_s,    19, 256,  50,  1, u7, 16, 0, 0, (uint16_t d; uint8_t q[32]; uint16_t h[8];)) \
+    X(IQ1_M,   iq1_m,    29, 256,  56,  1, u7, 16, 0, 1, (uint8_t q[32], h[16]; uint16_t scale[4];)) \
+    X(TQ1_0,   tq1_0,    34, 256,  54,  1, u7,  1, 0, 0, (uint8_t q[48], h[4]; uint16_t d;)) \
+    X(TQ2_0,   tq2_0,    35, 256,  66,  2, u7,  1, 0, 0, (uint8_t q[64]; uint16_t d;))
+
+/* Types with kernels by way of bytes_NAME. */
+#define GKV__BYTE_TYPES(X) GKV__INTEGER_TYPES(X) GKV__TABLE_TYPES(X)
 
 /* All types that this build computes with. */
-#define GKV__TYPES(X) GKV__FLOAT_TYPES(X) GKV__INTEGER_TYPES(X) GKV__TABLE_TYPES(X)
+#define GKV__TYPES(X) GKV__FLOAT_TYPES(X) GKV__BYTE_TYPES(X)
 
 /* X(name, ggml, block, bytes): the rest of ggml's types, so that a file can be checked and the type
  * shown by name.  ggml removed numbers 4, 5, 31 to 33 and 36 to 38, so they are left out. */
