@@ -479,11 +479,6 @@ INLINE v8i i16_products(v32 u, int off, int halves, const uint8_t *q)
         gemv(recipe_##name(), y, w, x, n, add);                                             \
     }
 
-/* With 64 bytes at a time the blocks of some types are not unpacked at all: rows go one by one. */
-#if BY_64
-#define GEMV_FEW(name, form)
-#define FEW_OF(name, form) NULL
-#else
 #define GEMV_FEW(name, form)                                                                \
     static void FN(few_##name##_##form)(float *y, size_t ldy, const struct gkv__band *w,    \
                                         const void *x, size_t ldx, size_t rows, size_t n, int add) \
@@ -492,7 +487,6 @@ INLINE v8i i16_products(v32 u, int off, int halves, const uint8_t *q)
             gemv_few(recipe_##name##_##form(), y, ldy, w, x, ldx, rows, n, add);            \
     }
 #define FEW_OF(name, form) HAS_FEW(name) ? FN(few_##name##_##form) : NULL
-#endif
 
 #define GEMM_I8(name)                                                                       \
     static void FN(prepare_##name##_i8)(void *to, const float *x, size_t n)                 \

@@ -66,6 +66,10 @@ _Static_assert(sizeof(struct FN(i16)) <= FORM_MOST, "room for a unit");
 
 typedef v8i FN(product_fn)(v32 u, int off, const uint8_t *q);
 
+/* The second of three: that of a macro which a type has, or what follows. */
+#define SECOND(a, b, ...) b
+#define SECOND_OF(...) SECOND(__VA_ARGS__)
+
 #if !BY_64
 /* The sixteen bytes of nibbles of two blocks of 32 become two vectors: u[0] has the first half of each block,
  * u[1] the second. */
@@ -98,9 +102,7 @@ PAIR(q5_1, pair_fifths(u, b[0].h, b[1].h))
 #define PAIRED_q5_0 , pair_q5_0
 #define PAIRED_q5_1 , pair_q5_1
 
-/* Types without a PAIRED_ line are handled one block at a time: for them the second of three is NULL. */
-#define SECOND(a, b, ...) b
-#define SECOND_OF(...) SECOND(__VA_ARGS__)
+/* Types without a PAIRED_ line are handled one block at a time. */
 #define HOW(name) .pair = SECOND_OF(PAIRED_##name, NULL, )
 #endif
 
@@ -419,7 +421,6 @@ INLINE void gemv(const struct FN(recipe) m, float *y, const struct gkv__band *w,
         two_rows(m, 1, y, 0, pair_of(w, o), x, 0, n, add);
 }
 
-#if !BY_64
 /* Two to GKV__FEW_MOST rows of activations share what unpacks weights. */
 INLINE void gemv_few(const struct FN(recipe) m, float *y, size_t ldy, const struct gkv__band *w, const uint8_t *x, size_t ldx,
                      size_t rows, size_t n, int add)
@@ -436,11 +437,20 @@ INLINE void gemv_few(const struct FN(recipe) m, float *y, size_t ldy, const stru
     }
 }
 
-/* For the types that most of a model's weights have: each takes a compiler two seconds. */
+/* For the types that most of a model's weights have, and those whose points are looked up: each takes a compiler two
+ * seconds.  With 64 bytes at a time the others go row by row: blocks of some are not unpacked at all. */
+#if !BY_64
 #define FEW_q4_0 , 1
 #define FEW_q8_0 , 1
 #define FEW_q4_k , 1
 #define FEW_q5_k , 1
 #define FEW_q6_k , 1
-#define HAS_FEW(name) SECOND_OF(FEW_##name, 0, )
 #endif
+#define FEW_iq2_xxs , 1
+#define FEW_iq2_xs , 1
+#define FEW_iq2_s , 1
+#define FEW_iq3_xxs , 1
+#define FEW_iq3_s , 1
+#define FEW_iq1_s , 1
+#define FEW_iq1_m , 1
+#define HAS_FEW(name) SECOND_OF(FEW_##name, 0, )
