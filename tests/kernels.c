@@ -407,6 +407,37 @@ static void test_mul(const struct gkv__simd *k, const struct gkv__quant *q)
         ok(!few, "few rows of %s in %s: %s, %d of them wrong", q->name, mul->form, k->level, few);
 }
 
+/* The smallest scales of mxfp4, which are subnormal, where test_mul's bound would hide them: activations are as large
+ * as the scales are small. */
+static void test_small_scales(const struct gkv__simd *k)
+{
+    enum { N = 256, BLOCKS = N / 32 };
+    const struct gkv__quant *q = gkv__quant_of(GKV__TYPE_MXFP4);
+    const struct gkv__product *mul = &k->product[q->type];
+    const size_t units = N / mul->unit;
+    uint8_t *w = blocks(q, N, 0), *one = guard(gkv__one_bytes(mul, N), 0), *form = guard(units * mul->x_bytes, 0);
+    uint8_t *panel = guard(mul->nr * units * mul->w_bytes, 0);
+    float x[N], f[N], y, c;
+    double want = 0, sum = 0;
+
+    for (size_t i = 0; i < BLOCKS; i++)
+        w[i * q->bytes] = (uint8_t)(i % 4);
+    q->to_f32(w, f, N);
+    for (size_t i = 0; i < N; i++) {
+        x[i] = ldexpf((i % 2 ? 1.0f : -1.0f) * (f[i] < 0 ? -127 : 127), 100);     /* exact in the form */
+        want += (double)f[i] * (double)x[i];
+        sum += fabs((double)f[i] * (double)x[i]);
+    }
+    mul->prepare_one(one, x, N);
+    mul->gemv(&y, &(struct gkv__band){ w, BLOCKS * q->bytes, 1, 0, 1 }, one, N, 0);
+    mul->prepare(form, x, N);
+    mul->pack(panel, w, BLOCKS * q->bytes, 1, N);
+    mul->gemm(&c, 1, form, units * mul->x_bytes, panel, 1, 1, N, 0);
+    sum *= 1e-4;
+    ok(fabs((double)y - want) < sum && fabs((double)c - want) < sum, "small scales of mxfp4: %s", k->level);
+    release();
+}
+
 /* Rounds n floats to the nearest bfloat16, so that conversion to the form is exact. */
 static void round_bf16(float *x, size_t n)
 {
@@ -762,6 +793,8 @@ static void test_level(const struct gkv__simd *k)
         if (k->attend_few[t])
             test_attend_few(k, gkv__quant_of((enum gkv__type)t));
     }
+    if (k->product[GKV__TYPE_MXFP4].form)
+        test_small_scales(k);
     test_all_f16(k);
     test_gemm(k);
     test_attend(k);

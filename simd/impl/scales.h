@@ -93,14 +93,19 @@ INLINE v8h every_nth(const uint8_t *p, size_t n)
     }
 SCALES_D(q8_0) SCALES_D(q4_0) SCALES_D(q5_0) SCALES_D(iq4_nl) SCALES_DM(q4_1) SCALES_DM(q5_1)
 
+/* As gkv__e8m0_half. */
 INLINE void scales_mxfp4(const void *row, v8f d[2], v8f m[2])
 {
     const struct gkv__block_mxfp4 *b = row;
-    v8f s;
+#ifdef __AVX2__
+    const __m256i at = _mm256_setr_epi32(0, 17, 34, 51, 68, 85, 102, 119);
+    const v8w e = (v8w)_mm256_i32gather_epi32((const void *)b, at, 1) & 255;
+#else
+    const v8w e = { b[0].d, b[1].d, b[2].d, b[3].d, b[4].d, b[5].d, b[6].d, b[7].d };
+#endif
+    const v8w tiny = (v8w)(e < 2);
 
-    for (int i = 0; i < 8; i++)
-        s[i] = gkv__e8m0_half(b[i].d);
-    d[0] = s;
+    d[0] = (v8f)((0x00200000u << (e & 1) & tiny) | ((e - 1) << 23 & ~tiny));
     (void)m;
 }
 
@@ -259,8 +264,8 @@ INLINE void scales_iq1_s(const void *row, v8f d[2], v8f m[2])
 INLINE void scales_iq1_m(const void *row, v8f d[2], v8f m[2])
 {
     const struct gkv__block_iq1_m *b = row;
-    const uint32_t s = b->scale[0], t = b->scale[1], u = b->scale[2], v = b->scale[3];
-    const v8w w = { s, s, t, t, u, u, v, v }, first = { 0, 6, 0, 6, 0, 6, 0, 6 };
+    const v8w lo = word((const uint8_t *)b->scale) - (v8w){ 0 }, hi = word((const uint8_t *)(b->scale + 2)) - (v8w){ 0 };
+    const v8w w = __builtin_shufflevector(lo, hi, 0, 1, 2, 3, 12, 13, 14, 15), first = { 0, 6, 16, 22, 0, 6, 16, 22 };
     const float dl = 0.125f * scale_iq1_m(b);
 
     d[0] = odd_scales(w >> first & 7, dl);

@@ -252,7 +252,7 @@ INLINE void make_even(uint64_t signs[4], __m256i seven)
     const __m256i folded = _mm256_and_si256(_mm256_xor_si256(seven, _mm256_srli_epi16(seven, 4)), _mm256_set1_epi8(15));
 
     _mm256_storeu_si256((void *)signs, _mm256_or_si256(seven, _mm256_shuffle_epi8(odd, folded)));
-    __asm__("" : "+m"(*(uint64_t (*)[4])signs));        /* masks are loaded from memory at less cost than from registers */
+    __asm__("" : "+m"(*(uint64_t (*)[4])signs));        /* masks cost less from memory than from registers */
 }
 
 /* Four times seven bits in each lane. */
@@ -346,7 +346,8 @@ INLINE vi eights_iq1(__m256i at, __mmask8 down)
 INLINE void wide_iq1_s(const void *row, vi u[4])
 {
     static const int three[8] = { 0, 3, 6, 9, 16, 19, 22, 25 };
-    const __m256i top = _mm256_setr_epi32(1 << 15, 1 << 15, 1 << 15, 1 << 15, INT32_MIN, INT32_MIN, INT32_MIN, INT32_MIN);
+    const int low = 1 << 15, high = INT32_MIN;
+    const __m256i top = _mm256_setr_epi32(low, low, low, low, high, high, high, high);
     const struct gkv__block_iq1_s *b = row;
 
 #pragma GCC unroll 4
