@@ -325,6 +325,17 @@ static void add_heads_kv(struct file *f, const struct options *o)
     }
 }
 
+/* How many pairs turn with time, height and width, which are one in text; not every reader needs it. */
+static void add_sections(struct file *f, const struct options *o)
+{
+    const uint32_t pairs = o->head_dim / 8, third = (pairs + 2) / 3;
+    const uint32_t each[4] = { third, third, pairs - 2 * third, 0 };
+    struct kv     *list = add_array(f, key(o, "rope.dimension_sections"), GKV__I32);
+
+    for (size_t i = 0; i < 4; i++)
+        append(list, &each[i], sizeof each[i]);
+}
+
 static void add_rope(struct file *f, const struct options *o)
 {
     if (o->linear) {
@@ -391,8 +402,10 @@ static void add_metadata(struct file *f, const struct options *o)
         add_u32(f, key(o, "ssm.time_step_rank"), o->v_heads);
         add_u32(f, key(o, "ssm.inner_size"), o->v_heads * o->state_dim);
     }
-    if (a->states)
+    if (a->states) {
         add_u32(f, key(o, "full_attention_interval"), PERIOD);
+        add_sections(f, o);
+    }
     if (a->mamba)
         add_bool(f, key(o, "rope.scaling.finetuned"), false);
     if (a->short_convs)
