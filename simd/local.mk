@@ -9,7 +9,7 @@ simd_libsimd_la_SOURCES = simd/simd.h simd/simd.c simd/ref.c simd/vec_impl.h \
 	simd/impl/gemm_bf16.h \
 	simd/impl/pairs.h simd/impl/softmax.h simd/impl/attend.h simd/impl/attend_bf16.h \
 	simd/impl/attend_few.h simd/impl/attend_few_bf16.h \
-	simd/impl/rows.h
+	simd/impl/rows.h simd/impl/state.h
 simd_libsimd_la_LIBADD  =
 if ISA_AVX2
 noinst_LTLIBRARIES += simd/libavx2.la

@@ -214,6 +214,108 @@ static void softcap_ref(float *x, size_t n, float cap)
         x[i] = cap * tanhf(x[i] / cap);
 }
 
+static void gate_ref(float *x, const float *g, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] *= 1 / (1 + expf(-g[i]));
+}
+
+/* ---- layers with a state ---------------------------------------------------------------- */
+
+static void convolve_ref(float *y, size_t ldy, const float *const *x, const float *w, const float *bias, size_t rows,
+                         size_t width, size_t n, int act)
+{
+    for (size_t t = 0; t < rows; t++)
+        for (size_t c = 0; c < n; c++) {
+            float s = bias ? bias[c] : 0;
+
+            for (size_t i = 0; i < width; i++)
+                s += x[t + i][c] * w[c * width + i];
+            y[t * ldy + c] = act ? s / (1 + expf(-s)) : s;
+        }
+}
+
+static void rates_ref(float *b, float *a, const float *dt, const float *decay, size_t n, int same)
+{
+    for (size_t i = 0; i < n; i++) {
+        const float x = a[i] + dt[i], rate = x > 20 ? x : log1pf(expf(x));
+
+        b[i] = same ? rate : 1 / (1 + expf(-b[i]));
+        a[i] = decay[i] * rate;
+    }
+}
+
+static void weigh_ref(float *a, float *p, size_t ld, const float *g, const float *b, float *from, float *to, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        from[i] = expf(g[i]);
+        to[i] = expf(g[n - 1] - g[i]);
+        for (size_t x = 0; x < n; x++) {
+            const float decay = x <= i ? expf(g[i] - g[x]) : 0;
+
+            p[i * ld + x] *= decay;
+            if (a)
+                a[i * ld + x] *= x < i ? -b[i] * decay : 0;
+        }
+    }
+}
+
+static void scale_ref(float *x, size_t ld, const float *by, size_t rows, size_t n)
+{
+    for (size_t t = 0; t < rows; t++)
+        for (size_t i = 0; i < n; i++)
+            x[t * ld + i] *= by[t];
+}
+
+static void solve_ref(float *u, size_t ldu, const float *a, size_t lda, size_t rows, size_t n)
+{
+    for (size_t i = 1; i < rows; i++)
+        for (size_t x = 0; x < i; x++)
+            for (size_t c = 0; c < n; c++)
+                u[i * ldu + c] += a[i * lda + x] * u[x * ldu + c];
+}
+
+static void product_ref(float *c, size_t ldc, const float *a, size_t row, size_t column, const float *b, size_t ldb,
+                        size_t m, size_t n, size_t k, float scale)
+{
+    for (size_t r = 0; r < m; r++)
+        for (size_t j = 0; j < n; j++)
+            c[r * ldc + j] = scale != 0 ? c[r * ldc + j] * scale : 0;
+    for (size_t r = 0; r < m; r++)
+        for (size_t i = 0; i < k; i++)
+            for (size_t j = 0; j < n; j++)
+                c[r * ldc + j] += a[r * row + i * column] * b[i * ldb + j];
+}
+
+static void multiply_ref(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t ldb, size_t m,
+                         size_t n, size_t k, float scale)
+{
+    product_ref(c, ldc, a, lda, 1, b, ldb, m, n, k, scale);
+}
+
+static void multiply_turned_ref(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t ldb, size_t m,
+                                size_t n, size_t k, float scale)
+{
+    product_ref(c, ldc, a, 1, lda, b, ldb, m, n, k, scale);
+}
+
+static void step_ref(float *o, float *s, size_t lds, const float *k, const float *q, const float *v, float a, float b,
+                     size_t dk, size_t n, int correct)
+{
+    for (size_t c = 0; c < n; c++) {
+        float sum = 0, u;
+
+        for (size_t i = 0; correct && i < dk; i++)
+            sum += a * s[i * lds + c] * k[i];
+        u = b * (v[c] - sum);
+        o[c] = 0;
+        for (size_t i = 0; i < dk; i++) {
+            s[i * lds + c] = a * s[i * lds + c] + k[i] * u;
+            o[c] += s[i * lds + c] * q[i];
+        }
+    }
+}
+
 void gkv__simd_ref(struct gkv__simd *k)
 {
     for (int t = 0; t < GKV__N_TYPES; t++)
@@ -235,4 +337,9 @@ void gkv__simd_ref(struct gkv__simd *k)
     k->softmax_add = softmax_add_ref;
     k->geglu = geglu_ref;
     k->softcap = softcap_ref;
+    k->gate = gate_ref;
+    k->state = (struct gkv__state_kernels){
+        .convolve = convolve_ref, .rates = rates_ref, .weigh = weigh_ref, .scale = scale_ref, .solve = solve_ref,
+        .multiply = multiply_ref, .multiply_turned = multiply_turned_ref, .step = step_ref,
+    };
 }

@@ -154,6 +154,7 @@ static const struct { const char *name; size_t at; } slots[] = {
     SLOT("gemm", gemm), SLOT("attend", attend.run),
     SLOT("attend few", attend_few[GKV__TYPE_F16]), SLOT("rmsnorm", rmsnorm), SLOT("swiglu", swiglu),
     SLOT("geglu", geglu), SLOT("softmax", softmax_add), SLOT("softcap", softcap),
+    SLOT("state", state.step),
 };
 enum { N_SLOTS = sizeof slots / sizeof *slots, N_LINES = N_SLOTS + GKV__N_TYPES };
 static char lines[N_LINES][32];

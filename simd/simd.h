@@ -152,6 +152,39 @@ typedef void gkv__softcap_fn(float *x, size_t n, float cap);
 typedef void gkv__softmax_sum_fn(float *m, float *l, const float *s, size_t n);
 typedef void gkv__softmax_add_fn(float *y, const float *s, size_t n, float m, float weight);
 
+/* x *= 1 / (1 + e^-g) */
+typedef void gkv__gate_fn(float *x, const float *g, size_t n);
+
+/* Layers with a state (src/engine/state.h).
+ *
+ * convolve          y[t][c] = bias[c] + sum_i w[c][i] x[t + i][c], i < width <= CONVOLVE_MOST; act: silu of that.
+ *                   x are rows + width - 1 pointers; bias may be NULL
+ * rates             a = decay r, b = 1 / (1 + e^-b) with r = log(1 + e^(a + dt)); same: b = r
+ * weigh             p[i][x] *= e^(g[i] - g[x]) for x <= i, a[i][x] *= -b[i] e^(g[i] - g[x]) for x < i, and what is right
+ *                   of that becomes 0; i, x < n.  a may be NULL.  from[i] = e^g[i], to[i] = e^(g[n - 1] - g[i]).  g falls.
+ *                   Columns and vectors reach to the next multiple of 16, where they are undefined
+ * scale             x[t][0 .. n - 1] *= by[t]
+ * solve             (I - A) U = u in place, A strictly lower triangular: u[i] += sum_x a[i][x] u[x], x < i < rows
+ * multiply          c[m, n] = scale c + a[m, k] b[k, n]; scale 0 overwrites c
+ * multiply_turned   the same with a[k, m], transposed
+ * step              one row of the rule: s = a s + k u^T, o = s^T q, with u = b (v - correct a s^T k); s[dk][n] */
+enum { CONVOLVE_MOST = 16 };
+
+struct gkv__state_kernels {
+    void (*convolve)(float *y, size_t ldy, const float *const *x, const float *w, const float *bias, size_t rows,
+                     size_t width, size_t n, int act);
+    void (*rates)(float *b, float *a, const float *dt, const float *decay, size_t n, int same);
+    void (*weigh)(float *a, float *p, size_t ld, const float *g, const float *b, float *from, float *to, size_t n);
+    void (*scale)(float *x, size_t ld, const float *by, size_t rows, size_t n);
+    void (*solve)(float *u, size_t ldu, const float *a, size_t lda, size_t rows, size_t n);
+    void (*multiply)(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t ldb, size_t m, size_t n,
+                     size_t k, float scale);
+    void (*multiply_turned)(float *c, size_t ldc, const float *a, size_t lda, const float *b, size_t ldb, size_t m,
+                            size_t n, size_t k, float scale);
+    void (*step)(float *o, float *s, size_t lds, const float *k, const float *q, const float *v, float a, float b,
+                 size_t dk, size_t n, int correct);
+};
+
 struct gkv__simd {
     const char      *level;             /* the highest level that filled anything            */
     gkv__unpack_fn  *unpack[GKV__N_TYPES];
@@ -169,6 +202,8 @@ struct gkv__simd {
     gkv__softmax_sum_fn *softmax_sum;
     gkv__softmax_add_fn *softmax_add;
     gkv__softcap_fn *softcap;
+    gkv__gate_fn    *gate;
+    struct gkv__state_kernels state;
 };
 
 unsigned gkv__cpu_detect(void);

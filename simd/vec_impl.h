@@ -25,6 +25,7 @@
 #include "simd/impl/attend.h"
 #include "simd/impl/attend_few.h"
 #include "simd/impl/rows.h"
+#include "simd/impl/state.h"
 
 FEW(attend_few_f32, GKV__TYPE_F32)
 FEW(attend_few_f16, GKV__TYPE_F16)
@@ -64,4 +65,6 @@ static void FN(fill)(struct gkv__simd *k)
     k->softmax_add = FN(softmax_add);
     k->geglu = FN(geglu);
     k->softcap = FN(softcap);
+    k->gate = FN(gate);
+    FN(fill_state)(&k->state);
 }

@@ -14,7 +14,7 @@ static void FN(rmsnorm)(float *y, const float *x, const float *w, size_t n, floa
 
 INLINE vf silu(vf g)
 {
-    return g / (1.0f + vexp2(g * -1.44269504088896341f));
+    return g * inverse(1.0f + vexp2(g * -1.44269504088896341f));
 }
 
 /* x / 2 (1 + tanh(u)) = x / (1 + e^-2u) with u = sqrt(2 / pi) (x + 0.044715 x^3) */

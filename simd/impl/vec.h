@@ -120,6 +120,18 @@ INLINE float vsum(vf v)
 #endif
 }
 
+/* 1 / x to 1 ulp, for x in [2^-100, 2^126].  AVX-512 has an estimate to 2^-14, and dividing takes 16 cycles. */
+INLINE vf inverse(vf x)
+{
+#if VW == 16 && defined(__AVX512F__)
+    const vf r = (vf)_mm512_rcp14_ps((__m512)x);
+
+    return r + r * (1.0f - x * r);
+#else
+    return 1.0f / x;
+#endif
+}
+
 typedef vf near_0_fn(vf f);
 
 /* 2^f for f in [-1/2, 1/2] with an error of 1.5 ulp: degree 6 by interpolation at Chebyshev points. */

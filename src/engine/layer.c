@@ -252,8 +252,7 @@ static void gate_item(void *arg, size_t i, unsigned thread)
 
     (void)thread;
     for (size_t t = i * ROWS * heads; t < end_of(r, i) * heads; t++)
-        for (size_t j = 0; j < d; j++)
-            r->out[t * d + j] *= 1 / (1 + expf(-r->in[t * 2 * d + d + j]));
+        r->e->simd->gate(r->out + t * d, r->in + t * 2 * d + d, d);
 }
 
 static void norm(struct gkv__exec *e, const gkv_model *m, float *out, const float *x,
@@ -441,7 +440,7 @@ static void by_attention(const struct gkv__pass *p, uint32_t il, float *x, size_
     if (turned)                                /* sums of turned values are turned, too     */
         gkv__hadamard(e, e->att, n, m->shape.n_head);
     if (m->shape.gated)
-        gkv__for(e->n_threads, items(n), gate_item, &(struct rows){ .m = m, .in = e->up, .out = e->att, .n = n });
+        gkv__for(e->n_threads, items(n), gate_item, &(struct rows){ .e = e, .m = m, .in = e->up, .out = e->att, .n = n });
     add(e, m, x, &att, &w->o, w->o_bias, w->attn_post);
 }
 

@@ -15,7 +15,8 @@
  * and not after, so that one solution is enough.  One row alone, as in decoding, goes by the rule itself.  Tiles
  * begin at the first row of a block: texts cut at multiples of TILE give the same bits.
  *
- * A work item is a head of values, which goes through its tiles in order; so results do not depend on threads. */
+ * A work item is a head of values, which takes its tiles in order from the projections to the gated output, so that
+ * what is between stays in a cache; results do not depend on threads.  Heads that share a key each convolve it. */
 #include "config.h"
 #include <math.h>
 #include <string.h>
@@ -25,9 +26,10 @@
 
 enum {
     TILE = 64,
+    HALF = TILE / 2,            /* rows of a product whose upper right is not needed         */
     PART = 16,                  /* rows of the triangular system that are solved one by one  */
-    LANES = 16,                 /* floats that loops below take at a time                    */
-    CHANNELS = 256,             /* of a work item of the convolution                         */
+    LANES = 16,                 /* rows of scratch are multiples of it                       */
+    CHANNELS = 256,             /* of a work item of the short convolution                   */
     ROWS = 64,                  /* of a work item elsewhere                                  */
 };
 
@@ -57,52 +59,30 @@ uint64_t gkv__state_row(const struct gkv__shape *s)
 
 /* ---- the convolution -------------------------------------------------------------------- */
 
-/* In place from the last row to the first, so that earlier rows are still there.  The state's rows come before
- * them, and the last rows become the state. */
-static void convolve_item(void *arg, size_t i, unsigned thread)
+/* y[n][ldy]: rows at .. of `width` channels from `first` on.  The state's rows come before those of the block. */
+static void convolve(const struct job *j, float *y, size_t ldy, size_t at, size_t n, size_t first, size_t width)
 {
-    const struct job *j = arg;
-    const size_t all = (size_t)gkv__state_channels(j->m), first = i * CHANNELS, n = gkv__min(CHANNELS, all - first);
-    const size_t width = j->m->state.width, before = width - 1;
-    float *old = gkv__scratch(j->e, thread), *weight = old + before * CHANNELS, *sum = weight + width * CHANNELS;
-    float *ones = sum + CHANNELS;
-    const float *bias = j->w->conv_bias ? j->w->conv_bias + first : NULL;
+    const size_t all = (size_t)gkv__state_channels(j->m), before = j->m->state.width - 1;
+    const float *x[TILE + CONVOLVE_MOST];
 
-    for (size_t t = 0; t < before; t++)
-        memcpy(old + t * CHANNELS, j->tail + t * all + first, n * sizeof *old);
-    for (size_t t = 0; t < before; t++) {
-        const size_t row = j->n + t;            /* of the old ones and the new ones together  */
-        const float *from = row < before ? old + row * CHANNELS : j->qkv + (row - before) * all + first;
+    for (size_t t = 0; t < n + before; t++)
+        x[t] = first + (at + t < before ? j->tail + (at + t) * all : j->qkv + (at + t - before) * all);
+    j->e->simd->state.convolve(y, ldy, x, j->w->conv + first * j->m->state.width,
+                               j->w->conv_bias ? j->w->conv_bias + first : NULL, n, j->m->state.width, width,
+                               j->w->mixer != GKV__SHORT_CONV);
+}
 
-        memcpy(j->tail + t * all + first, from, n * sizeof *old);
-    }
-    for (size_t x = 0; x < width; x++)
-        for (size_t c = 0; c < n; c++)
-            weight[x * CHANNELS + c] = j->w->conv[(first + c) * width + x];
-    for (size_t c = 0; c < n; c++)
-        ones[c] = 1;
-    for (size_t t = j->n; t-- > 0;) {
-        for (size_t c = 0; c < n; c++)
-            sum[c] = bias ? bias[c] : 0;
-        for (size_t x = 0; x < width; x++) {
-            const float *in = t + x < before ? old + (t + x) * CHANNELS : j->qkv + (t + x - before) * all + first;
-            const float *by = weight + x * CHANNELS;
+/* The last rows become the state. */
+static void keep_tail(const struct job *j)
+{
+    const size_t all = (size_t)gkv__state_channels(j->m), before = j->m->state.width - 1;
+    const size_t new = gkv__min(j->n, before), old = before - new;
 
-            for (size_t c = 0; c < n; c++)
-                sum[c] += in[c] * by[c];
-        }
-        if (j->w->mixer != GKV__SHORT_CONV)
-            j->e->simd->swiglu(sum, ones, n);
-        memcpy(j->qkv + t * all + first, sum, n * sizeof *sum);
-    }
+    memmove(j->tail, j->tail + new * all, old * all * sizeof *j->tail);
+    memcpy(j->tail + old * all, j->qkv + (j->n - new) * all, new * all * sizeof *j->tail);
 }
 
 /* ---- rates and decays ------------------------------------------------------------------- */
-
-static float softplus(float x)
-{
-    return x > 20 ? x : log1pf(expf(x));
-}
 
 static void rates_item(void *arg, size_t i, unsigned thread)
 {
@@ -111,57 +91,50 @@ static void rates_item(void *arg, size_t i, unsigned thread)
 
     (void)thread;
     for (size_t t = i * ROWS; t < gkv__min((i + 1) * ROWS, j->n); t++)
-        for (size_t h = 0; h < heads; h++) {
-            float *b = j->beta + t * heads + h, *a = j->alpha + t * heads + h;
-
-            const float rate = softplus(*a + j->w->dt[h]);
-
-            *b = j->w->mixer == GKV__MAMBA2 ? rate : 1 / (1 + expf(-*b));
-            *a = j->w->a[h] * rate;
-        }
+        j->e->simd->state.rates(j->beta + t * heads, j->alpha + t * heads, j->w->dt, j->w->a, heads,
+                                j->w->mixer == GKV__MAMBA2);
 }
 
 /* ---- the delta rule --------------------------------------------------------------------- */
 
-/* One head; arrays in the thread's scratch.  Rows of k, q and their like are up(k_dim) apart, those of u and o
- * up(v_dim); what is beyond a dimension is zero. */
+/* One head; arrays in the thread's scratch.  Rows of k and q are wk apart, those of u and o wv; what is beyond a
+ * dimension is undefined. */
 struct head {
     const struct gkv__simd *simd;
     size_t dk, dv, wk, wv, n;           /* dimensions, distances of rows, rows of the tile   */
     bool   delta;                       /* the rule, and not Mamba-2                         */
     float *s;                           /* [dk][dv]                                          */
-    float *k, *q;                       /* [TILE][wk], side by side: one product for both    */
-    float *u, *o;                       /* [TILE][wv], likewise                              */
-    float *kk, *qk;                     /* [TILE][TILE], likewise                            */
-    float *kt;                          /* [dk][TILE]                                        */
-    float *panels;                      /* of the state, of k                                */
-    float *u_panels;
-    float  b[TILE], g[TILE];            /* rates; sums of the decays' logarithms             */
+    float *k, *q;                       /* [TILE][wk]                                        */
+    float *u, *o;                       /* [TILE][wv]                                        */
+    float *kk, *qk;                     /* [TILE][TILE]                                      */
+    float *panels;                      /* of k                                              */
+    float *k_unit, *q_unit;             /* [dk]: weights of norms that make vectors of length 1, and 1 / sqrt(dk) */
+    float *b, *g;                       /* [TILE]: rates; sums of the decays' logarithms     */
+    float *from, *to;                   /* [TILE]: decays from the tile's begin, and to its last row */
 };
 
-static size_t panels_of(const struct gkv__simd *simd, size_t n)
+/* Distance of rows: they do not all begin in the same few sets of a cache. */
+static size_t apart(size_t n)
 {
-    return (n + simd->nr - 1) / simd->nr * simd->nr;
+    return up(n) + LANES;
 }
 
 /* Floats of each array above. */
-enum { N_ARRAYS = 6 };
+enum { N_ARRAYS = 8 };
 
 static void arrays(const struct gkv__simd *simd, const struct gkv__shape *m, size_t size[N_ARRAYS])
 {
-    const size_t dk = m->state.k_dim, dv = m->state.v_dim;
+    const size_t dk = m->state.k_dim, dv = m->state.v_dim, nr = simd->nr;
+    const size_t all[N_ARRAYS] = {
+        TILE * apart(dk), TILE * apart(dk), TILE * apart(dv), TILE * apart(dv), 2 * TILE * TILE,
+        up(dk * ((TILE + nr - 1) / nr * nr)), 2 * up(dk), 4 * TILE,
+    };
 
-    size[0] = 2 * TILE * up(dk);
-    size[1] = 2 * TILE * up(dv);
-    size[2] = 2 * TILE * TILE;
-    size[3] = up(dk) * TILE;
-    size[4] = up(gkv__max(dk * panels_of(simd, dv), dk * panels_of(simd, TILE)));
-    size[5] = up(TILE * panels_of(simd, dv));
+    memcpy(size, all, sizeof all);
 }
 
 uint64_t gkv__state_scratch(const struct gkv__simd *simd, const struct gkv__shape *s)
 {
-    const uint64_t convolution = (2 * (uint64_t)s->state.width + 2) * CHANNELS;
     size_t size[N_ARRAYS];
     uint64_t sum = 0;
 
@@ -170,80 +143,33 @@ uint64_t gkv__state_scratch(const struct gkv__simd *simd, const struct gkv__shap
     arrays(simd, s, size);
     for (size_t i = 0; i < N_ARRAYS && s->state.k_dim; i++)
         sum += size[i];
-    return gkv__max(sum, convolution) * sizeof(float);
+    return sum * sizeof(float);
 }
 
 static void open_head(struct head *d, const struct job *j, size_t h, float *p)
 {
     const struct gkv__state_shape *s = &j->m->state;
+    float **const to[N_ARRAYS] = { &d->k, &d->q, &d->u, &d->o, &d->kk, &d->panels, &d->k_unit, &d->b };
     size_t size[N_ARRAYS];
 
     arrays(j->e->simd, j->m, size);
+    for (size_t i = 0; i < N_ARRAYS; p += size[i++])
+        *to[i] = p;
     d->simd = j->e->simd;
     d->delta = j->w->mixer == GKV__DELTA;
     d->dk = s->k_dim;
     d->dv = s->v_dim;
-    d->wk = up(d->dk);
-    d->wv = up(d->dv);
+    d->wk = apart(d->dk);
+    d->wv = apart(d->dv);
     d->s = j->s + h * d->dk * d->dv;
-    d->k = p;
-    d->q = d->k + TILE * d->wk;
-    d->u = p += size[0];
-    d->o = d->u + TILE * d->wv;
-    d->kk = p += size[1];
     d->qk = d->kk + TILE * TILE;
-    d->kt = p += size[2];
-    d->panels = p += size[3];
-    d->u_panels = p + size[4];
-}
-
-/* to = from / |from| * scale */
-static void unit(float *to, const float *from, size_t n, float scale)
-{
-    float sum = 0;
-
-    for (size_t i = 0; i < n; i++)
-        sum += from[i] * from[i];
-    scale /= sqrtf(sum + 1e-6f);
-    for (size_t i = 0; i < n; i++)
-        to[i] = from[i] * scale;
-}
-
-/* y[n] += a x[n], whole lanes at a time. */
-static void axpy(float *y, float a, const float *x, size_t n)
-{
-    size_t i = 0;
-
-    for (; i + LANES <= n; i += LANES)
-        for (size_t l = 0; l < LANES; l++)
-            y[i + l] += a * x[i + l];
-    for (; i < n; i++)
-        y[i] += a * x[i];
-}
-
-static void scale(float *y, float a, size_t n)
-{
-    size_t i = 0;
-
-    for (; i + LANES <= n; i += LANES)
-        for (size_t l = 0; l < LANES; l++)
-            y[i + l] *= a;
-    for (; i < n; i++)
-        y[i] *= a;
-}
-
-/* Panels (simd.h) of a matrix b[k][n], whose rows are ldb apart. */
-static void pack_rows(const struct head *d, float *panels, const float *b, size_t ldb, size_t n, size_t k)
-{
-    const size_t nr = d->simd->nr;
-
-    for (size_t c = 0; c < n; c += nr, panels += k * nr) {
-        const size_t m = gkv__min(nr, n - c);
-
-        for (size_t i = 0; i < k; i++) {
-            memcpy(panels + i * nr, b + i * ldb + c, m * sizeof *panels);
-            memset(panels + i * nr + m, 0, (nr - m) * sizeof *panels);
-        }
+    d->q_unit = d->k_unit + up(d->dk);
+    d->g = d->b + TILE;
+    d->from = d->g + TILE;
+    d->to = d->from + TILE;
+    for (size_t i = 0; i < d->dk; i++) {
+        d->k_unit[i] = 1 / sqrtf((float)d->dk);
+        d->q_unit[i] = 1 / (float)d->dk;
     }
 }
 
@@ -253,124 +179,94 @@ static void load(struct head *d, const struct job *j, size_t h, size_t at)
     const struct gkv__state_shape *s = &j->m->state;
     const size_t hk = s->side_by_side ? h / (s->v_heads / s->k_heads) : h % s->k_heads;
     const size_t all = (size_t)gkv__state_channels(j->m), keys = (size_t)s->k_heads * s->k_dim, values = all - 2 * keys;
+    const size_t q = d->delta ? 0 : values + keys, k = d->delta ? keys : values, v = d->delta ? 2 * keys : 0;
+    const float eps = 1e-6f / (float)d->dk;     /* of the mean: 1e-6 of the sum              */
     float sum = 0;
 
+    convolve(j, d->q, d->wk, at, d->n, q + hk * d->dk, d->dk);
+    convolve(j, d->k, d->wk, at, d->n, k + hk * d->dk, d->dk);
+    convolve(j, d->u, d->wv, at, d->n, v + h * d->dv, d->dv);
     for (size_t t = 0; t < d->n; t++) {
-        const float *row = j->qkv + (at + t) * all;
-        float *q = d->q + t * d->wk, *k = d->k + t * d->wk;
+        float *qt = d->q + t * d->wk, *kt = d->k + t * d->wk;
 
         if (d->delta) {
-            unit(q, row + hk * d->dk, d->dk, 1 / sqrtf((float)d->dk));
-            unit(k, row + keys + hk * d->dk, d->dk, 1);
-        } else {
-            memcpy(k, row + values + hk * d->dk, d->dk * sizeof *k);
-            memcpy(q, row + values + keys + hk * d->dk, d->dk * sizeof *q);
+            d->simd->rmsnorm(qt, qt, d->q_unit, d->dk, eps);
+            d->simd->rmsnorm(kt, kt, d->k_unit, d->dk, eps);
         }
-        memcpy(d->u + t * d->wv, row + (d->delta ? 2 * keys : 0) + h * d->dv, d->dv * sizeof *d->u);
         d->b[t] = j->beta[(at + t) * s->v_heads + h];
         d->g[t] = sum += j->alpha[(at + t) * s->v_heads + h];
     }
 }
 
-/* One row by the rule itself. */
-static void step(struct head *d)
+/* Products of rows of x with the keys up to each of them, and with some after it. */
+static void with_keys(const struct head *d, float *out, const float *x)
 {
-    const float a = expf(d->g[0]);
-
-    memset(d->o, 0, d->dv * sizeof *d->o);
-    for (size_t i = 0; i < d->dk; i++) {
-        scale(d->s + i * d->dv, a, d->dv);
-        if (d->delta)
-            axpy(d->o, d->k[i], d->s + i * d->dv, d->dv);
-    }
-    for (size_t i = 0; i < d->dv; i++)
-        d->u[i] = d->b[0] * (d->u[i] - d->o[i]);
-    memset(d->o, 0, d->dv * sizeof *d->o);
-    for (size_t i = 0; i < d->dk; i++) {
-        axpy(d->s + i * d->dv, d->k[i], d->u, d->dv);
-        axpy(d->o, d->q[i], d->s + i * d->dv, d->dv);
-    }
+    for (size_t at = 0; at < d->n; at += HALF)
+        d->simd->gemm(out + at * TILE, TILE, x + at * d->wk, d->wk, d->panels, gkv__min(HALF, d->n - at),
+                      gkv__min(at + HALF, d->n), d->dk, 0);
 }
 
-/* kk = -A, qk = P, from the products of all rows. */
-static void weigh(struct head *d)
+/* Solves (I + A) U = u in place; kk is -A. */
+static void solve(const struct head *d)
 {
-    for (size_t i = 0; i < d->n; i++)
-        for (size_t x = 0; x < d->n; x++) {
-            const float decay = x <= i ? expf(d->g[i] - d->g[x]) : 0;
-
-            d->qk[i * TILE + x] *= decay;
-            if (d->delta)
-                d->kk[i * TILE + x] *= x < i ? -d->b[i] * decay : 0;
-        }
-}
-
-/* Solves (I + A) U = u in place, and packs U. */
-static void solve(struct head *d)
-{
-    const size_t nr = d->simd->nr;
-
     for (size_t at = 0; at < d->n; at += PART) {
-        const size_t end = gkv__min(at + PART, d->n);
+        const size_t n = gkv__min(PART, d->n - at);
+        float *u = d->u + at * d->wv;
 
-        for (size_t c = 0; at && c < d->dv; c += nr)
-            d->simd->gemm(d->u + at * d->wv + c, d->wv, d->kk + at * TILE, TILE, d->u_panels + c * d->n, end - at,
-                          gkv__min(nr, d->dv - c), at, 1);
-        for (size_t i = at; i < end; i++) {
-            for (size_t x = at; x < i; x++)
-                axpy(d->u + i * d->wv, d->kk[i * TILE + x], d->u + x * d->wv, d->dv);
-            for (size_t c = 0; c < d->dv; c += nr) {
-                float *to = d->u_panels + c * d->n + i * nr;
-                const size_t m = gkv__min(nr, d->dv - c);
-
-                memcpy(to, d->u + i * d->wv + c, m * sizeof *to);
-                memset(to + m, 0, (nr - m) * sizeof *to);
-            }
-        }
+        if (at)
+            d->simd->state.multiply(u, d->wv, d->kk + at * TILE, TILE, d->u, d->wv, n, d->dv, at, 1);
+        d->simd->state.solve(u, d->wv, d->kk + at * TILE + at, TILE, n, d->dv);
     }
+}
+
+/* o += P U */
+static void add_own(const struct head *d)
+{
+    for (size_t at = 0; at < d->n; at += PART)
+        d->simd->state.multiply(d->o + at * d->wv, d->wv, d->qk + at * TILE, TILE, d->u, d->wv,
+                                gkv__min(PART, d->n - at), d->dv, gkv__min(at + PART, d->n), 1);
 }
 
 static void tile(struct head *d)
 {
-    const struct gkv__simd *simd = d->simd;
-    const size_t n = d->n, dk = d->dk, dv = d->dv, nr = simd->nr;
-    const float last = d->g[n - 1];
+    const struct gkv__state_kernels *x = &d->simd->state;
+    const size_t n = d->n, dk = d->dk, dv = d->dv, nr = d->simd->nr;
+    float by[TILE];
 
-    /* Products with the keys: of the keys, and of the queries. */
     for (size_t c = 0; c < n; c += nr)
-        simd->pack(d->panels + c * dk, d->k + c * d->wk, d->wk, gkv__min(nr, n - c), dk);
+        d->simd->pack(d->panels + c * dk, d->k + c * d->wk, d->wk, gkv__min(nr, n - c), dk);
     if (d->delta)
-        simd->gemm(d->kk, TILE, d->k, d->wk, d->panels, n, n, dk, 0);
-    simd->gemm(d->qk, TILE, d->q, d->wk, d->panels, n, n, dk, 0);
-    weigh(d);
-    for (size_t t = 0; t < n; t++)              /* k', as columns, before k is overwritten    */
-        for (size_t i = 0; i < dk; i++)
-            d->kt[i * TILE + t] = expf(last - d->g[t]) * d->k[t * d->wk + i];
-    /* What the state knows: u = b (v - exp(g) k S), o = exp(g) q S. */
-    for (size_t t = 0; t < n; t++) {
-        const float a = expf(d->g[t]);
-
-        if (d->delta)
-            scale(d->k + t * d->wk, -d->b[t] * a, dk);
-        scale(d->q + t * d->wk, a, dk);
-        scale(d->u + t * d->wv, d->b[t], dv);
-    }
-    pack_rows(d, d->panels, d->s, dv, dv, dk);
-    if (d->delta)
-        simd->gemm(d->u, d->wv, d->k, d->wk, d->panels, n, dv, dk, 1);
-    simd->gemm(d->o, d->wv, d->q, d->wk, d->panels, n, dv, dk, 0);
-    if (d->delta)
+        with_keys(d, d->kk, d->k);
+    with_keys(d, d->qk, d->q);
+    x->weigh(d->delta ? d->kk : NULL, d->qk, TILE, d->g, d->b, d->from, d->to, n);
+    x->scale(d->u, d->wv, d->b, n, dv);
+    x->scale(d->q, d->wk, d->from, n, dk);
+    x->multiply(d->o, d->wv, d->q, d->wk, d->s, dv, n, dv, dk, 0);
+    if (d->delta) {                             /* u = b (v - exp(g) k S); q has room for that k */
+        for (size_t t = 0; t < n; t++) {
+            by[t] = -d->b[t] * d->from[t];
+            memcpy(d->q + t * d->wk, d->k + t * d->wk, dk * sizeof *d->q);
+        }
+        x->scale(d->q, d->wk, by, n, dk);
+        x->multiply(d->u, d->wv, d->q, d->wk, d->s, dv, n, dv, dk, 1);
         solve(d);
-    else
-        pack_rows(d, d->u_panels, d->u, d->wv, dv, n);
-    simd->gemm(d->o, d->wv, d->qk, TILE, d->u_panels, n, dv, n, 1);
-    scale(d->s, expf(last), dk * dv);
-    simd->gemm(d->s, dv, d->kt, TILE, d->u_panels, dk, dv, n, 1);
+    }
+    add_own(d);
+    x->scale(d->k, d->wk, d->to, n, dk);
+    x->multiply_turned(d->s, dv, d->k, d->wk, d->u, d->wv, dk, dv, n, d->from[n - 1]);
+}
+
+/* y += skip x */
+static void skip(float *y, float by, const float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] += by * x[i];
 }
 
 static void head_item(void *arg, size_t h, unsigned thread)
 {
     const struct job *j = arg;
+    const struct gkv__simd *simd = j->e->simd;
     const size_t width = (size_t)j->m->state.v_heads * j->m->state.v_dim;
     struct head d;
 
@@ -378,39 +274,39 @@ static void head_item(void *arg, size_t h, unsigned thread)
     for (size_t at = 0; at < j->n; at += TILE) {
         d.n = gkv__min(TILE, j->n - at);
         load(&d, j, h, at);
-        (j->n == 1 ? step : tile)(&d);
-        for (size_t t = 0; t < d.n; t++)
-            memcpy(j->y + (at + t) * width + h * d.dv, d.o + t * d.wv, d.dv * sizeof *d.o);
+        for (size_t t = 0; !d.delta && t < d.n; t++)
+            memcpy(j->y + (at + t) * width + h * d.dv, d.u + t * d.wv, d.dv * sizeof *d.u);
+        if (j->n == 1)
+            simd->state.step(d.o, d.s, d.dv, d.k, d.q, d.u, expf(d.g[0]), d.b[0], d.dk, d.dv, d.delta);
+        else
+            tile(&d);
+        for (size_t t = 0; t < d.n; t++) {
+            const size_t to = (at + t) * width + h * d.dv;
+            float *o = d.o + t * d.wv;
+
+            if (d.delta) {                      /* z = silu(z) rmsnorm(o)                    */
+                simd->rmsnorm(o, o, j->w->state_norm, d.dv, j->m->eps);
+                simd->swiglu(j->z + to, o, d.dv);
+            } else {                            /* y = o + skip x                            */
+                skip(o, j->w->skip[h], j->y + to, d.dv);
+                memcpy(j->y + to, o, d.dv * sizeof *o);
+            }
+        }
     }
 }
 
-/* z = silu(z) rmsnorm(y), head by head */
-static void gate_item(void *arg, size_t i, unsigned thread)
-{
-    const struct job *j = arg;
-    const size_t heads = j->m->state.v_heads, d = j->m->state.v_dim;
-
-    (void)thread;
-    for (size_t t = i * ROWS * heads; t < gkv__min((i + 1) * ROWS, j->n) * heads; t++) {
-        j->e->simd->rmsnorm(j->y + t * d, j->y + t * d, j->w->state_norm, d, j->m->eps);
-        j->e->simd->swiglu(j->z + t * d, j->y + t * d, d);
-    }
-}
-
-/* z = rmsnorm((y + skip x) silu(z)), by groups; x is what the convolution has left. */
-static void skip_item(void *arg, size_t i, unsigned thread)
+/* z = rmsnorm(y silu(z)), by groups of heads that share a key. */
+static void group_item(void *arg, size_t i, unsigned thread)
 {
     const struct job *j = arg;
     const struct gkv__state_shape *s = &j->m->state;
-    const size_t all = (size_t)gkv__state_channels(j->m), width = (size_t)s->v_heads * s->v_dim, group = width / s->k_heads;
+    const size_t width = (size_t)s->v_heads * s->v_dim, group = width / s->k_heads;
 
     (void)thread;
     for (size_t t = i * ROWS; t < gkv__min((i + 1) * ROWS, j->n); t++) {
-        float *y = j->y + t * width, *z = j->z + t * width;
+        float *z = j->z + t * width;
 
-        for (size_t h = 0; h < s->v_heads; h++)
-            axpy(y + h * s->v_dim, j->w->skip[h], j->qkv + t * all + h * s->v_dim, s->v_dim);
-        j->e->simd->swiglu(z, y, width);
+        j->e->simd->swiglu(z, j->y + t * width, width);
         for (size_t g = 0; g < width; g += group)
             j->e->simd->rmsnorm(z + g, z + g, j->w->state_norm + g, group, j->m->eps);
     }
@@ -438,24 +334,37 @@ static void multiply_item(void *arg, size_t i, unsigned thread)
 
     (void)thread;
     for (size_t x = i * ROWS * d; x < gkv__min((i + 1) * ROWS, j->n) * d; x++)
-        j->y[x] *= j->qkv[x];
+        j->qkv[x] *= j->y[x];
+}
+
+/* z *= convolution of qkv; y is idle. */
+static void convolve_item(void *arg, size_t i, unsigned thread)
+{
+    const struct job *j = arg;
+    const size_t all = (size_t)gkv__state_channels(j->m), first = i * CHANNELS, n = gkv__min(CHANNELS, all - first);
+
+    (void)thread;
+    for (size_t at = 0; at < j->n; at += TILE) {
+        const size_t end = gkv__min(at + TILE, j->n);
+
+        convolve(j, j->y + at * all + first, all, at, end - at, first, n);
+        for (size_t t = at; t < end; t++)
+            for (size_t c = first; c < first + n; c++)
+                j->z[t * all + c] *= j->y[t * all + c];
+    }
 }
 
 /* The three projections go to qkv, y and z. */
 static void short_convolution(struct job *j, struct gkv__rows *h)
 {
-    const size_t channels = (size_t)gkv__state_channels(j->m), items = (j->n + ROWS - 1) / ROWS;
-    struct job before = *j, after = *j;
+    const size_t channels = (size_t)gkv__state_channels(j->m);
 
     gkv__gemm(j->e, j->qkv, h, &j->w->qkv, false);
     gkv__gemm(j->e, j->y, h, &j->w->beta, false);
     gkv__gemm(j->e, j->z, h, &j->w->z, false);
-    before.y = j->qkv;
-    before.qkv = j->y;
-    gkv__for(j->e->n_threads, items, multiply_item, &before);
+    gkv__for(j->e->n_threads, (j->n + ROWS - 1) / ROWS, multiply_item, j);
     gkv__for(j->e->n_threads, (channels + CHANNELS - 1) / CHANNELS, convolve_item, j);
-    after.y = j->z;
-    gkv__for(j->e->n_threads, items, multiply_item, &after);
+    keep_tail(j);
 }
 
 float *gkv__state(struct gkv__exec *e, const gkv_model *m, uint32_t il, struct gkv__rows *h, float *state, bool anew)
@@ -482,9 +391,10 @@ float *gkv__state(struct gkv__exec *e, const gkv_model *m, uint32_t il, struct g
         gkv__gemm(e, j.alpha, h, &j.w->alpha, false);
     else
         split(&j);
-    gkv__for(e->n_threads, (channels + CHANNELS - 1) / CHANNELS, convolve_item, &j);
     gkv__for(e->n_threads, (j.n + ROWS - 1) / ROWS, rates_item, &j);
     gkv__for(e->n_threads, s->state.v_heads, head_item, &j);
-    gkv__for(e->n_threads, (j.n + ROWS - 1) / ROWS, j.w->mixer == GKV__MAMBA2 ? skip_item : gate_item, &j);
+    keep_tail(&j);
+    if (j.w->mixer == GKV__MAMBA2)
+        gkv__for(e->n_threads, (j.n + ROWS - 1) / ROWS, group_item, &j);
     return j.z;
 }
