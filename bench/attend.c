@@ -98,7 +98,7 @@ static int ascending(const void *x, const void *y)
 int main(int argc, char **argv)
 {
     static double rate[N_CASES + 1][RUNS];
-    const unsigned n_threads = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : gkv__physical_cores();
+    const unsigned n_threads = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : gkv__cores().threads;
     const struct gkv__quant *type = gkv__quant_named(argc > 2 ? argv[2] : "f16");
 
     if (!gkv__simd() || !type || !n_threads || n_threads > 256) {

@@ -97,7 +97,7 @@ unsigned gkv__cpu_detect(void)
         f |= GKV__CPU_AVX512;
     if (f & GKV__CPU_AVX512 && __builtin_cpu_supports("avx512bf16"))
         f |= GKV__CPU_AVX512BF16;
-    if (f & GKV__CPU_AVX512 && has_amx())
+    if (f & GKV__CPU_AVX512BF16 && has_amx())
         f |= GKV__CPU_AMX;
 #elif defined(__aarch64__)
     f |= GKV__CPU_NEON;

@@ -112,15 +112,18 @@ typedef void gkv__form_fn(void *to, const void *from, enum gkv__type type, size_
  * "bf16": products of bfloat16; sums and softmax in f32, with 2^x to 2^-17.  q, k, v and the
  * weights of the softmax are rounded to nearest even, each by up to 2^-8 of itself: a score changes by up to
  * 2^-7 sum |q k| / sqrt(d), its weight by a factor of e to that, the output by up to 2^-7 max |v|
- * more.  qt and v are pairs of rows, [ceil(n / 2)][width][2]; k is [nk][d], d even. */
+ * more.  qt and v are pairs of rows, [ceil(n / 2)][width][2]; k is [nk][d], d even.  A level may want v in another
+ * order, by `values`. */
 struct gkv__attend {
     const char     *form;
     enum gkv__type  type;               /* k of this type needs no conversion, if d is even  */
     unsigned        few;                /* in eighths of the lanes: up to so many rows,
                                            attend_few is faster                              */
     size_t          lanes;
+    size_t          keys;               /* of a block, with head_dim 64                      */
     gkv__form_fn   *pairs;              /* converts qt and v; NULL: the form is floats       */
     gkv__form_fn   *narrow;             /* converts k; NULL: likewise                        */
+    gkv__form_fn   *values;             /* converts v, not in place; NULL: pairs does        */
     gkv__attend_fn *run;
 };
 
@@ -130,8 +133,7 @@ struct gkv__attend {
  *   q[rows][GKV__FEW_ROW(d)]    times log2(e) / sqrt(d), zero beyond d; undefined afterwards
  *   k, v        nk rows of d elements, packed
  *   see         NULL: all rows see all keys
- * Where attend has the form "bf16", four rows or more are multiplied in it too if the cache is f16 or bf16;
- * ties of f16 are then rounded away from 0, and values below 2^-14 become 0. */
+ * Levels with vdpbf16ps multiply four rows or more in the form "bf16" if the cache is f16 or bf16; ties of f16 are then rounded away from 0, and values below 2^-14 become 0. */
 #define GKV__FEW_ROW(d) (((d) + 15) / 16 * 16)
 typedef void gkv__attend_few_fn(float *o, float *m, float *l, float *q, const void *k,
                                 const void *v, size_t rows, size_t nk, size_t d,
@@ -160,9 +162,9 @@ typedef void gkv__gate_fn(float *x, const float *g, size_t n);
  * convolve          y[t][c] = bias[c] + sum_i w[c][i] x[t + i][c], i < width <= CONVOLVE_MOST; act: silu of that.
  *                   x are rows + width - 1 pointers; bias may be NULL
  * rates             a = decay r, b = 1 / (1 + e^-b) with r = log(1 + e^(a + dt)); same: b = r
- * weigh             p[i][x] *= e^(g[i] - g[x]) for x <= i, a[i][x] *= -b[i] e^(g[i] - g[x]) for x < i, and what is right
- *                   of that becomes 0; i, x < n.  a may be NULL.  from[i] = e^g[i], to[i] = e^(g[n - 1] - g[i]).  g falls.
- *                   Columns and vectors reach to the next multiple of 16, where they are undefined
+ * weigh             p[i][x] *= e^(g[i] - g[x]) for x <= i, a[i][x] *= -b[i] e^(g[i] - g[x]) for x < i, and what is
+ *                   right of that becomes 0; i, x < n.  a may be NULL.  from[i] = e^g[i], to[i] = e^(g[n - 1] - g[i]).
+ *                   g falls.  Columns and vectors reach to the next multiple of 16, where they are undefined
  * scale             x[t][0 .. n - 1] *= by[t]
  * solve             (I - A) U = u in place, A strictly lower triangular: u[i] += sum_x a[i][x] u[x], x < i < rows
  * multiply          c[m, n] = scale c + a[m, k] b[k, n]; scale 0 overwrites c

@@ -448,13 +448,16 @@ static void round_bf16(float *x, size_t n)
     }
 }
 
-/* The n rows of x in the form that attend reads, made by `pairs` or `narrow`; allocated next to a guard
+enum { QUERIES, KEYS, VALUES };
+
+/* The n rows of x in the form that attend reads, made by `pairs`, `narrow` or `values`; allocated next to a guard
  * page. */
 static const void *in_form(const struct gkv__attend *a, const float *x, size_t n, size_t width,
-                           int keys, int before)
+                           int kind, int before)
 {
-    const size_t row = keys ? (width + 1) / 2 * 2 : width;
-    const size_t bytes = (keys ? n : (n + 1) / 2) * row * (keys ? 2 : 4);
+    const int keys = kind == KEYS, values = kind == VALUES && a->values;
+    const size_t row = keys ? (width + 1) / 2 * 2 : width, pairs = values ? (n + 31) / 32 * 16 : (n + 1) / 2;
+    const size_t bytes = (keys ? n : pairs) * row * (keys ? 2 : 4);
     float *buf;
     void *p;
 
@@ -463,6 +466,8 @@ static const void *in_form(const struct gkv__attend *a, const float *x, size_t n
     buf = malloc(bytes);
     if (keys)
         a->narrow(buf, x, GKV__TYPE_F32, n, width);
+    else if (values)
+        a->values(buf, x, GKV__TYPE_F32, n, width);
     else
         a->pairs(buf, x, GKV__TYPE_F32, n, width);
     p = guard(bytes, before);
@@ -580,7 +585,7 @@ static double attention_error(const float *const *qo, size_t step, double l, con
 /* Two blocks of keys one after the other, so that the running maximum changes. */
 static void test_attend(const struct gkv__simd *k)
 {
-    static const size_t ds[] = { 1, 12, 16, 64, 80, 128 }, ns[] = { 1, 3, 16, 37 };
+    static const size_t ds[] = { 1, 12, 16, 64, 80, 128, 256 }, ns[] = { 1, 3, 16, 32, 37, 65 };
     const size_t lanes = k->attend.lanes;
     double worst = 0;
 
@@ -609,11 +614,11 @@ static void test_attend(const struct gkv__simd *k)
                     round_bf16(kk, 2 * nk * d);
                     round_bf16(v, 2 * nk * d);
                 }
-                qf = in_form(&k->attend, qt, d, lanes, 0, masked);
+                qf = in_form(&k->attend, qt, d, lanes, QUERIES, masked);
                 for (size_t b = 0; b < 2; b++) {
                     see[b] = sight(kind, to + b * lanes, from + b * lanes, lanes, nk, b);
-                    k->attend.run(ot, m, l, qf, in_form(&k->attend, kk + b * nk * d, nk, d, 1, masked),
-                                  in_form(&k->attend, v + b * nk * d, nk, d, 0, masked), nk, d,
+                    k->attend.run(ot, m, l, qf, in_form(&k->attend, kk + b * nk * d, nk, d, KEYS, masked),
+                                  in_form(&k->attend, v + b * nk * d, nk, d, VALUES, masked), nk, d,
                                   masked ? &see[b] : NULL, s);
                 }
                 for (size_t i = 0; i < lanes; i++) {

@@ -71,13 +71,38 @@ INLINE vf weight_near_0(vf f)
     return p * f + 1.0f;
 }
 
+/* Two rows of weights become one row of pairs, stored where only weights that were read already can be
+ * overwritten.  The sums l are those of the unrounded weights. */
+INLINE void weights(float *s, float *l, size_t nk, const vf *max, const vf *scale)
+{
+    vf sum[ANV];
+
+    UNROLL
+    for (int j = 0; j < ANV; j++)
+        sum[j] = load(l + j * VW) * scale[j];
+    for (size_t i = 0; i < nk; i += 2)
+        UNROLL
+        for (int j = 0; j < ANV; j++) {
+            float *w = s + i * LANES + (size_t)j * VW;
+            vf e = vexp2_by(weight_near_0, load(w) - max[j]), f = splat(0);
+
+            if (i + 1 < nk)
+                f = vexp2_by(weight_near_0, load(w + LANES) - max[j]);
+            sum[j] += e + f;
+            *(pairs_u *)(s + i / 2 * LANES + (size_t)j * VW) = bf16_pair(e, f);
+        }
+    UNROLL
+    for (int j = 0; j < ANV; j++)
+        store(l + j * VW, sum[j]);
+}
+
 static void FN(attend_bf16)(float *ot, float *m, float *l, const void *q, const void *keys,
                             const void *vals, size_t nk, size_t d,
                             const struct gkv__sight *see, float *s)
 {
     const one_pair *qt = q, *k = keys, *v = vals, *p = (const one_pair *)s;
     const size_t n = (d + 1) / 2;
-    vf max[ANV], sum[ANV], scale[ANV];
+    vf max[ANV], scale[ANV];
     size_t i = 0;
 
     for (; i + AMR <= nk; i += AMR)
@@ -87,26 +112,7 @@ static void FN(attend_bf16)(float *ot, float *m, float *l, const void *q, const 
     if (see)
         see_some(s, nk, see);
     raise(s, nk, m, max, scale);
-
-    /* Two rows of weights become one row of pairs, stored where only weights that were read already can be
-     * overwritten.  The sum is that of the unrounded weights. */
-    UNROLL
-    for (int j = 0; j < ANV; j++)
-        sum[j] = load(l + j * VW) * scale[j];
-    for (i = 0; i < nk; i += 2)
-        UNROLL
-        for (int j = 0; j < ANV; j++) {
-            float *w = s + i * LANES + (size_t)j * VW;
-            vf e = vexp2_by(weight_near_0, load(w) - max[j]), f = splat(0);
-            if (i + 1 < nk)
-                f = vexp2_by(weight_near_0, load(w + LANES) - max[j]);
-            sum[j] += e + f;
-            *(pairs_u *)(s + i / 2 * LANES + (size_t)j * VW) = bf16_pair(e, f);
-        }
-    UNROLL
-    for (int j = 0; j < ANV; j++)
-        store(l + j * VW, sum[j]);
-
+    weights(s, l, nk, max, scale);
     for (i = 0; i + AMR <= d; i += AMR)
         values_bf16(AMR, ot + i * LANES, scale, v + i, d, p, (nk + 1) / 2);
     for (; i < d; i++)

@@ -9,14 +9,18 @@ INLINE void see_some(float *s, size_t nk, const struct gkv__sight *see)
     if (see->cap > 0)
         for (size_t i = 0; i < nk * LANES; i += VW)
             store(s + i, vtanh(load(s + i) * inv) * see->cap);
-    for (size_t i = 0; see->to && i < nk; i++)
-        for (int j = 0; j < LANES; j++)
-            if ((int32_t)i >= see->to[j])
-                s[i * LANES + (size_t)j] = 3 * GKV__ATTEND_MIN;
-    for (size_t i = 0; see->from && i < nk; i++)
-        for (int j = 0; j < LANES; j++)
-            if ((int32_t)i < see->from[j])
-                s[i * LANES + (size_t)j] = 3 * GKV__ATTEND_MIN;
+    for (size_t j = 0; see->to && j < LANES; j += VW) {
+        const vi to = *(const viu *)(see->to + j);
+
+        for (size_t i = 0; i < nk; i++)
+            store(s + i * LANES + j, pick(to <= (int32_t)i, splat(3 * GKV__ATTEND_MIN), load(s + i * LANES + j)));
+    }
+    for (size_t j = 0; see->from && j < LANES; j += VW) {
+        const vi from = *(const viu *)(see->from + j);
+
+        for (size_t i = 0; i < nk; i++)
+            store(s + i * LANES + j, pick(from > (int32_t)i, splat(3 * GKV__ATTEND_MIN), load(s + i * LANES + j)));
+    }
 }
 
 /* max, m: the maximum so far, including these scores; scale: the factor for the sums so far. */

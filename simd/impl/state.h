@@ -51,8 +51,8 @@ INLINE vf sigmoid(vf x)
     return inverse(1.0f + vexp2(x * -1.44269504088896341f));
 }
 
-/* log(1 + e^x) = max(x, 0) + log(1 + z) with z = e^-|x|, and log(1 + z) = 2 artanh(z / (2 + z)).  The argument is at most
- * 1/3, so seven terms of the series leave 2^-26. */
+/* log(1 + e^x) = max(x, 0) + log(1 + z) with z = e^-|x|, and log(1 + z) = 2 artanh(z / (2 + z)).  The argument is at
+ * most 1/3, so seven terms of the series leave 2^-26. */
 INLINE vf softplus(vf x)
 {
     const vf z = vexp2((vf)((vi)x | INT32_MIN) * 1.44269504088896341f), s = z / (z + 2.0f), q = s * s;

@@ -29,6 +29,7 @@ enum { NR = NV * VW, LANES = ANV * VW };
 
 typedef float   vf __attribute__((vector_size(VW * 4)));
 typedef int32_t vi __attribute__((vector_size(VW * 4)));
+typedef int32_t viu __attribute__((vector_size(VW * 4), aligned(4), may_alias));
 typedef float   vfu __attribute__((vector_size(VW * 4), aligned(4), may_alias));
 typedef int8_t  vb __attribute__((vector_size(VW)));
 typedef uint8_t vub __attribute__((vector_size(VW)));

@@ -19,10 +19,11 @@
 enum {
     ROWS = 384,         /* query rows of a work item with head_dim 64: their q and output
                            (2 * 384 * 64 * 4 bytes) stay in the second-level cache.  Twice as many
-                           where keys and values have to be converted for each item          */
+                           where keys and values have to be converted for each item, and more where
+                           blocks of keys are larger                                         */
     ITEMS = 16,         /* with fewer work items per thread, items get half as many rows, so that
                            threads finish together: one or two percent                       */
-    KEYS = 128,         /* keys of a block with head_dim 64                                  */
+    KEYS = 128,         /* keys of the smallest block with head_dim 64                       */
     PIECE = 512,        /* for few rows: least keys of a work item                           */
     PIECES = 64,        /*               most pieces                                         */
     PARTIALS = 2048,    /*               most rows (over all heads) times pieces             */
@@ -49,16 +50,17 @@ static uint64_t first_key(const struct job *j, uint64_t p)
     return gkv__view_first(j->view, p);
 }
 
-static size_t keys_per_block(uint32_t head_dim)
+static size_t keys_per_block(const struct gkv__simd *simd, uint32_t head_dim)
 {
-    size_t n = KEYS * 64 / (size_t)head_dim / 16 * 16;
+    const size_t most = simd->attend.keys, n = most * 64 / (size_t)head_dim / 16 * 16;
 
-    return n < 16 ? 16 : n > KEYS ? KEYS : n;
+    return n < 16 ? 16 : n > most ? most : n;
 }
 
 static size_t rows_per_item(const struct gkv__simd *simd, const struct gkv__shape *s)
 {
-    size_t rows = (simd->attend.pairs ? 2 : 1) * ROWS * 64 / (size_t)(s->head_dim < 64 ? 64 : s->head_dim);
+    const size_t more = (simd->attend.pairs ? 2 : 1) * simd->attend.keys / KEYS;
+    const size_t rows = more * ROWS * 64 / (size_t)(s->head_dim < 64 ? 64 : s->head_dim);
 
     return rows < simd->attend.lanes ? simd->attend.lanes : rows;
 }
@@ -101,7 +103,7 @@ static size_t few_floats(const struct gkv__simd *simd, const struct gkv__shape *
 
 uint64_t gkv__attend_scratch(const struct gkv__simd *simd, const struct gkv__shape *s)
 {
-    size_t keys = keys_per_block(s->head_dim);
+    size_t keys = keys_per_block(simd, s->head_dim);
     size_t tiles = tiles_per_item(simd, s) * tile_floats(simd, s) + keys * simd->attend.lanes +
                    2 * keys * s->head_dim + 2 * simd->attend.lanes;
 
@@ -188,15 +190,34 @@ void gkv__to_form(const struct gkv__simd *simd, gkv__form_fn *form, enum gkv__ty
         form(buf, rows, type, n, d);
 }
 
-/* nk keys or values in attend's form: a pointer into the cache if they have it there, else buf. */
-static const void *in_form(const struct gkv__simd *simd, const struct gkv__cache *c, size_t d,
-                           const uint8_t *rows, float *buf, size_t nk, bool keys)
+/* nk keys in attend's form: a pointer into the cache if they have it there, else buf. */
+static const void *keys_in_form(const struct gkv__simd *simd, const struct gkv__cache *c, size_t d, const uint8_t *rows,
+                                float *buf, size_t nk)
 {
     const struct gkv__attend *a = &simd->attend;
 
-    if (c->type->type == a->type && (keys ? !a->narrow || d % 2 == 0 : !a->pairs))
+    if (c->type->type == a->type && (!a->narrow || d % 2 == 0))
         return rows;
-    gkv__to_form(simd, keys ? a->narrow : a->pairs, c->type->type, rows, buf, nk, d);
+    gkv__to_form(simd, a->narrow, c->type->type, rows, buf, nk, d);
+    return buf;
+}
+
+/* The same for values; spare: floats for them. */
+static const void *values_in_form(const struct gkv__simd *simd, const struct gkv__cache *c, size_t d,
+                                  const uint8_t *rows, float *buf, float *spare, size_t nk)
+{
+    const struct gkv__attend *a = &simd->attend;
+
+    if (c->type->type == a->type && !a->pairs)
+        return rows;
+    if (!a->values) {
+        gkv__to_form(simd, a->pairs, c->type->type, rows, buf, nk, d);
+    } else if (c->type->type == GKV__TYPE_F16 || c->type->type == GKV__TYPE_F32) {
+        a->values(buf, rows, c->type->type, nk, d);
+    } else {
+        simd->unpack[c->type->type](rows, spare, nk * d);
+        a->values(buf, spare, GKV__TYPE_F32, nk, d);
+    }
     return buf;
 }
 
@@ -218,7 +239,7 @@ static void item(void *arg, size_t i, unsigned thread)
     const struct gkv__shape *s = j->s;
     const struct gkv__cache *c = j->c;
     const size_t lanes = simd->attend.lanes, d = s->head_dim, g = j->group;
-    const size_t keys = keys_per_block(s->head_dim);
+    const size_t keys = keys_per_block(simd, s->head_dim);
     /* Later blocks of queries see more keys: they are dealt first, so that the threads finish
      * together. */
     const size_t n_blocks = (j->n + j->block - 1) / j->block;
@@ -245,8 +266,8 @@ static void item(void *arg, size_t i, unsigned thread)
     for (uint64_t key = first_key(j, j->pos + token) / keys * keys;
          key < n_keys && !gkv__cancelled(j->e); key += keys) {
         const size_t nk = n_keys - key < keys ? (size_t)(n_keys - key) : keys;
-        const void *k = in_form(simd, c, d, gkv__cache_k(c, j->il, (uint32_t)ih, key), kt, nk, true);
-        const void *v = in_form(simd, c, d, gkv__cache_v(c, j->il, (uint32_t)ih, key), vt, nk, false);
+        const void *v = values_in_form(simd, c, d, gkv__cache_v(c, j->il, (uint32_t)ih, key), vt, kt, nk);
+        const void *k = keys_in_form(simd, c, d, gkv__cache_k(c, j->il, (uint32_t)ih, key), kt, nk);
 
         for (size_t t = 0; t < n_tiles; t++) {
             float *qt = tiles + t * stride, *ot = qt + d * lanes, *m = ot + d * lanes, *l = m + lanes;
