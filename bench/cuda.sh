@@ -3,7 +3,7 @@
 # cuda.sh - a CUDA device beside the CPU: the same logits and answers, and how fast
 #
 #     ./configure --with-cuda && make && make tests/mkmodel bench/device bench/cuda-peak
-#     bench/cuda.sh [types] [answers] [speed] [checked]
+#     bench/cuda.sh [types] [archs] [answers] [speed] [checked]
 #
 # BUILD (default .) is the build directory, MODELS (default /dev/shm) has room for 30 GB,
 # DATA (default $BUILD/share/gemkv) the bundled model and document.  With TABLE=bench/results/MACHINE.csv
@@ -13,7 +13,7 @@ MODELS=${MODELS:-/dev/shm}
 DATA=${DATA:-$BUILD/share/gemkv}
 GEMKV_PLUGIN_DIR=$BUILD/gpu/cuda
 export GEMKV_PLUGIN_DIR
-test $# -gt 0 || set -- types answers speed checked
+test $# -gt 0 || set -- types archs answers speed checked
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 
@@ -50,6 +50,49 @@ types() {
     done
     echo "layers streamed:"
     "$BUILD/bench/device" -g 100000000 compare "$MODELS/cuda-d128.gguf"
+}
+
+# Every architecture, and what the layers of each can have: rows are a name and mkmodel's options.
+archs() {
+    while read -r name options; do
+        # shellcheck disable=SC2086
+        make_model cuda-arch-$name $options
+        "$BUILD/bench/device" compare "$MODELS/cuda-arch-$name.gguf" </dev/null
+    done <<EOF
+llama        --embd=512 --ff=1024 --heads=8 --heads-kv=2 --head-dim=64 --rope-freqs=1 --type=q4_k_m
+llama-linear --embd=512 --ff=1024 --heads=8 --heads-kv=2 --head-dim=128 --linear=4 --window=40
+qwen2        --arch=qwen2 --embd=512 --ff=1024 --heads=14 --heads-kv=2 --head-dim=64 --type=q4_k_m
+qwen2-128    --arch=qwen2 --embd=768 --ff=1024 --heads=7 --heads-kv=1 --head-dim=128 --type=q8_0
+qwen3        --arch=qwen3 --embd=512 --ff=1024 --heads=8 --heads-kv=2 --head-dim=128 --yarn=4 --type=q4_k_m
+qwen3-64     --arch=qwen3 --embd=512 --ff=1024 --heads=2 --heads-kv=2 --head-dim=64 --type=bf16
+phi3         --arch=phi3 --embd=768 --ff=1024 --heads=8 --heads-kv=8 --head-dim=96 --longrope=400 --window=99 --type=q4_k_m
+phi3-long    --arch=phi3 --embd=768 --ff=1024 --heads=8 --heads-kv=8 --head-dim=96 --longrope=64 --window=262144
+gemma2       --arch=gemma2 --embd=512 --ff=1024 --heads=4 --heads-kv=2 --head-dim=256 --window=32 --tied=1 --type=q4_k_m
+gemma3       --arch=gemma3 --embd=512 --ff=1024 --heads=4 --heads-kv=1 --head-dim=256 --window=32 --linear=8 --layers=8
+gemma3-16    --arch=gemma3 --window=70 --linear=8 --layers=7
+smollm3      --arch=smollm3 --embd=512 --ff=1024 --heads=8 --heads-kv=2 --head-dim=64 --layers=5 --type=q6_k
+olmo2        --arch=olmo2 --embd=512 --ff=1024 --heads=4 --heads-kv=2 --head-dim=128 --type=q4_k_m
+olmo3        --arch=olmo2 --embd=512 --ff=1024 --heads=4 --heads-kv=4 --head-dim=128 --window=32 --yarn=4
+mistral3     --arch=mistral3 --embd=512 --ff=1024 --heads=8 --heads-kv=2 --head-dim=128 --yarn=4 --type=q4_k_m
+granite      --arch=granite --embd=512 --ff=1024 --heads=8 --heads-kv=2 --head-dim=64 --type=q4_k_m
+glm4         --arch=glm4 --embd=512 --ff=1024 --heads=8 --heads-kv=2 --head-dim=128 --type=q4_k_m
+exaone4      --arch=exaone4 --embd=512 --ff=1024 --heads=8 --heads-kv=2 --head-dim=128 --window=32 --type=q4_k_m
+gemma4       --arch=gemma4 --embd=512 --ff=1024 --heads=4 --heads-kv=2 --head-dim=512 --window=32 --type=q4_k_m
+gemma4-small --arch=gemma4 --window=32
+gemma4-e2b   --arch=gemma4 --embd=512 --ff=1024 --heads=4 --heads-kv=2 --head-dim=128 --window=32 --sharing=2 --embd-layer=32
+gemma4-moe   --arch=gemma4 --embd=512 --ff=1024 --heads=4 --heads-kv=2 --head-dim=128 --window=32 --experts=4 --used=2
+qwen3moe     --arch=qwen3moe --embd=512 --ff=256 --heads=8 --heads-kv=2 --head-dim=128 --experts=16 --used=4 --type=q4_k_m
+granitemoe   --arch=granitemoe --embd=512 --ff=256 --heads=8 --heads-kv=2 --head-dim=64 --experts=8 --used=2 --type=q8_0
+llama4       --arch=llama4 --embd=512 --ff=256 --heads=8 --heads-kv=2 --head-dim=128 --experts=8 --used=1 --type=q4_k_m
+gpt-oss      --arch=gpt-oss --embd=512 --ff=512 --heads=8 --heads-kv=2 --head-dim=64 --experts=8 --used=4 --type=q8_0
+gpt-oss-f16  --arch=gpt-oss --embd=512 --ff=512 --heads=8 --heads-kv=2 --head-dim=64 --experts=8 --used=4
+qwen35       --arch=qwen35
+qwen35moe    --arch=qwen35moe
+qwen3next    --arch=qwen3next
+granitehybrid --arch=granitehybrid
+lfm2         --arch=lfm2
+lfm2moe      --arch=lfm2moe
+EOF
 }
 
 # Thirty questions to the bundled model, greedy, selection and answer.

@@ -17,6 +17,7 @@
 #include "src/engine/exec.h"
 #include "src/engine/gemm.h"
 #include "src/engine/layer.h"
+#include "src/base/cores.h"
 #include "src/base/mem.h"
 #include "src/engine/forward.h"
 #include "src/base/thread.h"
@@ -87,9 +88,8 @@ static void on_cpu(const gkv_model *m, const char *gemm, const uint32_t *id, flo
     float *x = malloc(s->n_embd * sizeof *x);
     gkv_error err = { 0 };
 
-    if (!x || gkv__exec_open(&e, gkv__simd(), gkv__gemm_named(gemm), s, gkv__physical_cores(), N_PROMPT, &err) ||
-        gkv__cache_open(&c, gkv__quant_named("f16"), s->n_layer, s->n_head_kv, s->head_dim,
-                        N_PROMPT + N_STEPS, &err))
+    if (!x || gkv__exec_open(&e, gkv__simd(), gkv__gemm_named(gemm), s, gkv__cores().cores, N_PROMPT, &err) ||
+        gkv__cache_open_for(&c, m, gkv__quant_named("f16"), s->n_layer, N_PROMPT + N_STEPS, &err))
         stop(err.text);
     for (size_t i = 0; i <= N_STEPS; i++) {
         const size_t at = i ? N_PROMPT + i - 1 : 0, n = i ? 1 : N_PROMPT;

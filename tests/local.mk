@@ -204,6 +204,10 @@ check_PROGRAMS += tests/unit-io.test
 tests_unit_io_test_SOURCES = tests/unit-io.c tests/tap.h
 tests_unit_io_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
 
+TESTS += tests/unit-device.test
+check_PROGRAMS += tests/unit-device.test
+tests_unit_device_test_SOURCES = tests/unit-device.c tests/tap.h
+tests_unit_device_test_LDADD   = src/libcore.la
 TESTS += tests/unit-arch.test
 check_PROGRAMS += tests/unit-arch.test
 tests_unit_arch_test_SOURCES = tests/unit-arch.c tests/tap.h

@@ -35,13 +35,32 @@ struct place {
     size_t            at;               /* offset in the memory of its layer, or of the model */
 };
 
-enum part { P_ATTN_NORM, P_FFN_NORM, N_NORMS };
-
 struct layer {
-    size_t   bytes, norm[N_NORMS];      /* offsets of the norms                              */
-    mat      q, k, v, o, gate, up, down;
+    gkv_plugin_layer f;
+    size_t   bytes;
+    mat      m[GKV_PLUGIN_N_ROLES];     /* by roles                                          */
+    size_t   v[GKV_PLUGIN_N_ROLES];     /* offsets of vectors, plus 1; 0: none               */
     uint8_t *memory;                    /* NULL: streamed                                    */
     size_t   first, n;                  /* its tensors, in the order of `plan`               */
+    /* In begin: */
+    gkv_plugin_slots slots;
+    half    *keys, *values;             /* [slots.n_head_kv][slots.n][head_dim]              */
+};
+
+/* A layer with its current addresses. */
+struct present {
+    layer    l;
+    uint8_t *memory;
+    const mat   *mat_of(int role) const { return &l.m[role]; }
+    bool         has(int role) const { return l.m[role].n_out; }
+    const float *vec(int role) const { return l.v[role] ? (const float *)(memory + l.v[role] - 1) : NULL; }
+};
+
+struct rope_table {
+    double  *freq;                      /* NULL: not used                                    */
+    uint32_t n_rot;
+    double   scale;
+    float2  *turn;                      /* [n][n_rot / 2] from position `first` of begin on  */
 };
 
 struct step_input { uint32_t id, pos; };
@@ -51,7 +70,7 @@ struct device {
     size_t           shared_max;
     uint64_t         budget, used;
     gkv_plugin_shape s;
-    double          *freq;
+    rope_table       rope[GKV_PLUGIN_N_ROPES];
 
     place           *tensor;
     layer           *layer;
@@ -69,11 +88,13 @@ struct device {
 
     cublasHandle_t   blas;
     void            *workspace;
-    uint32_t         chunk, n_expected, n_positions, n_parts;
+    uint32_t         chunk, n_expected, first, n_positions;     /* positions first .. first + n - 1 */
+    uint32_t         qkv_width, head_most, n_ff;                /* the most of any layer */
+    size_t           position_bytes;    /* used for slots and turns                          */
     bool             used_form[N_FORMS];
     size_t           unpacked;          /* f16 weights of the largest product */
     /* [chunk][...] */
-    float           *x, *qkv, *both, *att, *logits;
+    float           *x, *y, *qkv, *both, *att, *logits;
     void            *operand[N_FORMS];
     half            *rotated, *weights;
     uint32_t        *ids, *pos;
@@ -82,9 +103,7 @@ struct device {
     uint32_t        *arrived;
     unsigned long long *best, *best_host;
     float           *logits_host;
-    /* [n_positions][...] */
     half            *cache;
-    float2          *angles;
     cudaGraphExec_t  step;
 };
 
@@ -149,8 +168,7 @@ static inline size_t aligned(size_t n)
 
 static inline bool of_model(const gkv_plugin_tensor *t)
 {
-    return t->role == GKV_PLUGIN_EMBED || t->role == GKV_PLUGIN_OUTPUT ||
-           t->role == GKV_PLUGIN_OUTPUT_NORM;
+    return t->role <= GKV_PLUGIN_LAYER_EMBED_NORM;
 }
 
 static inline form form_of_type(const device *d, int type)
@@ -209,31 +227,40 @@ int gkv__plan(void *state, const gkv_plugin_shape *s, const gkv_plugin_tensor *t
 /* upload.cu */
 int gkv__upload(void *state, size_t i, char *error);
 /* Layer il with its current addresses, once its upload has ended. */
-int gkv__bring(device *d, uint32_t il, layer *out, uint8_t **memory, char *error);
+int gkv__bring(device *d, uint32_t il, present *out, char *error);
 /* Says that layer il is not used by any launch after this. */
 int gkv__release(device *d, uint32_t il, char *error);
 
 /* product.cu */
-/* Products of matrices that share x and whose outputs are adjacent in y, with as few calls as possible; shrunk:
- * x in f16 was divided by GATE_SHRINK. */
-int gkv__products(device *d, const mat *const *m, int n_mats, float *y, uint32_t ld, uint32_t n, bool add,
+/* Products of matrices that share x and whose outputs are adjacent in y, times factor, with as few calls as possible;
+ * shrunk: x in f16 was divided by GATE_SHRINK. */
+int gkv__products(device *d, const mat *const *m, int n_mats, float *y, uint32_t ld, uint32_t n, bool add, float factor,
                   bool shrunk, char *error);
 /* Products of matrices that share x; one launch for consecutive ones of one type.  `all` has the arguments that
- * they share. */
-int gkv__gemvs(device *d, const mat *const *m, int n_mats, const gemv_args *all, float *y, char *error);
+ * they share; bias: NULL, or the bias of each, or NULL. */
+int gkv__gemvs(device *d, const mat *const *m, int n_mats, const gemv_args *all, float *y, const float *const *bias,
+               char *error);
 int gkv__allow_gemv(const device *d, char *error);
 
 /* attend.cu */
 int gkv__check_heads(const gkv_plugin_shape *s, char *error);
 /* Floats of the partial results of parts of the keys. */
-size_t gkv__partial_floats(const gkv_plugin_shape *s);
-size_t gkv__position_bytes(const gkv_plugin_shape *s, uint64_t n);
-int gkv__reserve(void *state, uint32_t n, char *error);
+size_t gkv__partial_floats(const device *d);
+/* Bytes of slots and turns for n positions. */
+size_t gkv__position_bytes(const device *d, uint64_t n);
+int gkv__begin(void *state, const gkv_plugin_begin *b, char *error);
+/* The same for a prompt of n positions and RoPE as expected. */
+int gkv__begin_fresh(device *d, uint32_t n, char *error);
+int gkv__keys(void *state, uint32_t il, uint32_t head, uint32_t n, const uint16_t *k, const uint16_t *v, char *error);
 int gkv__allow_attend(const device *d, char *error);
-rotation gkv__rotation_of(const device *d, uint32_t il, const uint32_t *pos);
-int gkv__rotate(device *d, uint32_t il, uint32_t n, char *error);
-int gkv__attend_some(device *d, uint32_t il, const uint32_t *pos, uint32_t n, uint32_t n_parts, char *error);
-int gkv__attend_many(device *d, uint32_t il, uint32_t pos, uint32_t n, char *error);
+rotation gkv__rotation_of(const device *d, const present *p, const uint32_t *pos);
+/* Whether heads are only rotated, after their biases. */
+bool gkv__only_rotates(const present *p);
+/* Heads of rows d->qkv, at positions *pos ...: to d->rotated and to the cache. */
+int gkv__heads(device *d, const present *p, const uint32_t *pos, uint32_t n, char *error);
+/* Queries d->rotated at positions pos ...; *on_device is the same number. */
+int gkv__attend_one(device *d, const present *p, const uint32_t *on_device, char *error);
+int gkv__attend_many(device *d, const present *p, const uint32_t *on_device, uint32_t pos, uint32_t n, char *error);
 
 /* pass.cu */
 int gkv__forward(void *state, const uint32_t *id, uint32_t n, uint32_t pos, float *logits, uint32_t *best,

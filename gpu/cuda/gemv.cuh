@@ -8,6 +8,7 @@
 #ifndef GEMV_CUH
 #define GEMV_CUH
 
+#include "gpu/plugin.h"
 #include "gpu/cuda/type.cuh"
 
 enum { GEMV_THREADS = 512, GEMV_WARPS = GEMV_THREADS / 32, MAX_SEGMENTS = 3 };
@@ -15,35 +16,59 @@ enum { GEMV_THREADS = 512, GEMV_WARPS = GEMV_THREADS / 32, MAX_SEGMENTS = 3 };
 /* Rows of weights at a time: two, because RoPE's pairs are. */
 enum { ROWS = 2 };
 
-enum gemv_to { GEMV_STORE, GEMV_ADD, GEMV_GLU, GEMV_HEADS };
+enum gemv_to { GEMV_STORE, GEMV_ADD, GEMV_GLU, GEMV_HEADS, GEMV_QKV };
 
 struct gemv_segment {
-    planes   w;
-    uint32_t n_out;
-    float   *y;
-    int      kind;                      /* for GEMV_HEADS: HEADS_Q, ... */
+    planes       w;
+    uint32_t     n_out;
+    float       *y;
+    int          kind;                  /* for GEMV_HEADS: HEADS_Q, ... */
+    const float *bias;                  /* [n_out] or NULL                                   */
 };
 
 enum { HEADS_Q, HEADS_K, HEADS_V };
 
+/* Heads of a layer, and slots of its keys and values. */
 struct heads {
     uint32_t n_head, n_head_kv, head_dim, n_rot, halves;
-    uint32_t n_max;                     /* positions that the cache has room for             */
+    uint32_t n_max;                     /* slots that the cache has room for                 */
+    uint32_t shift;                     /* the token at position p is in slot p - shift      */
+    uint32_t repeat;                    /* how often each KV head is in the cache            */
+    uint32_t window, chunk;             /* what a query sees: gpu/plugin.h                   */
     uint32_t per_pair;                  /* 2^32 / (head_dim / 2), rounded up: the high 32 bits of
                                          * a product with it are a division by head_dim / 2  */
 };
+
+/* KV heads of the cache. */
+__host__ __device__ inline uint32_t kept_heads(const heads &h)
+{
+    return h.n_head_kv * h.repeat;
+}
+
+/* The first key that a query in slot p sees. */
+__host__ __device__ inline uint32_t first_key(const heads &h, uint32_t p)
+{
+    const uint32_t by_window = h.window && p + 1 > h.window ? p + 1 - h.window : 0;
+    const uint32_t by_chunk = h.chunk ? p / h.chunk * h.chunk : 0;
+
+    return by_window > by_chunk ? by_window : by_chunk;
+}
 
 /* Where queries, keys and values go: attend.cuh. */
 struct rotation {
     heads           h;
     const uint32_t *pos;                /* position of the first row                         */
     const float2   *turn;
+    uint32_t        first;              /* position of its first row                         */
     half           *q, *k, *v;
     float           scale;              /* of queries                                        */
+    float           temper;             /* 0: none                                           */
+    uint32_t        temper_span, temper_shift;
 };
 
 /* y[n_out] of each segment = or += W x, with x as it is or after RMSNorm with weights `norm`.
- * GLU: two segments, gate and up; silu(gate) * up goes to the y of the first.  HEADS: rotated, to r.
+ * STORE: times factor, capped; ADD: times factor.  GLU: two segments, gate and up; silu(gate) * up, or what `glu`
+ * says, goes to the y of the first.  HEADS: rotated, to r.  QKV: to each segment's y.
  * Otherwise one segment is given twice: a group's second row is read from the second. */
 struct gemv_args {
     gemv_segment seg[MAX_SEGMENTS];
@@ -53,7 +78,8 @@ struct gemv_args {
     gemv_to      to;
     bool         first, last;           /* among the launches that share x: see gemv         */
     const float *x, *norm;
-    float        eps;
+    float        eps, factor, cap;
+    int          glu;                   /* enum gkv_plugin_glu                               */
     rotation     r;
 };
 
@@ -105,6 +131,12 @@ __device__ inline void pair_of(const heads &h, uint32_t p, uint32_t *first, uint
     *second = apart ? p + h.n_rot / 2 : 2 * p + 1;
 }
 
+/* Factor of queries at a position, in layers that have it. */
+__device__ inline float heat(const rotation &r, uint32_t at)
+{
+    return 1 + r.temper * logf((float)(1 + (at + r.temper_shift) / r.temper_span));
+}
+
 /* Stores pair p = (a, b) of head ih of a kind, of row `row`, rotated if needed. */
 __device__ inline void put_pair(const rotation &r, int kind, uint32_t row, uint32_t ih, uint32_t p, float a,
                                 float b)
@@ -112,25 +144,29 @@ __device__ inline void put_pair(const rotation &r, int kind, uint32_t row, uint3
     const heads &h = r.h;
     const uint32_t at = __ldcg(r.pos) + row;
     uint32_t first, second;
-    half *out;
 
     pair_of(h, p, &first, &second);
     if (kind != HEADS_V && p < h.n_rot / 2) {
-        const float2 t = r.turn[(size_t)at * (h.n_rot / 2) + p];
+        const float2 t = r.turn[(size_t)(at - r.first) * (h.n_rot / 2) + p];
         const float c = a * t.x - b * t.y;
 
         b = b * t.x + a * t.y;
         a = c;
     }
     if (kind == HEADS_Q) {
-        out = r.q + ((size_t)row * h.n_head + ih) * h.head_dim;
-        a *= r.scale;
-        b *= r.scale;
-    } else {
-        out = (kind == HEADS_K ? r.k : r.v) + ((size_t)ih * h.n_max + at) * h.head_dim;
+        const float scale = r.temper > 0 ? r.scale * heat(r, at) : r.scale;
+        half *out = r.q + ((size_t)row * h.n_head + ih) * h.head_dim;
+
+        out[first] = to_half(a * scale);
+        out[second] = to_half(b * scale);
+        return;
     }
-    out[first] = to_half(a);
-    out[second] = to_half(b);
+    for (uint32_t i = 0; i < h.repeat; i++) {
+        half *out = (kind == HEADS_K ? r.k : r.v) + ((size_t)(ih * h.repeat + i) * h.n_max + at - h.shift) * h.head_dim;
+
+        out[first] = to_half(a);
+        out[second] = to_half(b);
+    }
 }
 
 __device__ inline float warp_sum(float v)
@@ -165,6 +201,29 @@ __device__ inline float block_sum(float v)
 __device__ inline float silu(float x)
 {
     return __fdividef(x, 1 + __expf(-x));
+}
+
+/* The activation of gate and up: enum gkv_plugin_glu. */
+__device__ inline float activate(int glu, float gate, float up)
+{
+    if (glu == GKV_PLUGIN_GELU)
+        return 0.5f * gate * (1 + tanhf(0.7978845608028654f * fmaf(0.044715f * gate * gate, gate, gate))) * up;
+    if (glu == GKV_PLUGIN_CLAMPED) {
+        const float g = fminf(gate, 7), u = fminf(fmaxf(up, -7), 7);
+
+        return __fdividef(g, 1 + __expf(-1.702f * g)) * (1 + u);
+    }
+    return silu(gate) * up;
+}
+
+__device__ inline float capped(float x, float cap)
+{
+    return cap > 0 ? cap * tanhf(x / cap) : x;
+}
+
+__device__ inline float plus(const float *bias, uint32_t i, float x)
+{
+    return bias ? x + __ldg(bias + i) : x;
 }
 
 /* ---- the row in shared memory ----------------------------------------------------------- */
@@ -411,16 +470,32 @@ template <bool HEADS> __device__ inline void put_rows(const gemv_args &g, uint32
 {
     if constexpr (HEADS) {
         const head_pair p = head_pair_of(g, group);
+        const gemv_segment &seg = g.seg[p.seg];
+        uint32_t first, second;
 
-        put_pair(g.r, g.seg[p.seg].kind, 0, p.head, p.pair, sum.x, sum.y);
+        pair_of(g.r.h, p.pair, &first, &second);
+        first += p.head * g.r.h.head_dim;
+        second += p.head * g.r.h.head_dim;
+        sum.x = plus(seg.bias, first, sum.x);
+        sum.y = plus(seg.bias, second, sum.y);
+        if (g.to == GEMV_HEADS) {
+            put_pair(g.r, seg.kind, 0, p.head, p.pair, sum.x, sum.y);
+        } else {
+            seg.y[first] = sum.x;
+            seg.y[second] = sum.y;
+        }
     } else if (g.to == GEMV_GLU) {
-        g.seg[0].y[group] = silu(sum.x) * sum.y;
+        g.seg[0].y[group] = activate(g.glu, plus(g.seg[0].bias, group, sum.x), plus(g.seg[1].bias, group, sum.y));
     } else {
         float *y = g.seg[0].y + ROWS * group;
+        const float v[ROWS] = { g.factor * plus(g.seg[0].bias, ROWS * group, sum.x), g.factor * sum.y };
 
-        y[0] = g.to == GEMV_ADD ? __ldcg(y) + sum.x : sum.x;
-        if (ROWS * group + 1 < g.seg[0].n_out)
-            y[1] = g.to == GEMV_ADD ? __ldcg(y + 1) + sum.y : sum.y;
+        y[0] = g.to == GEMV_ADD ? __ldcg(y) + v[0] : capped(v[0], g.cap);
+        if (ROWS * group + 1 < g.seg[0].n_out) {
+            const float w = g.seg[0].bias ? v[1] + g.factor * __ldg(g.seg[0].bias + ROWS * group + 1) : v[1];
+
+            y[1] = g.to == GEMV_ADD ? __ldcg(y + 1) + w : capped(w, g.cap);
+        }
     }
 }
 

@@ -30,63 +30,122 @@ static int embed(device *d, const uint32_t *id, uint32_t n, char *error)
     const mat *m = &d->embed;
     const dim3 grid(blocks_for(m->n_in / 4, 128), n);
 
-    FOR_DENSE(m->type, (embed_dense<T><<<grid, 128, 0, d->stream>>>(m->w, id, d->x, m->n_in)));
-    FOR_QUANTISED(m->type, (embed_quantised<T><<<grid, 128, 0, d->stream>>>(m->w, id, d->x, m->n_in)));
+    FOR_DENSE(m->type, (embed_dense<T><<<grid, 128, 0, d->stream>>>(m->w, id, d->x, m->n_in, d->s.embed_scale)));
+    FOR_QUANTISED(m->type, (embed_quantised<T><<<grid, 128, 0, d->stream>>>(m->w, id, d->x, m->n_in,
+                                                                            d->s.embed_scale)));
     CUDA(cudaGetLastError());
     return 0;
 }
 
-static const float *norm_at(const uint8_t *memory, size_t at)
+/* The factor of the rows after the layer, in models that have it. */
+static int scale(device *d, const present *p, uint32_t n, char *error)
 {
-    return (const float *)(memory + at);
+    const float *factor = p->vec(GKV_PLUGIN_OUT_SCALE);
+
+    if (!factor)
+        return 0;
+    return launch(d, scale_rows, blocks_for((uint64_t)n * d->s.n_embd, 256), 256, 0, error, d->x, factor,
+                  (uint64_t)n * d->s.n_embd);
 }
 
-static int gate(device *d, const mat *down, uint32_t n, char *error)
+/* x += residual scale times norm(y + bias) of n rows; norm and bias may be NULL. */
+static int add(device *d, const float *bias, const float *post, uint32_t n, char *error)
+{
+    return launch(d, add_rows, n, 256, 0, error, d->x, (const float *)d->y, bias, post, d->s.residual_scale, d->s.eps,
+                  d->s.n_embd);
+}
+
+/* x += residual scale times norm(m x' + bias), x' being the operands. */
+static int add_products(device *d, const mat *m, const float *bias, const float *post, uint32_t n, bool shrunk,
+                        char *error)
+{
+    const mat *const one[] = { m };
+    const bool more = bias || post;
+
+    TRY(gkv__products(d, one, 1, more ? d->y : d->x, d->s.n_embd, n, !more, more ? 1 : d->s.residual_scale, shrunk,
+                      error));
+    return more ? add(d, bias, post, n, error) : 0;
+}
+
+static int gate(device *d, const mat *down, uint32_t n_ff, uint32_t n, char *error)
 {
     const form f = form_of_type(d, down->type);
     const float factor = f == FORM_F16 ? 1 / GATE_SHRINK : 1;
-    const dim3 grid(blocks_for(d->s.n_ff, 256), n);
+    const dim3 grid(blocks_for(n_ff, 256), n);
 
-    FOR_FORM(f, (glu_rows<F><<<grid, 256, 0, d->stream>>>(d->both, factor, d->s.n_ff,
+    FOR_FORM(f, (glu_rows<F><<<grid, 256, 0, d->stream>>>(d->both, factor, n_ff, (int)d->s.glu,
                                                           (form_of<F>::t *)d->operand[F])));
     CUDA(cudaGetLastError());
     return 0;
 }
 
+/* Those of three matrices that there are; returns their number. */
+static int qkv_of(const present *p, const mat *out[3])
+{
+    int n = 0;
+
+    for (int role : { GKV_PLUGIN_Q, GKV_PLUGIN_K, GKV_PLUGIN_V })
+        if (p->has(role))
+            out[n++] = p->mat_of(role);
+    return n;
+}
+
+static uint32_t width_of(const mat *const *m, int n)
+{
+    uint32_t sum = 0;
+
+    for (int i = 0; i < n; i++)
+        sum += m[i]->n_out;
+    return sum;
+}
+
+static int many_attention(device *d, const present *p, uint32_t pos, uint32_t n, char *error)
+{
+    const mat *qkv[3], *const o[] = { p->mat_of(GKV_PLUGIN_O) };
+    const int n_qkv = qkv_of(p, qkv);
+
+    TRY(operands(d, qkv, n_qkv, d->x, p->vec(GKV_PLUGIN_ATTN_NORM), d->s.n_embd, n, error));
+    TRY(gkv__products(d, qkv, n_qkv, d->qkv, width_of(qkv, n_qkv), n, false, 1, false, error));
+    TRY(gkv__heads(d, p, d->pos, n, error));
+    TRY(gkv__attend_many(d, p, d->pos, pos, n, error));
+    TRY(operands(d, o, 1, d->att, NULL, o[0]->n_in, n, error));
+    return add_products(d, o[0], p->vec(GKV_PLUGIN_O_BIAS), p->vec(GKV_PLUGIN_ATTN_POST), n, false, error);
+}
+
+static int many_mlp(device *d, const present *p, uint32_t n, char *error)
+{
+    const mat *const both[] = { p->mat_of(GKV_PLUGIN_GATE), p->mat_of(GKV_PLUGIN_UP) }, *down = p->mat_of(GKV_PLUGIN_DOWN);
+    const uint32_t n_ff = both[0]->n_out;
+
+    TRY(operands(d, both, 2, d->x, p->vec(GKV_PLUGIN_FFN_NORM), d->s.n_embd, n, error));
+    TRY(gkv__products(d, both, 2, d->both, 2 * n_ff, n, false, 1, false, error));
+    TRY(gate(d, down, n_ff, n, error));
+    return add_products(d, down, NULL, p->vec(GKV_PLUGIN_FFN_POST), n, true, error);
+}
+
 static int many_layer(device *d, uint32_t il, uint32_t pos, uint32_t n, char *error)
 {
-    const gkv_plugin_shape *s = &d->s;
-    const uint32_t q = s->n_head * s->head_dim, kv = s->n_head_kv * s->head_dim;
-    layer l;
-    uint8_t *memory;
-    const mat *const qkv[] = { &l.q, &l.k, &l.v }, *const o[] = { &l.o };
-    const mat *const both[] = { &l.gate, &l.up }, *const down[] = { &l.down };
+    present p;
 
-    TRY(gkv__bring(d, il, &l, &memory, error));
-    TRY(operands(d, qkv, 3, d->x, norm_at(memory, l.norm[P_ATTN_NORM]), s->n_embd, n, error));
-    TRY(gkv__products(d, qkv, 3, d->qkv, q + 2 * kv, n, false, false, error));
-    TRY(gkv__rotate(d, il, n, error));
-    TRY(gkv__attend_many(d, il, pos, n, error));
-    TRY(operands(d, o, 1, d->att, NULL, q, n, error));
-    TRY(gkv__products(d, o, 1, d->x, s->n_embd, n, true, false, error));
-
-    TRY(operands(d, both, 2, d->x, norm_at(memory, l.norm[P_FFN_NORM]), s->n_embd, n, error));
-    TRY(gkv__products(d, both, 2, d->both, 2 * s->n_ff, n, false, false, error));
-    TRY(gate(d, &l.down, n, error));
-    TRY(gkv__products(d, down, 1, d->x, s->n_embd, n, true, true, error));
+    TRY(gkv__bring(d, il, &p, error));
+    TRY(many_attention(d, &p, pos, n, error));
+    TRY(many_mlp(d, &p, n, error));
+    TRY(scale(d, &p, n, error));
     return gkv__release(d, il, error);
 }
 
 /* ---- one token -------------------------------------------------------------------------- */
 
 /* The arguments that gkv__gemvs does not set. */
-static gemv_args from_x(gemv_to to, const float *x, const float *norm)
+static gemv_args from_x(const device *d, gemv_to to, const float *x, const float *norm)
 {
     gemv_args g = {};
 
     g.to = to;
     g.x = x;
     g.norm = norm;
+    g.factor = to == GEMV_ADD ? d->s.residual_scale : 1;
+    g.glu = (int)d->s.glu;
     return g;
 }
 
@@ -94,9 +153,11 @@ static gemv_args from_x(gemv_to to, const float *x, const float *norm)
 static int finish(device *d, const float *x, char *error)
 {
     const mat *const output[] = { &d->output };
-    const gemv_args g = from_x(GEMV_STORE, x, norm_at(d->fixed, d->output_norm));
+    gemv_args g = from_x(d, GEMV_STORE, x, (const float *)(d->fixed + d->output_norm));
 
-    TRY(gkv__gemvs(d, output, 1, &g, d->logits, error));
+    g.factor = d->s.logit_scale;
+    g.cap = d->s.logit_cap;
+    TRY(gkv__gemvs(d, output, 1, &g, d->logits, NULL, error));
     CUDA(cudaMemsetAsync(d->best, 0, sizeof *d->best, d->stream));
     best_of<<<64, 256, 0, d->stream>>>(d->logits, d->s.n_vocab, d->best);
     CUDA(cudaGetLastError());
@@ -104,36 +165,55 @@ static int finish(device *d, const float *x, char *error)
     return 0;
 }
 
-static int one_gate(device *d, const layer *l, const float *norm, char *error)
+/* d->x += residual scale times norm(m x + bias). */
+static int one_add(device *d, const mat *m, const float *x, const float *bias, const float *post, char *error)
 {
-    const mat *const both[] = { &l->gate, &l->up };
-    const bool together = l->gate.type == l->up.type;
-    const gemv_args g = from_x(together ? GEMV_GLU : GEMV_STORE, d->x, norm);
+    const mat *const one[] = { m };
+    const float *const biases[] = { bias };
+    const gemv_args g = from_x(d, post ? GEMV_STORE : GEMV_ADD, x, NULL);
 
-    TRY(gkv__gemvs(d, both, 2, &g, d->both, error));
+    TRY(gkv__gemvs(d, one, 1, &g, post ? d->y : d->x, biases, error));
+    return post ? add(d, NULL, post, 1, error) : 0;
+}
+
+static int one_attention(device *d, const present *p, char *error)
+{
+    const bool rotates = gkv__only_rotates(p);
+    const float *const bias[] = { p->vec(GKV_PLUGIN_Q_BIAS), p->vec(GKV_PLUGIN_K_BIAS), p->vec(GKV_PLUGIN_V_BIAS) };
+    const mat *qkv[3];
+    const int n_qkv = qkv_of(p, qkv);
+    gemv_args g = from_x(d, rotates ? GEMV_HEADS : GEMV_QKV, d->x, p->vec(GKV_PLUGIN_ATTN_NORM));
+
+    g.r = gkv__rotation_of(d, p, &d->input->pos);
+    TRY(gkv__gemvs(d, qkv, n_qkv, &g, rotates ? NULL : d->qkv, rotates ? bias : NULL, error));
+    if (!rotates)
+        TRY(gkv__heads(d, p, &d->input->pos, 1, error));
+    TRY(gkv__attend_one(d, p, &d->input->pos, error));
+    return one_add(d, p->mat_of(GKV_PLUGIN_O), d->att, p->vec(GKV_PLUGIN_O_BIAS), p->vec(GKV_PLUGIN_ATTN_POST), error);
+}
+
+static int one_mlp(device *d, const present *p, char *error)
+{
+    const mat *const both[] = { p->mat_of(GKV_PLUGIN_GATE), p->mat_of(GKV_PLUGIN_UP) };
+    const bool together = both[0]->type == both[1]->type;
+    const uint32_t n_ff = both[0]->n_out;
+    const gemv_args g = from_x(d, together ? GEMV_GLU : GEMV_STORE, d->x, p->vec(GKV_PLUGIN_FFN_NORM));
+
+    TRY(gkv__gemvs(d, both, 2, &g, d->both, NULL, error));
     if (!together)
-        glu_rows<FORM_F32><<<blocks_for(d->s.n_ff, 256), 256, 0, d->stream>>>(d->both, 1, d->s.n_ff, d->both);
+        glu_rows<FORM_F32><<<blocks_for(n_ff, 256), 256, 0, d->stream>>>(d->both, 1, n_ff, (int)d->s.glu, d->both);
     CUDA(cudaGetLastError());
-    return 0;
+    return one_add(d, p->mat_of(GKV_PLUGIN_DOWN), d->both, NULL, p->vec(GKV_PLUGIN_FFN_POST), error);
 }
 
 static int one_layer(device *d, uint32_t il, char *error)
 {
-    layer l;
-    uint8_t *memory;
-    const mat *const qkv[] = { &l.q, &l.k, &l.v }, *const o[] = { &l.o }, *const down[] = { &l.down };
-    gemv_args g = from_x(GEMV_HEADS, d->x, NULL);
+    present p;
 
-    TRY(gkv__bring(d, il, &l, &memory, error));
-    g.norm = norm_at(memory, l.norm[P_ATTN_NORM]);
-    g.r = gkv__rotation_of(d, il, &d->input->pos);
-    TRY(gkv__gemvs(d, qkv, 3, &g, NULL, error));
-    TRY(gkv__attend_some(d, il, &d->input->pos, 1, d->n_parts, error));
-    g = from_x(GEMV_ADD, d->att, NULL);
-    TRY(gkv__gemvs(d, o, 1, &g, d->x, error));
-    TRY(one_gate(d, &l, norm_at(memory, l.norm[P_FFN_NORM]), error));
-    g.x = d->both;
-    TRY(gkv__gemvs(d, down, 1, &g, d->x, error));
+    TRY(gkv__bring(d, il, &p, error));
+    TRY(one_attention(d, &p, error));
+    TRY(one_mlp(d, &p, error));
+    TRY(scale(d, &p, 1, error));
     return gkv__release(d, il, error);
 }
 
@@ -192,8 +272,8 @@ int gkv__forward(void *state, const uint32_t *id, uint32_t n, uint32_t pos, floa
     device *d = (device *)state;
 
     CUDA(cudaSetDevice(d->number));
-    if (!n || n > d->chunk || pos > d->n_positions || n > d->n_positions - pos)
-        return fail(error, "%u tokens at %u, of %u positions", n, pos, d->n_positions);
+    if (!n || n > d->chunk || pos < d->first || pos - d->first > d->n_positions || n > d->n_positions - (pos - d->first))
+        return fail(error, "%u tokens at %u, of %u positions from %u on", n, pos, d->n_positions, d->first);
     TRY(n == 1 ? one(d, *id, pos, error) : many(d, id, n, pos, error));
     if (logits)
         CUDA(cudaMemcpyAsync(d->logits_host, d->logits, d->s.n_vocab * sizeof *logits, cudaMemcpyDeviceToHost,

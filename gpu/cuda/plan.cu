@@ -9,30 +9,43 @@ static const uint32_t MIN_CHUNK = 256, MAX_CHUNK = 4096;
 static const char *role_name(uint32_t role)
 {
     static const char *const names[GKV_PLUGIN_N_ROLES] = {
-        "embeddings", "output norm", "output", "attention norm", "Q", "K", "V", "O", "MLP norm",
-        "gate", "up", "down",
+#define NAME(ROLE, text) text,
+        GKV_PLUGIN_MODEL_ROLES(NAME)
+        GKV_PLUGIN_LAYER_ROLES(NAME)
+#undef NAME
     };
 
     return role < GKV_PLUGIN_N_ROLES ? names[role] : "a tensor";
 }
 
-/* The matrix for a tensor, or NULL for a vector. */
-static mat *mat_of(device *d, const gkv_plugin_tensor *t)
-{
-    layer *l = &d->layer[t->layer];
+enum kind { MATRIX, VECTOR, BEYOND };
 
-    switch (t->role) {
-    case GKV_PLUGIN_EMBED:  return &d->embed;
-    case GKV_PLUGIN_OUTPUT: return &d->output;
-    case GKV_PLUGIN_Q:      return &l->q;
-    case GKV_PLUGIN_K:      return &l->k;
-    case GKV_PLUGIN_V:      return &l->v;
-    case GKV_PLUGIN_O:      return &l->o;
-    case GKV_PLUGIN_GATE:   return &l->gate;
-    case GKV_PLUGIN_UP:     return &l->up;
-    case GKV_PLUGIN_DOWN:   return &l->down;
-    default:                return NULL;
+/* What a role is here; BEYOND: nothing computes with it. */
+static kind kind_of(uint32_t role)
+{
+    switch (role) {
+    case GKV_PLUGIN_EMBED: case GKV_PLUGIN_OUTPUT:
+    case GKV_PLUGIN_Q: case GKV_PLUGIN_K: case GKV_PLUGIN_V: case GKV_PLUGIN_O:
+    case GKV_PLUGIN_GATE: case GKV_PLUGIN_UP: case GKV_PLUGIN_DOWN:
+        return MATRIX;
+    case GKV_PLUGIN_OUTPUT_NORM:
+    case GKV_PLUGIN_ATTN_NORM: case GKV_PLUGIN_ATTN_POST: case GKV_PLUGIN_FFN_NORM: case GKV_PLUGIN_FFN_POST:
+    case GKV_PLUGIN_Q_BIAS: case GKV_PLUGIN_K_BIAS: case GKV_PLUGIN_V_BIAS: case GKV_PLUGIN_O_BIAS:
+    case GKV_PLUGIN_Q_NORM: case GKV_PLUGIN_K_NORM: case GKV_PLUGIN_V_NORM:
+    case GKV_PLUGIN_SINKS: case GKV_PLUGIN_OUT_SCALE:
+        return VECTOR;
+    default:
+        return BEYOND;
     }
+}
+
+/* What of the model's facts nothing here computes, or NULL. */
+static const char *beyond(const gkv_plugin_shape *s)
+{
+    for (uint32_t il = 0; il < s->n_layer; il++)
+        if (s->layer[il].mixer != GKV_PLUGIN_ATTENTION)
+            return "layers with a state";
+    return s->n_expert ? "experts" : s->n_embd_layer ? "embeddings of layers" : s->gated ? "a gate of attention" : NULL;
 }
 
 static int place_mat(device *d, place *p, mat *m, size_t *end, char *error)
@@ -63,26 +76,28 @@ static int place_mat(device *d, place *p, mat *m, size_t *end, char *error)
 static int place_tensor(device *d, place *p, char *error)
 {
     const gkv_plugin_tensor *t = &p->t;
-    layer *l = &d->layer[t->layer];
-    size_t *end = of_model(t) ? &d->fixed_bytes : &l->bytes;
-    mat *m;
 
     if (t->layer >= d->s.n_layer || t->role >= GKV_PLUGIN_N_ROLES)
         return fail(error, "a tensor of role %u in layer %u", t->role, t->layer);
+    if (kind_of(t->role) == BEYOND)
+        return fail(error, "it has no kernels for %s, which this model has", role_name(t->role));
+    layer *l = &d->layer[t->layer];
+    size_t *end = of_model(t) ? &d->fixed_bytes : &l->bytes;
+
     p->row = type_of(t->type);
     if (!p->row)
         return fail(error, "%s of layer %u has type %u, for which there is no kernel",
                     role_name(t->role), t->layer, t->type);
     p->at = *end;
-    m = mat_of(d, t);
-    if (m)
-        return place_mat(d, p, m, end, error);
+    if (kind_of(t->role) == MATRIX)
+        return place_mat(d, p, t->role == GKV_PLUGIN_EMBED ? &d->embed : t->role == GKV_PLUGIN_OUTPUT ? &d->output
+                               : &l->m[t->role], end, error);
     if (p->row->type != GKV__TYPE_F32)
         return fail(error, "%s of layer %u is not f32", role_name(t->role), t->layer);
     if (t->role == GKV_PLUGIN_OUTPUT_NORM)
         d->output_norm = *end;
     else
-        l->norm[t->role == GKV_PLUGIN_ATTN_NORM ? P_ATTN_NORM : P_FFN_NORM] = *end;
+        l->v[t->role] = *end + 1;
     *end += aligned(t->bytes);
     return 0;
 }
@@ -93,16 +108,16 @@ static size_t most_unpacked(const device *d)
     size_t most = 0;
 
     for (uint32_t il = 0; il < d->s.n_layer; il++) {
-        const layer *l = &d->layer[il];
-        const mat *const group[][3] = { { &l->q, &l->k, &l->v }, { &l->o }, { &l->gate, &l->up },
-                                        { &l->down } };
+        const mat *m = d->layer[il].m;
+        const mat *const group[][3] = { { &m[GKV_PLUGIN_Q], &m[GKV_PLUGIN_K], &m[GKV_PLUGIN_V] }, { &m[GKV_PLUGIN_O] },
+                                        { &m[GKV_PLUGIN_GATE], &m[GKV_PLUGIN_UP] }, { &m[GKV_PLUGIN_DOWN] } };
 
         for (const auto &g : group) {
             size_t sum = 0;
 
-            for (const mat *m : g)
-                if (m && needs_unpacking(d, m->type))
-                    sum += (size_t)m->n_out * m->n_in;
+            for (const mat *of : g)
+                if (of && of->n_out && needs_unpacking(d, of->type))
+                    sum += (size_t)of->n_out * of->n_in;
             most = sum > most ? sum : most;
         }
     }
@@ -114,29 +129,41 @@ static uint32_t max3(uint32_t a, uint32_t b, uint32_t c)
     return a > b ? (a > c ? a : c) : b > c ? b : c;
 }
 
-static uint32_t widest(const gkv_plugin_shape *s)
+static uint32_t widest(const device *d)
 {
-    return max3(s->n_embd, s->n_head * s->head_dim, s->n_ff);
+    return max3(d->s.n_embd, d->s.n_head * d->head_most, d->n_ff);
+}
+
+/* The most of any layer. */
+static void measure(device *d)
+{
+    for (uint32_t il = 0; il < d->s.n_layer; il++) {
+        const layer *l = &d->layer[il];
+        const uint32_t qkv = l->m[GKV_PLUGIN_Q].n_out + l->m[GKV_PLUGIN_K].n_out + l->m[GKV_PLUGIN_V].n_out;
+
+        d->head_most = l->f.head_dim > d->head_most ? l->f.head_dim : d->head_most;
+        d->qkv_width = qkv > d->qkv_width ? qkv : d->qkv_width;
+        d->n_ff = l->m[GKV_PLUGIN_GATE].n_out > d->n_ff ? l->m[GKV_PLUGIN_GATE].n_out : d->n_ff;
+    }
 }
 
 /* Bytes of the buffers for a chunk of n tokens, without those that depend on positions. */
 static size_t work_bytes(const device *d, uint32_t n)
 {
-    const gkv_plugin_shape *s = &d->s;
-    const size_t q = (size_t)s->n_head * s->head_dim, kv = (size_t)s->n_head_kv * s->head_dim;
-    size_t row = 4 * ((size_t)s->n_embd + 2 * q + 2 * kv + 2 * (size_t)s->n_ff) + 2 * q;
+    const size_t q = (size_t)d->s.n_head * d->head_most;
+    size_t row = 4 * (2 * (size_t)d->s.n_embd + q + d->qkv_width + 2 * (size_t)d->n_ff) + 2 * q;
 
-    row += widest(s) * (4 * d->used_form[FORM_F32] + 2 * d->used_form[FORM_F16] +
+    row += widest(d) * (4 * d->used_form[FORM_F32] + 2 * d->used_form[FORM_F16] +
                         2 * d->used_form[FORM_BF16]);
-    return row * n + 2 * d->unpacked + 4 * (size_t)s->n_vocab + WORKSPACE +
-           gkv__partial_floats(s) * 4 + (1 << 20);
+    return row * n + 2 * d->unpacked + 4 * (size_t)d->s.n_vocab + WORKSPACE +
+           gkv__partial_floats(d) * 4 + (1 << 20);
 }
 
 /* Chooses the largest chunk with which all layers stay on the device; if there is none, the smallest, and some
  * layers share two slots. */
 static int choose_room(device *d, uint32_t n_tokens, char *error)
 {
-    const size_t always = d->fixed_bytes + 2 * STAGE + gkv__position_bytes(&d->s, d->n_expected);
+    const size_t always = d->fixed_bytes + 2 * STAGE + gkv__position_bytes(d, d->n_expected);
     size_t layers = 0, largest = 0, left;
     uint32_t chunk = n_tokens < MAX_CHUNK ? n_tokens : MAX_CHUNK;
 
@@ -187,25 +214,25 @@ static int take_weights(device *d, char *error)
 static int take_work(device *d, char *error)
 {
     const gkv_plugin_shape *s = &d->s;
-    const size_t n = d->chunk, q = (size_t)s->n_head * s->head_dim;
-    const size_t kv = (size_t)s->n_head_kv * s->head_dim;
+    const size_t n = d->chunk, q = (size_t)s->n_head * d->head_most;
     static const char what[] = "intermediate results";
 
     TRY(take(d, &d->x, n * s->n_embd, what, error));
-    TRY(take(d, &d->qkv, n * (q + 2 * kv), what, error));
-    TRY(take(d, &d->both, n * 2 * s->n_ff, what, error));
+    TRY(take(d, &d->y, n * s->n_embd, what, error));
+    TRY(take(d, &d->qkv, n * d->qkv_width, what, error));
+    TRY(take(d, &d->both, n * 2 * d->n_ff, what, error));
     TRY(take(d, &d->att, n * q, what, error));
     TRY(take(d, &d->rotated, n * q, what, error));
     for (int f = 0; f < N_FORMS; f++)
         if (d->used_form[f])
-            TRY(take(d, &d->operand[f], n * widest(s) * (f == FORM_F32 ? 4 : 2), what, error));
+            TRY(take(d, &d->operand[f], n * widest(d) * (f == FORM_F32 ? 4 : 2), what, error));
     if (d->unpacked)
         TRY(take(d, &d->weights, d->unpacked, what, error));
     TRY(take(d, &d->logits, s->n_vocab, what, error));
     TRY(take(d, &d->ids, n, what, error));
     TRY(take(d, &d->pos, 1, what, error));
     TRY(take(d, &d->input, 1, what, error));
-    TRY(take(d, &d->partial, gkv__partial_floats(s), what, error));
+    TRY(take(d, &d->partial, gkv__partial_floats(d), what, error));
     TRY(take(d, &d->arrived, s->n_head, what, error));
     TRY(take(d, &d->best, 1, what, error));
     TRY(take(d, &d->workspace, WORKSPACE, what, error));
@@ -220,18 +247,18 @@ int gkv__plan(void *state, const gkv_plugin_shape *s, const gkv_plugin_tensor *t
               uint32_t n_tokens, uint32_t n_positions, char *error)
 {
     device *d = (device *)state;
-    const size_t half_rot = s->n_rot / 2;
 
     CUDA(cudaSetDevice(d->number));
+    if (beyond(s))
+        return fail(error, "it has no kernels for %s, which this model has", beyond(s));
     TRY(gkv__check_heads(s, error));
     d->s = *s;
     d->layer = (layer *)calloc(s->n_layer, sizeof *d->layer);
     d->tensor = (place *)calloc(n, sizeof *d->tensor);
-    d->freq = (double *)malloc(half_rot * sizeof *d->freq);
-    if (!d->layer || !d->tensor || !d->freq)
+    if (!d->layer || !d->tensor)
         return fail(error, "out of memory");
-    memcpy(d->freq, s->rope_freq, half_rot * sizeof *d->freq);
-    d->s.rope_freq = d->freq;
+    for (uint32_t il = 0; il < s->n_layer; il++)
+        d->layer[il].f = s->layer[il];
     for (size_t i = 0; i < n; i++) {
         layer *l = &d->layer[t[i].layer < s->n_layer ? t[i].layer : 0];
 
@@ -245,6 +272,7 @@ int gkv__plan(void *state, const gkv_plugin_shape *s, const gkv_plugin_tensor *t
     d->fixed_bytes += READ_BEHIND;
     for (uint32_t il = 0; il < s->n_layer; il++)
         d->layer[il].bytes += READ_BEHIND;
+    measure(d);
     d->unpacked = most_unpacked(d);
     d->n_expected = n_positions > n_tokens ? n_positions : n_tokens + 1;
     TRY(choose_room(d, n_tokens, error));

@@ -79,9 +79,9 @@ static void close_device(void *state)
 {
     device *d = (device *)state;
     void *const owned[] = {
-        d->fixed, d->slot[0], d->slot[1], d->stage_dev[0], d->stage_dev[1], d->workspace, d->x, d->qkv,
-        d->both, d->att, d->logits, d->operand[0], d->operand[1], d->operand[2], d->rotated, d->weights,
-        d->ids, d->pos, d->input, d->partial, d->arrived, d->best, d->cache, d->angles,
+        d->fixed, d->slot[0], d->slot[1], d->stage_dev[0], d->stage_dev[1], d->workspace, d->x, d->y,
+        d->qkv, d->both, d->att, d->logits, d->operand[0], d->operand[1], d->operand[2], d->rotated, d->weights,
+        d->ids, d->pos, d->input, d->partial, d->arrived, d->best, d->cache,
     };
 
     cudaSetDevice(d->number);
@@ -94,6 +94,10 @@ static void close_device(void *state)
         cudaFree(p);
     for (uint32_t il = 0; d->layer && il < d->s.n_layer; il++)
         cudaFree(d->layer[il].memory);
+    for (rope_table &r : d->rope) {
+        cudaFree(r.turn);
+        free(r.freq);
+    }
     for (int i = 0; i < 2; i++) {
         cudaFreeHost(d->stage_host[i]);
         if (d->stage_free[i])
@@ -111,7 +115,6 @@ static void close_device(void *state)
     if (d->stream)
         cudaStreamDestroy(d->stream);
     cudaGetLastError();
-    free(d->freq);
     free(d->tensor);
     free(d->layer);
     free(d);
@@ -142,7 +145,7 @@ static int ready(void *state, char *error)
     BLAS(cublasSetWorkspace(d->blas, d->workspace, WORKSPACE));
     TRY(gkv__allow_gemv(d, error));
     TRY(gkv__allow_attend(d, error));
-    TRY(gkv__reserve(d, d->n_expected, error));
+    TRY(gkv__begin_fresh(d, d->n_expected, error));
     return warm_up(d, d->chunk < d->n_expected ? d->chunk : d->n_expected, error);
 }
 
@@ -161,8 +164,8 @@ static void use(void *state, gkv_plugin_use *out)
 extern "C" __attribute__((visibility("default"))) const gkv_plugin *gkv_plugin(void)
 {
     static const struct gkv_plugin p = {
-        GKV_PLUGIN_ABI, "cuda", count, describe, open_device, gkv__plan, gkv__upload, ready, gkv__reserve,
-        gkv__forward, largest_block, use, close_device,
+        GKV_PLUGIN_ABI, "cuda", count, describe, open_device, gkv__plan, gkv__upload, ready, gkv__begin,
+        gkv__keys, gkv__forward, largest_block, use, close_device,
     };
 
     return &p;

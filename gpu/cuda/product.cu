@@ -32,7 +32,7 @@ static int gemm(device *d, const void *w, form f, uint32_t n_out, uint32_t n_in,
     return 0;
 }
 
-int gkv__products(device *d, const mat *const *m, int n_mats, float *y, uint32_t ld, uint32_t n, bool add,
+int gkv__products(device *d, const mat *const *m, int n_mats, float *y, uint32_t ld, uint32_t n, bool add, float factor,
                   bool shrunk, char *error)
 {
     for (int i = 0, j; i < n_mats; i = j) {
@@ -49,8 +49,8 @@ int gkv__products(device *d, const mat *const *m, int n_mats, float *y, uint32_t
                 break;
             n_out += m[j]->n_out;
         }
-        TRY(gemm(d, w, f, n_out, m[i]->n_in, y, ld, n, shrunk && f == FORM_F16 ? GATE_SHRINK : 1, add,
-                 error));
+        TRY(gemm(d, w, f, n_out, m[i]->n_in, y, ld, n,
+                 shrunk && f == FORM_F16 ? factor * GATE_SHRINK : factor, add, error));
         y += n_out;
     }
     return 0;
@@ -64,12 +64,17 @@ static uint32_t batches_of(uint32_t n_groups, uint32_t n_units, uint32_t n, uint
     return blocks_for(n_groups, n / split) * blocks_for(units_of_warp(n_units, split), 32 * batch);
 }
 
+static bool by_heads(const gemv_args *g)
+{
+    return g->to == GEMV_HEADS || g->to == GEMV_QKV;
+}
+
 /* Launches as many blocks as run at a time, if there is work for so many. */
 template <int T> static int gemv_of(const device *d, gemv_args *g, char *error)
 {
     const uint32_t n_units = g->n_in / product<T>::PER;
     const size_t shared = gemv_row(T, g->n_in);
-    void (*const kernel)(gemv_args) = g->to == GEMV_HEADS ? gemv<T, true> : gemv<T, false>;
+    void (*const kernel)(gemv_args) = by_heads(g) ? gemv<T, true> : gemv<T, false>;
     uint32_t least = UINT32_MAX, wanted;
     int at_once = 0;
 
@@ -99,22 +104,26 @@ static int gemv_any(const device *d, gemv_args *g, int type, char *error)
     g->n_groups = g->to == GEMV_GLU ? g->seg[0].n_out : 0;
     for (int i = 0; i < MAX_SEGMENTS && g->to != GEMV_GLU; i++)
         g->n_groups += blocks_for(g->seg[i].n_out, ROWS);
-    if (g->to == GEMV_STORE || g->to == GEMV_ADD)
+    if (g->to != GEMV_GLU && !by_heads(g))
         g->seg[1] = g->seg[0];
     FOR_DENSE(type, code = gemv_of<T>(d, g, error));
     FOR_QUANTISED(type, code = gemv_of<T>(d, g, error));
     return code;
 }
 
-int gkv__gemvs(device *d, const mat *const *m, int n_mats, const gemv_args *all, float *y, char *error)
+int gkv__gemvs(device *d, const mat *const *m, int n_mats, const gemv_args *all, float *y, const float *const *bias,
+               char *error)
 {
+    const bool together = all->to == GEMV_GLU || by_heads(all);
+
+
     for (int i = 0, j; i < n_mats; i = j) {
         gemv_args g = *all;
 
         g.n_in = m[i]->n_in;
         g.eps = d->s.eps;
-        for (j = i; j < n_mats && m[j]->type == m[i]->type; j++) {
-            g.seg[j - i] = { m[j]->w, m[j]->n_out, y, j };
+        for (j = i; j < n_mats && m[j]->type == m[i]->type && (together || j == i); j++) {
+            g.seg[j - i] = { m[j]->w, m[j]->n_out, y, j, bias ? bias[j] : NULL };
             y = y ? y + m[j]->n_out : NULL;
         }
         g.first = i == 0;

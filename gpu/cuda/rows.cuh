@@ -23,19 +23,21 @@ __device__ inline void put(__nv_bfloat16 *p, float x) { *p = __float2bfloat16_rn
     case N_FORMS:   break;                                                                  \
     }
 
-/* x[n][n_embd] = rows id[n] of the embeddings; blockIdx.y is the row. */
-template <int T> __global__ void embed_dense(planes w, const uint32_t *id, float *x, uint32_t n_embd)
+/* x[n][n_embd] = scale times rows id[n] of the embeddings; blockIdx.y is the row. */
+template <int T> __global__ void embed_dense(planes w, const uint32_t *id, float *x, uint32_t n_embd, float scale)
 {
     const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
     constexpr uint32_t per = dense<T>::PER;
 
     if (i >= n_embd / per)
         return;
-    widen<T>((const uint32_t *)(w.p[0] + (size_t)id[blockIdx.y] * n_embd * dense<T>::BYTES + (size_t)i * 16),
-             x + (size_t)blockIdx.y * n_embd + i * per);
+    x += (size_t)blockIdx.y * n_embd + i * per;
+    widen<T>((const uint32_t *)(w.p[0] + (size_t)id[blockIdx.y] * n_embd * dense<T>::BYTES + (size_t)i * 16), x);
+    for (uint32_t j = 0; j < per; j++)
+        x[j] *= scale;
 }
 
-template <int T> __global__ void embed_quantised(planes w, const uint32_t *id, float *x, uint32_t n_embd)
+template <int T> __global__ void embed_quantised(planes w, const uint32_t *id, float *x, uint32_t n_embd, float scale)
 {
     const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
     constexpr uint32_t per_block = units_of(T);
@@ -51,7 +53,7 @@ template <int T> __global__ void embed_quantised(planes w, const uint32_t *id, f
 
 #pragma unroll
         for (int j = 0; j < 16; j++)
-            to[j] = fmaf(u.a[r], element<T>(u.q[4 * r + j / 4], j % 4), u.b[r]);
+            to[j] = scale * fmaf(u.a[r], element<T>(u.q[4 * r + j / 4], j % 4), u.b[r]);
     }
 }
 
@@ -78,15 +80,47 @@ template <int F> __global__ void norm_rows(const float *x, const float *norm, fl
         put(out + (size_t)blockIdx.x * n + i, norm ? in[i] * f * norm[i] : in[i]);
 }
 
-/* both[n][2 n_ff] has gate and up of each row; out[n][n_ff] = factor * silu(gate) * up. */
-template <int F> __global__ void glu_rows(const float *both, float factor, uint32_t n_ff,
+/* One block per row: x += scale * norm(y + bias), norm and bias if they are there. */
+__global__ void add_rows(float *x, const float *y, const float *bias, const float *norm, float scale, float eps,
+                         uint32_t n)
+{
+    const float *const row = y + (size_t)blockIdx.x * n;
+    float *const to = x + (size_t)blockIdx.x * n;
+    float sum = 0, f = scale;
+
+    grid_go();
+    grid_wait();
+    for (uint32_t i = threadIdx.x; i < n && norm; i += blockDim.x) {
+        const float v = plus(bias, i, __ldcg(row + i));
+
+        sum += v * v;
+    }
+    if (norm)
+        f *= rsqrtf(block_sum(sum) / (float)n + eps);
+    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
+        to[i] = fmaf(norm ? f * __ldg(norm + i) : f, plus(bias, i, __ldcg(row + i)), __ldcg(to + i));
+}
+
+/* x[n] *= *factor */
+__global__ void scale_rows(float *x, const float *factor, uint64_t n)
+{
+    const uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
+
+    grid_go();
+    grid_wait();
+    if (i < n)
+        x[i] = __ldcg(x + i) * __ldg(factor);
+}
+
+/* both[n][2 n_ff] has gate and up of each row; out[n][n_ff] = factor * activation(gate) * up. */
+template <int F> __global__ void glu_rows(const float *both, float factor, uint32_t n_ff, int glu,
                                           typename form_of<F>::t *out)
 {
     const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
     const float *row = both + (size_t)blockIdx.y * 2 * n_ff;
 
     if (i < n_ff)
-        put(out + (size_t)blockIdx.y * n_ff + i, factor * silu(row[i]) * row[n_ff + i]);
+        put(out + (size_t)blockIdx.y * n_ff + i, factor * activate(glu, row[i], row[n_ff + i]));
 }
 
 /* *best = the largest logit, as an integer of the same order, above the complement of its index, so that of

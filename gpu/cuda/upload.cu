@@ -53,24 +53,23 @@ int gkv__upload(void *state, size_t i, char *error)
     return send(d, p, d->layer[p->t.layer].memory, error);
 }
 
-int gkv__bring(device *d, uint32_t il, layer *out, uint8_t **memory, char *error)
+int gkv__bring(device *d, uint32_t il, present *out, char *error)
 {
     const layer *l = &d->layer[il];
-    mat *const mats[] = { &out->q, &out->k, &out->v, &out->o, &out->gate, &out->up, &out->down };
     const int slot = il % 2;
 
-    *out = *l;
-    *memory = l->memory;
+    *out = { *l, l->memory };
     if (!l->memory) {
-        *memory = d->slot[slot];
+        out->memory = d->slot[slot];
         CUDA(cudaStreamWaitEvent(d->copy, d->done[slot]));
         for (size_t i = 0; i < l->n; i++)
-            TRY(send(d, &d->tensor[l->first + i], *memory, error));
+            TRY(send(d, &d->tensor[l->first + i], out->memory, error));
         CUDA(cudaEventRecord(d->filled[slot], d->copy));
         CUDA(cudaStreamWaitEvent(d->stream, d->filled[slot]));
     }
-    for (mat *m : mats)
-        settle(m, *memory);
+    for (mat &m : out->l.m)
+        if (m.n_out)
+            settle(&m, out->memory);
     return 0;
 }
 

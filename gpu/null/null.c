@@ -2,7 +2,7 @@
  * null.c - gemkv-null.so: a device that is this processor, for tests.  It computes one token at a time in
  * plain loops, and fails where environment variables say:
  *
- *     GEMKV_NULL_FAIL     count describe open plan upload ready reserve prefill step: the call that
+ *     GEMKV_NULL_FAIL     count describe open plan upload ready begin keys prefill step: the call that
  *                         fails; "upload:5": after 5 successful ones
  *     GEMKV_NULL_SLEEP    milliseconds that each upload takes
  *     GEMKV_NULL_BLOCK    most tokens of one forward; default 64
@@ -17,14 +17,22 @@
 #include "gpu/plugin.h"
 #include "src/quant/quant.h"
 
+/* Keys and values of a layer, [head][slot][head_dim], and the layer's facts. */
+struct slots {
+    struct gkv_plugin_layer l;
+    struct gkv_plugin_slots n;
+    float                  *k, *v;
+};
+
 struct null {
     struct gkv_plugin_shape   s;
-    double                   *freq;
     struct gkv_plugin_tensor *tensor, *of[GKV_PLUGIN_N_ROLES];      /* of[role][layer]      */
     size_t                    n_tensors, n_uploaded;
-    uint32_t                  n_positions;
-    float                    *k, *v;            /* [layer][position][n_head_kv * head_dim]  */
-    float                    *x, *h, *q, *att, *gate, *up, *row, *score, *logits;
+    struct slots             *slots;            /* [n_layer]                                 */
+    struct gkv_plugin_begin   begun;
+    double                   *freq[GKV_PLUGIN_N_ROPES];
+    size_t                    width;            /* of each row below: more than any tensor needs */
+    float                    *x, *h, *q, *kv, *att, *gate, *up, *out, *row, *sum, *rating, *score, *logits;
 };
 
 static int fail(char *error, const char *what)
@@ -82,25 +90,32 @@ static int open_null(void **out, unsigned device, uint64_t budget, char *error)
     return broken("open", error);
 }
 
+static void drop_slots(struct null *d)
+{
+    for (uint32_t il = 0; d->slots && il < d->s.n_layer; il++) {
+        free(d->slots[il].k);
+        free(d->slots[il].v);
+        d->slots[il].k = d->slots[il].v = NULL;
+    }
+    for (size_t i = 0; i < GKV_PLUGIN_N_ROPES; i++) {
+        free(d->freq[i]);
+        d->freq[i] = NULL;
+    }
+    free(d->score);
+    d->score = NULL;
+}
+
 static void close_null(void *state)
 {
     struct null *d = state;
 
+    drop_slots(d);
     for (size_t i = 0; i < GKV_PLUGIN_N_ROLES; i++)
         free(d->of[i]);
-    free(d->freq);
     free(d->tensor);
-    free(d->k);
-    free(d->v);
+    free(d->slots);
     free(d->x);
-    free(d->h);
-    free(d->q);
-    free(d->att);
-    free(d->gate);
-    free(d->up);
-    free(d->row);
     free(d->logits);
-    free(d->score);
     free(d);
 }
 
@@ -109,36 +124,54 @@ static float *floats(size_t n)
     return calloc(n, sizeof(float));
 }
 
+/* What is not computed here. */
+static const char *beyond(const struct gkv_plugin_shape *s)
+{
+    for (uint32_t il = 0; il < s->n_layer; il++)
+        if (s->layer[il].mixer != GKV_PLUGIN_ATTENTION)
+            return "layers with a state are not computed here";
+    return NULL;
+}
+
 static int plan(void *state, const struct gkv_plugin_shape *s, const struct gkv_plugin_tensor *t, size_t n,
                 uint32_t n_tokens, uint32_t n_positions, char *error)
 {
     struct null *d = state;
-    const size_t q = (size_t)s->n_head * s->head_dim, half_rot = s->n_rot / 2;
-    const size_t widest = q > s->n_embd ? (q > s->n_ff ? q : s->n_ff)
-                        : s->n_embd > s->n_ff ? s->n_embd : s->n_ff;
+    float **const rows[] = { &d->x, &d->h, &d->q, &d->kv, &d->att, &d->gate, &d->up, &d->out, &d->row, &d->sum, &d->rating };
+    const size_t n_rows = sizeof rows / sizeof *rows;
 
     (void)n_tokens;
     (void)n_positions;
+    if (beyond(s))
+        return fail(error, beyond(s));
     d->s = *s;
     d->n_tensors = n;
     d->tensor = malloc(n * sizeof *d->tensor);
-    d->freq = malloc(half_rot * sizeof *d->freq);
-    d->x = floats(s->n_embd);
-    d->h = floats(s->n_embd);
-    d->q = floats(q);
-    d->att = floats(q);
-    d->gate = floats(s->n_ff);
-    d->up = floats(s->n_ff);
-    d->row = floats(widest);
+    d->slots = calloc(s->n_layer, sizeof *d->slots);
     d->logits = floats(s->n_vocab);
+    d->width = 2 * (size_t)s->n_embd;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t role = t[i].role;
+        const size_t out = role == GKV_PLUGIN_EMBED || role == GKV_PLUGIN_OUTPUT || role == GKV_PLUGIN_LAYER_EMBED ||
+                           s->n_expert ? 0 : t[i].n_out;
+
+        d->width = out > d->width ? out : t[i].n_in > d->width && t[i].n_out > 1 ? t[i].n_in : d->width;
+    }
+    for (uint32_t il = 0; il < s->n_layer; il++)
+        if (2 * (size_t)s->n_head * s->layer[il].head_dim > d->width)
+            d->width = 2 * (size_t)s->n_head * s->layer[il].head_dim;
+    d->width = s->n_expert > d->width ? s->n_expert : d->width;
+    d->x = floats(n_rows * d->width);
     for (size_t i = 0; i < GKV_PLUGIN_N_ROLES; i++)
         if (!(d->of[i] = calloc(s->n_layer, sizeof **d->of)))
             return fail(error, "out of memory");
-    if (!d->tensor || !d->freq || !d->x || !d->h || !d->q || !d->att || !d->gate || !d->up || !d->row ||
-        !d->logits)
+    if (!d->tensor || !d->slots || !d->x || !d->logits)
         return fail(error, "out of memory");
+    for (size_t i = 1; i < n_rows; i++)
+        *rows[i] = d->x + i * d->width;
+    for (uint32_t il = 0; il < s->n_layer; il++)
+        d->slots[il].l = s->layer[il];
     memcpy(d->tensor, t, n * sizeof *t);
-    memcpy(d->freq, s->rope_freq, half_rot * sizeof *d->freq);
     return broken("plan", error);
 }
 
@@ -165,71 +198,121 @@ static int ready(void *state, char *error)
     return broken("ready", error);
 }
 
-static int reserve(void *state, uint32_t n, char *error)
+static int begin(void *state, const struct gkv_plugin_begin *b, char *error)
 {
     struct null *d = state;
-    const size_t all = (size_t)d->s.n_layer * n * d->s.n_head_kv * d->s.head_dim;
+    uint32_t most = 0;
 
-    free(d->k);
-    free(d->v);
-    free(d->score);
-    d->n_positions = n;
-    d->k = floats(all);
-    d->v = floats(all);
-    d->score = floats(n);
-    if (!d->k || !d->v || !d->score)
+    drop_slots(d);
+    d->begun = *b;
+    for (size_t i = 0; i < GKV_PLUGIN_N_ROPES; i++)
+        if (b->rope[i].freq) {
+            if (!(d->freq[i] = malloc(b->rope[i].n_rot / 2 * sizeof **d->freq)))
+                return fail(error, "out of memory");
+            memcpy(d->freq[i], b->rope[i].freq, b->rope[i].n_rot / 2 * sizeof **d->freq);
+        }
+    for (uint32_t il = 0; il < d->s.n_layer; il++) {
+        struct slots *c = &d->slots[il];
+        const size_t all = (size_t)b->layer[il].n * b->layer[il].n_head_kv * c->l.head_dim;
+
+        c->n = b->layer[il];
+        c->k = floats(all);
+        c->v = floats(all);
+        if (!c->k || !c->v)
+            return fail(error, "out of memory");
+        most = c->n.n > most ? c->n.n : most;
+    }
+    if (!(d->score = floats(most)))
         return fail(error, "out of memory");
-    return broken("reserve", error);
+    return broken("begin", error);
+}
+
+static int keys(void *state, uint32_t layer, uint32_t head, uint32_t n, const uint16_t *k, const uint16_t *v, char *error)
+{
+    struct null *d = state;
+    struct slots *c = &d->slots[layer];
+    const size_t all = (size_t)n * c->l.head_dim, at = (size_t)head * c->n.n * c->l.head_dim;
+
+    if (layer >= d->s.n_layer || head >= c->n.n_head_kv || n > c->n.n)
+        return fail(error, "keys of no slot");
+    for (size_t i = 0; i < all; i++) {
+        c->k[at + i] = gkv__f16_to_f32(k[i]);
+        c->v[at + i] = gkv__f16_to_f32(v[i]);
+    }
+    return broken("keys", error);
 }
 
 /* ---- a token ---------------------------------------------------------------------------- */
+
+static const struct gkv_plugin_tensor *tensor(const struct null *d, uint32_t role, uint32_t il)
+{
+    return &d->of[role][il];
+}
 
 static const float *vector(const struct null *d, uint32_t role, uint32_t il)
 {
     return d->of[role][il].data;
 }
 
-/* Row i of a matrix as floats. */
-static void row_of(const struct gkv_plugin_tensor *w, size_t i, float *out)
+/* n elements of row i of a matrix, from element `at` on, as floats. */
+static void part_of_row(const struct gkv_plugin_tensor *w, size_t i, size_t at, size_t n, float *out)
 {
     const struct gkv__quant *type = gkv__quant_of_ggml(w->type);
 
-    type->to_f32((const uint8_t *)w->data + i * (w->n_in / type->block * type->bytes), out, w->n_in);
+    type->to_f32((const uint8_t *)w->data + (i * w->n_in + at) / type->block * type->bytes, out, n);
 }
 
-/* y[n_out] (+)= W x */
-static void product(struct null *d, uint32_t role, uint32_t il, const float *x, float *y, int more)
+/* y[n] = rows first .. of W, times x. */
+static void product_rows(struct null *d, const struct gkv_plugin_tensor *w, size_t first, size_t n, const float *x, float *y)
 {
-    const struct gkv_plugin_tensor *w = &d->of[role][il];
-
-    for (size_t i = 0; i < w->n_out; i++) {
+    for (size_t i = 0; i < n; i++) {
         double sum = 0;
 
-        row_of(w, i, d->row);
+        part_of_row(w, first + i, 0, w->n_in, d->row);
         for (size_t j = 0; j < w->n_in; j++)
             sum += (double)d->row[j] * (double)x[j];
-        y[i] = (more ? y[i] : 0) + (float)sum;
+        y[i] = (float)sum;
     }
 }
 
-static void norm(const struct null *d, const float *w, float *out)
+static void product(struct null *d, uint32_t role, uint32_t il, const float *x, float *y)
 {
-    const size_t n = d->s.n_embd;
+    product_rows(d, tensor(d, role, il), 0, tensor(d, role, il)->n_out, x, y);
+}
+
+/* out[n] = norm(x) by w; without w, x. */
+static void norm(const struct null *d, const float *w, const float *x, float *out, size_t n)
+{
     double sum = 0;
 
     for (size_t i = 0; i < n; i++)
-        sum += (double)d->x[i] * (double)d->x[i];
+        sum += (double)x[i] * (double)x[i];
     for (size_t i = 0; i < n; i++)
-        out[i] = d->x[i] * (float)(1 / sqrt(sum / (double)n + (double)d->s.eps)) * w[i];
+        out[i] = w ? x[i] * (float)(1 / sqrt(sum / (double)n + (double)d->s.eps)) * w[i] : x[i];
 }
 
-static void rope(const struct null *d, float *head, uint32_t pos)
+static void add(float *to, const float *what, float factor, size_t n)
 {
-    const size_t half = d->s.n_rot / 2, step = d->s.rope_halves ? 1 : 2;
+    for (size_t i = 0; i < n && what; i++)
+        to[i] += factor * what[i];
+}
+
+/* x += scale * norm(y + bias) */
+static void add_output(struct null *d, float *y, const float *bias, const float *post)
+{
+    add(y, bias, 1, d->s.n_embd);
+    norm(d, post, y, y, d->s.n_embd);
+    add(d->x, y, d->s.residual_scale, d->s.n_embd);
+}
+
+static void rope(const struct null *d, const struct gkv_plugin_layer *l, float *head, uint32_t pos)
+{
+    const struct gkv_plugin_rope *r = &d->begun.rope[l->rope < GKV_PLUGIN_N_ROPES ? l->rope : 0];
+    const size_t half = l->rope < GKV_PLUGIN_N_ROPES ? r->n_rot / 2 : 0, step = d->s.rope_halves ? 1 : 2;
     const size_t apart = d->s.rope_halves ? half : 1;
 
     for (size_t i = 0; i < half; i++, head += step) {
-        const double c = cos(pos * d->freq[i]), s = sin(pos * d->freq[i]);
+        const double angle = pos * d->freq[l->rope][i], c = r->scale * cos(angle), s = r->scale * sin(angle);
         const double a = (double)head[0], b = (double)head[apart];
 
         head[0] = (float)(a * c - b * s);
@@ -237,65 +320,278 @@ static void rope(const struct null *d, float *head, uint32_t pos)
     }
 }
 
-/* Rounds as the cache of the CPU does. */
-static void round_all(float *x, size_t n)
+/* Bias, norm and rotation of the heads in y. */
+static void heads(const struct null *d, uint32_t il, float *y, size_t n, const float *bias, const float *w, int whole,
+                  int turn, uint32_t pos)
 {
-    for (size_t i = 0; i < n; i++)
-        x[i] = gkv__f16_to_f32(gkv__f32_to_f16(x[i]));
+    const struct gkv_plugin_layer *l = &d->slots[il].l;
+
+    add(y, bias, 1, n * l->head_dim);
+    if (w && whole)
+        norm(d, w, y, y, n * l->head_dim);
+    for (size_t i = 0; i < n; i++, y += l->head_dim) {
+        if (w && !whole)
+            norm(d, w, y, y, l->head_dim);
+        if (turn)
+            rope(d, l, y, pos);
+    }
 }
 
-static void attend(struct null *d, const float *k, const float *v, size_t ih, size_t n)
+/* Rounds as the cache of the CPU does; query heads of a group may have keys of their own. */
+static void put(const struct slots *c, float *cache, const float *y, uint32_t slot)
 {
-    const size_t hd = d->s.head_dim, kv = d->s.n_head_kv * hd;
-    const size_t at = ih / (d->s.n_head / d->s.n_head_kv) * hd;
-    const float *q = d->q + ih * hd;
+    const size_t hd = c->l.head_dim, repeat = c->n.n_head_kv / c->l.n_head_kv;
+
+    for (size_t ih = 0; ih < c->n.n_head_kv; ih++)
+        for (size_t i = 0; i < hd; i++)
+            cache[(ih * c->n.n + slot) * hd + i] = gkv__f16_to_f32(gkv__f32_to_f16(y[ih / repeat * hd + i]));
+}
+
+static float capped(float x, float cap)
+{
+    return cap > 0 ? cap * tanhf(x / cap) : x;
+}
+
+static void attend(struct null *d, const struct gkv_plugin_layer *l, const struct slots *c, size_t ih, size_t slot,
+                   const float *sinks)
+{
+    const size_t hd = l->head_dim, at = ih / (d->s.n_head / c->n.n_head_kv) * c->n.n * hd;
+    const size_t by_window = l->window && slot + 1 > l->window ? slot + 1 - l->window : 0;
+    const size_t by_chunk = l->chunk ? slot / l->chunk * l->chunk : 0, first = by_window > by_chunk ? by_window : by_chunk;
+    const float *q = d->q + ih * hd, *k = c->k + at, *v = c->v + at;
+    const double scale = d->s.attn_scale > 0 ? d->s.attn_scale : 1 / sqrt((double)hd);
     float *out = d->att + ih * hd, most = -INFINITY;
     double sum = 0;
 
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = first; i <= slot; i++) {
         double dot = 0;
 
         for (size_t j = 0; j < hd; j++)
-            dot += (double)q[j] * (double)k[i * kv + at + j];
-        d->score[i] = (float)(dot / sqrt((double)hd));
+            dot += (double)q[j] * (double)k[i * hd + j];
+        d->score[i] = capped((float)(dot * scale), d->s.attn_cap);
         most = d->score[i] > most ? d->score[i] : most;
     }
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = first; i <= slot; i++)
         sum += (double)(d->score[i] = expf(d->score[i] - most));
+    sum += sinks ? exp((double)(sinks[ih] - most)) : 0;
     for (size_t j = 0; j < hd; j++) {
         double dot = 0;
 
-        for (size_t i = 0; i < n; i++)
-            dot += (double)d->score[i] * (double)v[i * kv + at + j];
+        for (size_t i = first; i <= slot; i++)
+            dot += (double)d->score[i] * (double)v[i * hd + j];
         out[j] = (float)(dot / sum);
     }
 }
 
-static void layer(struct null *d, uint32_t il, uint32_t pos)
+static void attention(struct null *d, uint32_t il, uint32_t pos)
 {
-    const size_t hd = d->s.head_dim, kv = d->s.n_head_kv * hd;
-    float *k = d->k + (size_t)il * d->n_positions * kv, *v = d->v + (size_t)il * d->n_positions * kv;
+    const struct gkv_plugin_layer *l = &d->slots[il].l;
+    const struct slots *c = &d->slots[l->source];
+    const size_t hd = l->head_dim, q = d->s.n_head * hd, kv = l->n_head_kv * hd;
+    const uint32_t slot = pos - c->n.shift;
+    const double spans = floor(((double)pos + d->s.temper_shift) / (d->s.temper_span ? d->s.temper_span : 1));
 
-    norm(d, vector(d, GKV_PLUGIN_ATTN_NORM, il), d->h);
-    product(d, GKV_PLUGIN_Q, il, d->h, d->q, 0);
-    product(d, GKV_PLUGIN_K, il, d->h, k + pos * kv, 0);
-    product(d, GKV_PLUGIN_V, il, d->h, v + pos * kv, 0);
+    norm(d, vector(d, GKV_PLUGIN_ATTN_NORM, il), d->x, d->h, d->s.n_embd);
+    if (l->source == il) {
+        product(d, GKV_PLUGIN_K, il, d->h, d->kv);
+        if (tensor(d, GKV_PLUGIN_V, il)->data)
+            product(d, GKV_PLUGIN_V, il, d->h, d->out);
+        else
+            memcpy(d->out, d->kv, kv * sizeof *d->kv);
+        heads(d, il, d->kv, l->n_head_kv, vector(d, GKV_PLUGIN_K_BIAS, il), vector(d, GKV_PLUGIN_K_NORM, il),
+              l->whole_norms != 0, 1, pos);
+        heads(d, il, d->out, l->n_head_kv, vector(d, GKV_PLUGIN_V_BIAS, il), vector(d, GKV_PLUGIN_V_NORM, il), 0, 0, pos);
+        put(c, c->k, d->kv, slot);
+        put(c, c->v, d->out, slot);
+    }
+    product(d, GKV_PLUGIN_Q, il, d->h, d->q);
+    for (size_t ih = 0; d->s.gated && ih < d->s.n_head; ih++) {
+        memmove(d->q + ih * hd, d->q + 2 * ih * hd, hd * sizeof *d->q);
+        product_rows(d, tensor(d, GKV_PLUGIN_Q, il), (2 * ih + 1) * hd, hd, d->h, d->gate + ih * hd);
+    }
+    heads(d, il, d->q, d->s.n_head, vector(d, GKV_PLUGIN_Q_BIAS, il), vector(d, GKV_PLUGIN_Q_NORM, il),
+          l->whole_norms != 0, 1, pos);
+    for (size_t i = 0; l->tempered && i < q; i++)
+        d->q[i] *= (float)(1 + (double)d->s.temper * log(1 + spans));
     for (size_t ih = 0; ih < d->s.n_head; ih++)
-        rope(d, d->q + ih * hd, pos);
-    for (size_t ih = 0; ih < d->s.n_head_kv; ih++)
-        rope(d, k + pos * kv + ih * hd, pos);
-    round_all(k + pos * kv, kv);
-    round_all(v + pos * kv, kv);
-    for (size_t ih = 0; ih < d->s.n_head; ih++)
-        attend(d, k, v, ih, pos + 1);
-    product(d, GKV_PLUGIN_O, il, d->att, d->x, 1);
+        attend(d, l, c, ih, slot, vector(d, GKV_PLUGIN_SINKS, il));
+    for (size_t i = 0; d->s.gated && i < q; i++)
+        d->att[i] /= 1 + expf(-d->gate[i]);
+    product(d, GKV_PLUGIN_O, il, d->att, d->out);
+    add_output(d, d->out, vector(d, GKV_PLUGIN_O_BIAS, il), vector(d, GKV_PLUGIN_ATTN_POST, il));
+}
 
-    norm(d, vector(d, GKV_PLUGIN_FFN_NORM, il), d->h);
-    product(d, GKV_PLUGIN_GATE, il, d->h, d->gate, 0);
-    product(d, GKV_PLUGIN_UP, il, d->h, d->up, 0);
-    for (size_t i = 0; i < d->s.n_ff; i++)
-        d->gate[i] = d->gate[i] / (1 + expf(-d->gate[i])) * d->up[i];
-    product(d, GKV_PLUGIN_DOWN, il, d->gate, d->x, 1);
+/* gate[n] = activation(gate) * up */
+static void glu(const struct null *d, float *gate, const float *up, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const float x = gate[i], g = x > 7 ? 7 : x, u = up[i] > 7 ? 7 : up[i] < -7 ? -7 : up[i];
+
+        switch (d->s.glu) {
+        case GKV_PLUGIN_SILU:
+            gate[i] = x / (1 + expf(-x)) * up[i];
+            break;
+        case GKV_PLUGIN_GELU:
+            gate[i] = 0.5f * x * (1 + tanhf(0.79788456080286535588f * (x + 0.044715f * x * x * x))) * up[i];
+            break;
+        default:
+            gate[i] = g / (1 + expf(-1.702f * g)) * (1 + u);
+        }
+    }
+}
+
+/* out = the MLP of h. */
+static void mlp(struct null *d, uint32_t gate, uint32_t up, uint32_t down, uint32_t il, const float *h, float *out)
+{
+    product(d, gate, il, h, d->gate);
+    product(d, up, il, h, d->up);
+    glu(d, d->gate, d->up, tensor(d, gate, il)->n_out);
+    product(d, down, il, d->gate, out);
+}
+
+static float sigmoid(float x)
+{
+    return 1 / (1 + expf(-x));
+}
+
+/* The share of expert i, 0 for those that are not chosen: of equal scores the first are. */
+static float share_of(const struct null *d, uint32_t il, const float *rating, uint32_t i)
+{
+    const float *bias = vector(d, GKV_PLUGIN_ROUTER_BIAS, il), *scale = vector(d, GKV_PLUGIN_EXPERT_SCALE, il);
+    const int sigmoids = d->s.router == GKV_PLUGIN_SIGMOID;
+    double sum = sigmoids ? 1e-6 : 0;
+    float mine = 0;
+
+    for (uint32_t k = 0; k < d->s.n_expert; k++) {
+        const float at = (sigmoids ? sigmoid(rating[k]) : rating[k]) + (bias ? bias[k] : 0);
+        uint32_t better = 0;
+
+        for (uint32_t j = 0; j < d->s.n_expert; j++) {
+            const float other = (sigmoids ? sigmoid(rating[j]) : rating[j]) + (bias ? bias[j] : 0);
+
+            better += other > at || (!(other < at) && j < k);
+        }
+        if (better >= d->s.n_used)
+            continue;
+        sum += sigmoids ? (double)sigmoid(rating[k]) : exp((double)at);
+        if (k == i)
+            mine = sigmoids || d->s.router == GKV_PLUGIN_SIGMOID_IN ? sigmoid(sigmoids ? rating[k] : at) : expf(at);
+    }
+    return d->s.router == GKV_PLUGIN_SIGMOID_IN ? mine : (float)((double)mine / sum) * (scale ? scale[i] : 1);
+}
+
+/* sum[n_embd] += the experts of h, chosen from `by`. */
+static void experts(struct null *d, uint32_t il, const float *by, const float *h, float *sum)
+{
+    const size_t n = d->s.n_embd, f = d->s.n_ff_expert;
+    const struct gkv_plugin_tensor *gate = tensor(d, GKV_PLUGIN_GATE, il), *up = tensor(d, GKV_PLUGIN_UP, il);
+    const float *gate_bias = vector(d, GKV_PLUGIN_GATE_BIAS, il), *up_bias = vector(d, GKV_PLUGIN_UP_BIAS, il);
+    const float *down_bias = vector(d, GKV_PLUGIN_DOWN_BIAS, il);
+    const int together = !up->data, inside = d->s.router == GKV_PLUGIN_SIGMOID_IN;
+
+    product(d, GKV_PLUGIN_ROUTER, il, by, d->rating);
+    for (uint32_t i = 0; i < d->s.n_expert; i++) {
+        const float share = share_of(d, il, d->rating, i);
+
+        if (!(share > 0) && !(share < 0))
+            continue;
+        for (size_t j = 0; j < n; j++)
+            d->att[j] = inside ? share * h[j] : h[j];
+        product_rows(d, gate, (together ? 2 * i : i) * f, f, d->att, d->gate);
+        product_rows(d, together ? gate : up, (together ? 2 * i + 1 : i) * f, f, d->att, d->up);
+        add(d->gate, gate_bias ? gate_bias + i * f : NULL, 1, f);
+        add(d->up, up_bias ? up_bias + i * f : NULL, 1, f);
+        glu(d, d->gate, d->up, f);
+        product_rows(d, tensor(d, GKV_PLUGIN_DOWN, il), i * n, n, d->gate, d->out);
+        add(d->out, down_bias ? down_bias + i * n : NULL, 1, n);
+        add(sum, d->out, inside ? 1 : share, n);
+    }
+}
+
+/* The MLP and the experts, each with norms of its own. */
+static void both(struct null *d, uint32_t il)
+{
+    const size_t n = d->s.n_embd;
+    float *by = d->q, *sum = d->sum;
+
+    norm(d, vector(d, GKV_PLUGIN_ROUTER_NORM, il), d->x, by, n);
+    for (size_t i = 0; i < n; i++)
+        by[i] /= sqrtf((float)n);
+    norm(d, vector(d, GKV_PLUGIN_EXPERT_NORM, il), d->x, d->h, n);
+    memset(sum, 0, n * sizeof *sum);
+    experts(d, il, by, d->h, sum);
+    norm(d, vector(d, GKV_PLUGIN_EXPERT_POST, il), sum, sum, n);
+    norm(d, vector(d, GKV_PLUGIN_FFN_NORM, il), d->x, d->h, n);
+    mlp(d, GKV_PLUGIN_SHARED_GATE, GKV_PLUGIN_SHARED_UP, GKV_PLUGIN_SHARED_DOWN, il, d->h, d->out);
+    norm(d, vector(d, GKV_PLUGIN_SHARED_POST, il), d->out, d->out, n);
+    add(sum, d->out, 1, n);
+    norm(d, vector(d, GKV_PLUGIN_FFN_POST, il), sum, sum, n);
+    add(d->x, sum, 1, n);
+}
+
+static void after_attention(struct null *d, uint32_t il)
+{
+    const size_t n = d->s.n_embd;
+    const float *shared = vector(d, GKV_PLUGIN_SHARED_ROUTER, il);
+    double rate = 0;
+
+    if (d->s.beside) {
+        both(d, il);
+        return;
+    }
+    norm(d, vector(d, GKV_PLUGIN_FFN_NORM, il), d->x, d->h, n);
+    if (!tensor(d, GKV_PLUGIN_ROUTER, il)->data) {
+        mlp(d, GKV_PLUGIN_GATE, GKV_PLUGIN_UP, GKV_PLUGIN_DOWN, il, d->h, d->out);
+        add_output(d, d->out, NULL, vector(d, GKV_PLUGIN_FFN_POST, il));
+        return;
+    }
+    memset(d->sum, 0, n * sizeof *d->sum);
+    if (tensor(d, GKV_PLUGIN_SHARED_GATE, il)->data) {
+        mlp(d, GKV_PLUGIN_SHARED_GATE, GKV_PLUGIN_SHARED_UP, GKV_PLUGIN_SHARED_DOWN, il, d->h, d->out);
+        for (size_t i = 0; shared && i < n; i++)
+            rate += (double)shared[i] * (double)d->h[i];
+        add(d->sum, d->out, shared ? sigmoid((float)rate) : 1, n);
+    }
+    experts(d, il, d->h, d->h, d->sum);
+    add(d->x, d->sum, d->s.residual_scale, n);
+}
+
+static void embed(const struct null *d, uint32_t id, float *x)
+{
+    part_of_row(tensor(d, GKV_PLUGIN_EMBED, 0), id, 0, d->s.n_embd, x);
+    for (size_t i = 0; i < d->s.n_embd; i++)
+        x[i] *= d->s.embed_scale;
+}
+
+/* Adds what the token's embedding for this layer gives. */
+static void own_embeddings(struct null *d, uint32_t il, uint32_t id)
+{
+    const size_t n = d->s.n_embd_layer;
+
+    product(d, GKV_PLUGIN_EMBED_GATE, il, d->x, d->gate);
+    embed(d, id, d->h);
+    product(d, GKV_PLUGIN_EMBED_IN, il, d->h, d->up);
+    for (size_t i = 0; i < n; i++)
+        d->up[i] /= sqrtf((float)d->s.n_embd);
+    norm(d, vector(d, GKV_PLUGIN_LAYER_EMBED_NORM, 0), d->up, d->up, n);
+    part_of_row(tensor(d, GKV_PLUGIN_LAYER_EMBED, 0), id, il * n, n, d->h);
+    for (size_t i = 0; i < n; i++)
+        d->up[i] = (d->up[i] + sqrtf((float)n) * d->h[i]) * sqrtf(0.5f);
+    glu(d, d->gate, d->up, n);
+    product(d, GKV_PLUGIN_EMBED_OUT, il, d->gate, d->out);
+    add_output(d, d->out, NULL, vector(d, GKV_PLUGIN_EMBED_POST, il));
+}
+
+static void layer(struct null *d, uint32_t il, uint32_t id, uint32_t pos)
+{
+    const float *scale = vector(d, GKV_PLUGIN_OUT_SCALE, il);
+
+    attention(d, il, pos);
+    after_attention(d, il);
+    if (tensor(d, GKV_PLUGIN_EMBED_GATE, il)->data)
+        own_embeddings(d, il, id);
+    for (size_t i = 0; scale && i < d->s.n_embd; i++)
+        d->x[i] *= *scale;
 }
 
 static uint32_t largest_block(void *state)
@@ -309,17 +605,20 @@ static int forward(void *state, const uint32_t *id, uint32_t n, uint32_t pos, fl
 {
     struct null *d = state;
 
-    if (!n || n > largest_block(d) || pos > d->n_positions || n > d->n_positions - pos)
+    if (!n || n > largest_block(d) || pos < d->begun.first || pos - d->begun.first > d->begun.n ||
+        n > d->begun.n - (pos - d->begun.first))
         return fail(error, "positions that were not reserved");
     if (broken(n == 1 ? "step" : "prefill", error))
         return 1;
     for (uint32_t i = 0; i < n; i++) {
-        row_of(&d->of[GKV_PLUGIN_EMBED][0], id[i], d->x);
+        embed(d, id[i], d->x);
         for (uint32_t il = 0; il < d->s.n_layer; il++)
-            layer(d, il, pos + i);
+            layer(d, il, id[i], pos + i);
     }
-    norm(d, vector(d, GKV_PLUGIN_OUTPUT_NORM, 0), d->h);
-    product(d, d->of[GKV_PLUGIN_OUTPUT][0].data ? GKV_PLUGIN_OUTPUT : GKV_PLUGIN_EMBED, 0, d->h, d->logits, 0);
+    norm(d, vector(d, GKV_PLUGIN_OUTPUT_NORM, 0), d->x, d->h, d->s.n_embd);
+    product(d, tensor(d, GKV_PLUGIN_OUTPUT, 0)->data ? GKV_PLUGIN_OUTPUT : GKV_PLUGIN_EMBED, 0, d->h, d->logits);
+    for (uint32_t i = 0; i < d->s.n_vocab; i++)
+        d->logits[i] = capped(d->s.logit_scale * d->logits[i], d->s.logit_cap);
     if (logits)
         memcpy(logits, d->logits, d->s.n_vocab * sizeof *logits);
     if (best) {
@@ -345,8 +644,8 @@ __attribute__((visibility("default"))) gkv_plugin_fn gkv_plugin;
 const struct gkv_plugin *gkv_plugin(void)
 {
     static struct gkv_plugin p = {
-        GKV_PLUGIN_ABI, "null", count, describe, open_null, plan, upload, ready, reserve, forward,
-        largest_block, use, close_null,
+        GKV_PLUGIN_ABI, "null", count, describe, open_null, plan, upload, ready, begin, keys,
+        forward, largest_block, use, close_null,
     };
 
     p.abi = (uint32_t)setting("GEMKV_NULL_ABI", GKV_PLUGIN_ABI);

@@ -13,6 +13,7 @@
 #include "gpu/plugin.h"
 #include "src/answer/device.h"
 #include "src/base/mem.h"
+#include "src/base/size.h"
 #include "src/base/thread.h"
 
 /* "auto" tries them in this order. */
@@ -34,6 +35,8 @@ struct gkv__device {
     uint32_t                  n_tokens, n_positions;
     struct gkv_plugin_tensor *tensor;
     size_t                    n_tensors;
+    struct gkv_plugin_layer  *layer;            /* [n_layer]                                 */
+    struct gkv_plugin_slots  *slots;            /* [n_layer]                                 */
 
     struct gkv__task         *task;
     pthread_mutex_t           lock;             /* for the members below                     */
@@ -187,95 +190,168 @@ const char *gkv_device_describe(size_t i)
 
 /* ---- tensors for the device ------------------------------------------------------------- */
 
-static void add(struct gkv__device *d, uint32_t role, uint32_t layer, uint32_t type, uint32_t n_out,
-                uint32_t n_in, const void *data, uint64_t bytes)
+/* Elements of a vector. */
+enum length { EMBD, ONE, HEAD_DIM, Q_ROWS, KV_ROWS, Q_NORM, K_NORM, N_HEAD, N_EXPERT, FF_OF_EXPERTS, EMBD_OF_EXPERTS,
+              TAPS, CHANNELS, V_HEADS, STATE_NORM };
+
+#define AT(member) offsetof(struct gkv__layer_weights, member)
+
+/* In the order in which a pass uses them. */
+static const struct { uint32_t role; size_t at; } mats[] = {
+    { GKV_PLUGIN_Q, AT(q) }, { GKV_PLUGIN_K, AT(k) }, { GKV_PLUGIN_V, AT(v) }, { GKV_PLUGIN_O, AT(o) },
+    { GKV_PLUGIN_STATE_QKV, AT(qkv) }, { GKV_PLUGIN_STATE_Z, AT(z) }, { GKV_PLUGIN_STATE_BETA, AT(beta) },
+    { GKV_PLUGIN_STATE_ALPHA, AT(alpha) }, { GKV_PLUGIN_STATE_OUT, AT(out) },
+    { GKV_PLUGIN_ROUTER, AT(router) }, { GKV_PLUGIN_GATE, AT(gate) }, { GKV_PLUGIN_UP, AT(up) },
+    { GKV_PLUGIN_DOWN, AT(down) }, { GKV_PLUGIN_SHARED_GATE, AT(shared_gate) },
+    { GKV_PLUGIN_SHARED_UP, AT(shared_up) }, { GKV_PLUGIN_SHARED_DOWN, AT(shared_down) },
+    { GKV_PLUGIN_EMBED_GATE, AT(embed_gate) }, { GKV_PLUGIN_EMBED_IN, AT(embed_in) },
+    { GKV_PLUGIN_EMBED_OUT, AT(embed_out) },
+};
+
+static const struct { uint32_t role; size_t at; enum length length; } vectors[] = {
+    { GKV_PLUGIN_ATTN_NORM, AT(attn_norm), EMBD }, { GKV_PLUGIN_FFN_NORM, AT(ffn_norm), EMBD },
+    { GKV_PLUGIN_ATTN_POST, AT(attn_post), EMBD }, { GKV_PLUGIN_FFN_POST, AT(ffn_post), EMBD },
+    { GKV_PLUGIN_Q_BIAS, AT(q_bias), Q_ROWS }, { GKV_PLUGIN_K_BIAS, AT(k_bias), KV_ROWS },
+    { GKV_PLUGIN_V_BIAS, AT(v_bias), KV_ROWS }, { GKV_PLUGIN_O_BIAS, AT(o_bias), EMBD },
+    { GKV_PLUGIN_Q_NORM, AT(q_norm), Q_NORM }, { GKV_PLUGIN_K_NORM, AT(k_norm), K_NORM },
+    { GKV_PLUGIN_V_NORM, AT(v_norm), HEAD_DIM }, { GKV_PLUGIN_SINKS, AT(sinks), N_HEAD },
+    { GKV_PLUGIN_OUT_SCALE, AT(out_scale), ONE }, { GKV_PLUGIN_EMBED_POST, AT(embed_post), EMBD },
+    { GKV_PLUGIN_ROUTER_BIAS, AT(router_bias), N_EXPERT }, { GKV_PLUGIN_GATE_BIAS, AT(gate_bias), FF_OF_EXPERTS },
+    { GKV_PLUGIN_UP_BIAS, AT(up_bias), FF_OF_EXPERTS }, { GKV_PLUGIN_DOWN_BIAS, AT(down_bias), EMBD_OF_EXPERTS },
+    { GKV_PLUGIN_SHARED_ROUTER, AT(shared_router), EMBD }, { GKV_PLUGIN_ROUTER_NORM, AT(router_norm), EMBD },
+    { GKV_PLUGIN_EXPERT_NORM, AT(expert_norm), EMBD }, { GKV_PLUGIN_SHARED_POST, AT(shared_post), EMBD },
+    { GKV_PLUGIN_EXPERT_POST, AT(expert_post), EMBD }, { GKV_PLUGIN_EXPERT_SCALE, AT(expert_scale), N_EXPERT },
+    { GKV_PLUGIN_STATE_CONV, AT(conv), TAPS }, { GKV_PLUGIN_STATE_CONV_BIAS, AT(conv_bias), CHANNELS },
+    { GKV_PLUGIN_STATE_DT, AT(dt), V_HEADS }, { GKV_PLUGIN_STATE_A, AT(a), V_HEADS },
+    { GKV_PLUGIN_STATE_SKIP, AT(skip), V_HEADS }, { GKV_PLUGIN_STATE_NORM, AT(state_norm), STATE_NORM },
+};
+
+#undef AT
+
+enum { N_MATS = sizeof mats / sizeof *mats, N_VECTORS = sizeof vectors / sizeof *vectors, OF_MODEL = 5 };
+
+static uint64_t length_of(const gkv_model *m, uint32_t il, enum length length)
 {
-    d->tensor[d->n_tensors++] =
-        (struct gkv_plugin_tensor){ role, layer, type, n_out, n_in, data, bytes };
+    const struct gkv__shape *all = &m->shape, *s = gkv__shape_of(m, il);
+    const struct gkv__layer_weights *w = &m->layer[il];
+    const uint64_t q = (uint64_t)s->n_head * s->head_dim, kv = (uint64_t)s->n_head_kv * s->head_dim;
+
+    switch (length) {
+    case EMBD:            return all->n_embd;
+    case ONE:             return 1;
+    case HEAD_DIM:        return s->head_dim;
+    case Q_ROWS:          return q;
+    case KV_ROWS:         return kv;
+    case Q_NORM:          return w->norm_rows ? q : s->head_dim;
+    case K_NORM:          return w->norm_rows ? kv : s->head_dim;
+    case N_HEAD:          return all->n_head;
+    case N_EXPERT:        return all->n_expert;
+    case FF_OF_EXPERTS:   return (uint64_t)all->n_expert * all->n_ff_expert;
+    case EMBD_OF_EXPERTS: return (uint64_t)all->n_expert * all->n_embd;
+    case TAPS:            return gkv__state_channels(all) * all->state.width;
+    case CHANNELS:        return gkv__state_channels(all);
+    case V_HEADS:         return all->state.v_heads;
+    case STATE_NORM:      return (uint64_t)all->state.v_dim * (w->mixer == GKV__MAMBA2 ? all->state.v_heads : 1);
+    }
+    return 0;
+}
+
+static void add(struct gkv__device *d, struct gkv_plugin_tensor t)
+{
+    if (t.data)
+        d->tensor[d->n_tensors++] = t;
 }
 
 static void add_mat(struct gkv__device *d, uint32_t role, uint32_t layer, const struct gkv__mat *w)
 {
-    add(d, role, layer, w->format->ggml, w->n_out, w->n_in, w->data, gkv__mat_bytes(w));
+    if (w->data)
+        add(d, (struct gkv_plugin_tensor){ role, layer, w->format->ggml, w->n_out, w->n_in, w->data, gkv__mat_bytes(w) });
 }
 
-static void add_vec(struct gkv__device *d, uint32_t role, uint32_t layer, const float *v)
+static void add_vec(struct gkv__device *d, uint32_t role, uint32_t layer, const float *v, uint64_t n)
 {
-    const uint32_t n = d->m->shape.n_embd;
-
-    add(d, role, layer, gkv__quant_of(GKV__TYPE_F32)->ggml, 1, n, v, n * sizeof *v);
+    add(d, (struct gkv_plugin_tensor){ role, layer, gkv__quant_of(GKV__TYPE_F32)->ggml, 1, (uint32_t)n, v, n * sizeof *v });
 }
 
-/* What the model has that plugins cannot compute, or NULL. */
-static const char *beyond(const gkv_model *m)
-{
-    const struct gkv__shape *s = &m->shape;
-
-    if (gkv__has_states(m))
-        return "layers with a state";
-    if (s->n_expert)
-        return "experts";
-    if (s->glu != GKV__GLU_SILU || s->attn_cap != 0 || s->logit_cap != 0 || s->embed_scale != 0 ||
-        s->attn_scale > 0 || s->logit_scale > 0 || s->residual_scale > 0 || s->temper > 0)
-        return "GELU, caps, or scales other than Llama's";
-    if (m->rope[GKV__ROPE_LONG].freq || m->rope[GKV__ROPE_LOCAL].freq || m->rope[GKV__ROPE_ALL].scale != 1)
-        return "this RoPE scaling";
-    for (uint32_t il = 0; il < s->n_layer; il++) {
-        const struct gkv__layer_weights *w = &m->layer[il];
-
-        if (w->q_bias || w->k_bias || w->v_bias || w->o_bias)
-            return "biases";
-        if (w->q_norm || w->k_norm || w->attn_post || w->ffn_post || !w->attn_norm || !w->ffn_norm)
-            return "norms of heads, or after attention and MLP";
-        if (w->window || w->chunk)
-            return "sliding windows";
-        if (w->sinks)
-            return "attention sinks";
-        if (w->no_rope)
-            return "layers without RoPE";
-    }
-    return NULL;
-}
-
-/* In the order in which a pass uses them. */
 static gkv_status list_tensors(struct gkv__device *d, gkv_error *err)
 {
     const gkv_model *m = d->m;
 
-    if (beyond(m))
-        return GKV_OK;
-    d->tensor = calloc(3 + 9 * (size_t)m->shape.n_layer, sizeof *d->tensor);
-    if (!d->tensor)
+    d->tensor = calloc(OF_MODEL + (N_MATS + N_VECTORS) * (size_t)m->shape.n_layer, sizeof *d->tensor);
+    d->layer = calloc(m->shape.n_layer, sizeof *d->layer);
+    d->slots = calloc(m->shape.n_layer, sizeof *d->slots);
+    if (!d->tensor || !d->layer || !d->slots)
         return gkv__fail(err, GKV_NOMEM, "out of memory");
     add_mat(d, GKV_PLUGIN_EMBED, 0, &m->embed);
+    add_mat(d, GKV_PLUGIN_LAYER_EMBED, 0, &m->layer_embed);
+    add_vec(d, GKV_PLUGIN_LAYER_EMBED_NORM, 0, m->layer_embed_norm, m->shape.n_embd_layer);
     for (uint32_t il = 0; il < m->shape.n_layer; il++) {
-        const struct gkv__layer_weights *w = &m->layer[il];
+        const uint8_t *w = (const uint8_t *)&m->layer[il];
 
-        add_vec(d, GKV_PLUGIN_ATTN_NORM, il, w->attn_norm);
-        add_mat(d, GKV_PLUGIN_Q, il, &w->q);
-        add_mat(d, GKV_PLUGIN_K, il, &w->k);
-        add_mat(d, GKV_PLUGIN_V, il, &w->v);
-        add_mat(d, GKV_PLUGIN_O, il, &w->o);
-        add_vec(d, GKV_PLUGIN_FFN_NORM, il, w->ffn_norm);
-        add_mat(d, GKV_PLUGIN_GATE, il, &w->gate);
-        add_mat(d, GKV_PLUGIN_UP, il, &w->up);
-        add_mat(d, GKV_PLUGIN_DOWN, il, &w->down);
+        for (size_t i = 0; i < N_VECTORS; i++)
+            add_vec(d, vectors[i].role, il, *(const float *const *)(const void *)(w + vectors[i].at),
+                    length_of(m, il, vectors[i].length));
+        for (size_t i = 0; i < N_MATS; i++)
+            add_mat(d, mats[i].role, il, (const struct gkv__mat *)(const void *)(w + mats[i].at));
     }
-    add_vec(d, GKV_PLUGIN_OUTPUT_NORM, 0, m->output_norm);
+    add_vec(d, GKV_PLUGIN_OUTPUT_NORM, 0, m->output_norm, m->shape.n_embd);
     if (m->output.data != m->embed.data)
         add_mat(d, GKV_PLUGIN_OUTPUT, 0, &m->output);
     return GKV_OK;
 }
 
-static struct gkv_plugin_shape shape_of(const gkv_model *m)
-{
-    const struct gkv__shape *s = &m->shape;
+/* ---- facts of the model ----------------------------------------------------------------- */
 
-    return (struct gkv_plugin_shape){
-        .n_layer = s->n_layer, .n_embd = s->n_embd, .n_head = s->n_head, .n_head_kv = s->n_head_kv,
-        .head_dim = s->head_dim, .n_ff = s->n_ff, .n_vocab = s->n_vocab, .n_rot = s->n_rot,
-        .rope_halves = s->pairs == GKV__ROPE_HALVES, .eps = s->eps, .rope_freq = m->rope[GKV__ROPE_ALL].freq,
+static float factor(float f)
+{
+    return f > 0 ? f : 1;
+}
+
+/* The tables of a pass over positions 0 .. span - 1. */
+static void fill_ropes(const gkv_model *m, uint64_t span, struct gkv_plugin_rope out[GKV_PLUGIN_N_ROPES])
+{
+    const bool far = m->rope[GKV__ROPE_LONG].freq && span > m->rope_context;
+    const struct gkv__rope *all = &m->rope[far ? GKV__ROPE_LONG : GKV__ROPE_ALL], *local = &m->rope[GKV__ROPE_LOCAL];
+
+    out[GKV_PLUGIN_ROPE_ALL] = (struct gkv_plugin_rope){ all->freq, m->shape.n_rot, all->scale };
+    out[GKV_PLUGIN_ROPE_LOCAL] =
+        (struct gkv_plugin_rope){ local->freq, gkv__shape_near(&m->shape).n_rot, local->freq ? local->scale : 1 };
+}
+
+static struct gkv_plugin_layer layer_of(const gkv_model *m, uint32_t il)
+{
+    const struct gkv__layer_weights *w = &m->layer[il];
+    const struct gkv__shape *s = gkv__shape_of(m, il);
+
+    return (struct gkv_plugin_layer){
+        .mixer = w->mixer, .head_dim = s->head_dim, .n_head_kv = s->n_head_kv,
+        .rope = w->no_rope ? GKV_PLUGIN_N_ROPES : w->local_rope ? GKV_PLUGIN_ROPE_LOCAL : GKV_PLUGIN_ROPE_ALL,
+        .window = w->window, .chunk = w->chunk, .whole_norms = w->norm_rows, .tempered = w->tempered,
+        .source = w->shares ? w->source : il,
     };
+}
+
+static struct gkv_plugin_shape shape_of(struct gkv__device *d)
+{
+    const gkv_model *m = d->m;
+    const struct gkv__shape *s = &m->shape;
+    struct gkv_plugin_shape out = {
+        .n_layer = s->n_layer, .n_embd = s->n_embd, .n_head = s->n_head, .n_vocab = s->n_vocab,
+        .rope_halves = s->pairs == GKV__ROPE_HALVES, .glu = s->glu, .gated = s->gated, .eps = s->eps,
+        .embed_scale = factor(s->embed_scale), .logit_scale = factor(s->logit_scale),
+        .residual_scale = factor(s->residual_scale), .attn_scale = s->attn_scale, .attn_cap = s->attn_cap,
+        .logit_cap = s->logit_cap, .temper = s->temper, .temper_span = s->temper_span, .temper_shift = s->temper_shift,
+        .n_expert = s->n_expert, .n_used = s->n_used, .n_ff_expert = s->n_ff_expert, .router = s->router,
+        .beside = s->beside, .n_embd_layer = s->n_embd_layer, .n_sharing = s->n_sharing,
+        .state_width = s->state.width, .k_heads = s->state.k_heads, .v_heads = s->state.v_heads,
+        .k_dim = s->state.k_dim, .v_dim = s->state.v_dim, .side_by_side = s->state.side_by_side,
+        .layer = d->layer,
+    };
+
+    for (uint32_t il = 0; il < s->n_layer; il++)
+        d->layer[il] = layer_of(m, il);
+    fill_ropes(m, d->n_positions, out.rope);
+    return out;
 }
 
 /* ---- in the background ------------------------------------------------------------------ */
@@ -291,16 +367,12 @@ static void enter(struct gkv__device *d, enum phase phase)
 
 static int open_and_plan(struct gkv__device *d)
 {
-    const struct gkv_plugin_shape shape = shape_of(d->m);
+    const struct gkv_plugin_shape shape = shape_of(d);
     struct gkv_plugin_device about;
     struct gkv_plugin_use use;
     unsigned n = 0;
     int bad;
 
-    if (beyond(d->m)) {
-        snprintf(d->why, sizeof d->why, "it has no %s, which this model needs", beyond(d->m));
-        return 1;
-    }
     bad = d->api->count(&n, d->why);
     if (!bad && d->number >= n) {
         snprintf(d->why, sizeof d->why, "there are %u devices, counted from 0", n);
@@ -334,9 +406,13 @@ static void work(void *arg)
 
     enter(d, bad ? REFUSED : UPLOADING);
     for (size_t i = 0; i < d->n_tensors && !bad && !atomic_load(&d->stop); i++) {
-        gkv__gguf_willneed(d->tensor[i].data, d->tensor[i].bytes);
+        const bool large = d->tensor[i].n_out > 1;      /* of the file: some vectors are not */
+
+        if (large)
+            gkv__gguf_willneed(d->tensor[i].data, d->tensor[i].bytes);
         bad = d->api->upload(d->state, i, d->why);
-        gkv__gguf_dontneed(d->tensor[i].data, d->tensor[i].bytes);
+        if (large)
+            gkv__gguf_dontneed(d->tensor[i].data, d->tensor[i].bytes);
     }
     if (!bad && !atomic_load(&d->stop))
         bad = d->api->ready(d->state, d->why);
@@ -444,17 +520,53 @@ void gkv__device_close(struct gkv__device *d)
     pthread_cond_destroy(&d->changed);
     pthread_mutex_destroy(&d->lock);
     free(d->tensor);
+    free(d->layer);
+    free(d->slots);
     free(d);
 }
 
-gkv_status gkv__device_ready(struct gkv__device *d, uint64_t n_positions, gkv_error *err)
+/* Waits for the upload, then makes room for positions first .. first + n - 1 and the slots in d->slots. */
+static gkv_status begin(struct gkv__device *d, uint64_t first, uint64_t n, uint64_t span, gkv_error *err)
 {
+    struct gkv_plugin_begin b = { .first = (uint32_t)first, .n = (uint32_t)n, .layer = d->slots };
+
     if (!d->t_wanted)
         d->t_wanted = gkv__seconds();
     if (wait_beyond(d, UPLOADING) != READY)
         return failed(d, err);
-    if (n_positions > UINT32_MAX || d->api->reserve(d->state, (uint32_t)n_positions, d->why))
+    fill_ropes(d->m, span, b.rope);
+    if (gkv__plus(first, n) > UINT32_MAX || d->api->begin(d->state, &b, d->why))
         return failed(d, err);
+    return GKV_OK;
+}
+
+gkv_status gkv__device_ready(struct gkv__device *d, uint64_t n_positions, gkv_error *err)
+{
+    for (uint32_t il = 0; il < d->m->shape.n_layer; il++)
+        d->slots[il] = (struct gkv_plugin_slots){ (uint32_t)n_positions, d->layer[il].n_head_kv, 0 };
+    return begin(d, 0, n_positions, n_positions, err);
+}
+
+const char *gkv__device_cannot_take(const gkv_model *m, const struct gkv__cache *c)
+{
+    return gkv__has_states(m) ? "states of layers" : c->type->type != GKV__TYPE_F16 ? c->type->name : NULL;
+}
+
+gkv_status gkv__device_take(struct gkv__device *d, const struct gkv__cache *c, uint64_t next, uint64_t n_new,
+                            uint64_t span, gkv_error *err)
+{
+    for (uint32_t il = 0; il < d->m->shape.n_layer; il++) {
+        const uint64_t shift = c->layer[il].shift;
+
+        d->slots[il] = (struct gkv_plugin_slots){ (uint32_t)(next - shift + n_new), gkv__cache_heads(c, il), (uint32_t)shift };
+    }
+    GKV__TRY(begin(d, next, n_new, span, err));
+    for (uint32_t il = 0; il < d->m->shape.n_layer; il++)
+        for (uint32_t ih = 0; c->layer[il].k && ih < gkv__cache_heads(c, il); ih++)
+            if (d->api->keys(d->state, il, ih, (uint32_t)(next - c->layer[il].shift),
+                             (const uint16_t *)(const void *)gkv__cache_k(c, il, ih, 0),
+                             (const uint16_t *)(const void *)gkv__cache_v(c, il, ih, 0), d->why))
+                return failed(d, err);
     return GKV_OK;
 }
 

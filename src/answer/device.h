@@ -5,6 +5,7 @@
 #define GKV__DEVICE_H
 
 #include <stdatomic.h>
+#include "src/engine/kv.h"
 #include "src/model/model.h"
 
 struct gkv__device;
@@ -33,6 +34,11 @@ void       gkv__device_close(struct gkv__device *d);
  * refused the model before the upload.  After a failure of this or of gkv__device_forward the device
  * cannot be used any more. */
 gkv_status gkv__device_ready(struct gkv__device *d, uint64_t n_positions, gkv_error *err);
+/* The same, then copies the keys and values that a method's only pass left, for n_new tokens at positions next ...; the
+ * RoPE tables are those of a pass over `span` positions.  cannot_take: what the device does not take over, or NULL. */
+gkv_status  gkv__device_take(struct gkv__device *d, const struct gkv__cache *c, uint64_t next, uint64_t n_new,
+                             uint64_t span, gkv_error *err);
+const char *gkv__device_cannot_take(const gkv_model *m, const struct gkv__cache *c);
 
 /* As in gpu/plugin.h.  n is at most gkv__device_block. */
 gkv_status gkv__device_forward(struct gkv__device *d, const uint32_t *id, size_t n, uint64_t pos,

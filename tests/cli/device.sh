@@ -54,7 +54,7 @@ ask -q | same auto, a plugin that is none
 
 # failures after that: a warning, and the CPU takes over
 GEMKV_PLUGIN_DIR=$plugins
-for at in upload upload:7 ready reserve prefill prefill:1 step step:5; do
+for at in upload upload:7 ready begin prefill prefill:1 step step:5; do
     GEMKV_NULL_FAIL=$at ask --device null 2>err | same $at
     grep warning err
 done
@@ -83,7 +83,7 @@ gemkv select --device null -f text -k 200 "What is the pass key?" --json | devic
 gemkv info --devices | sed "s|$plugins|...|"
 
 # architectures that the device does not support: an error if it was named, else the CPU
-for arch in qwen2 gemma2 qwen3; do
+for arch in qwen35 lfm2; do
     "$mkmodel" --arch=$arch $arch.gguf
     t ask -q -f text -k 80 --device null -m $arch.gguf question
     cp "$plugins/gemkv-null.so" dir/gemkv-cuda.so
