@@ -815,7 +815,7 @@ static void fill(const gkv_session *s, gkv_stats *out)
     out->schedule_reason = s->plan.kind == GKV__SCORES ? s->plan.why : NULL;
     out->device = "cpu";
     out->device_reason = *d->device_why ? d->device_why : NULL;
-    if (d->device && d->n_done)
+    if (d->device && d->on_device)
         describe_device(d->device, out);
     out->cpu = s->plan.simd->level;
     out->chat_template = s->document->tmpl->name;

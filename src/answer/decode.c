@@ -84,7 +84,7 @@ void gkv__decode_end(struct gkv__decode *d)
     d->candidates = NULL;
     d->n_kept = 0;
     d->n_done = d->n_reused = d->n_thought = d->n_answer = d->next = 0;
-    d->thinking = false;
+    d->thinking = d->on_device = false;
 }
 
 void gkv__decode_close(struct gkv__decode *d)
@@ -138,15 +138,27 @@ static gkv_status reserve(struct gkv__decode *d, const struct gkv__context *c, g
 
 /* ---- through the whole model ------------------------------------------------------------ */
 
+/* What comes before the first token goes to the device: nothing, or what the method's only pass left. */
+static gkv_status reach_device(struct gkv__decode *d, gkv_error *err)
+{
+    if (d->on_device)
+        return GKV_OK;
+    GKV__TRY(d->cache.layer ? gkv__device_take(d->device, &d->cache, d->next, d->n_new, d->p.span, err)
+                            : gkv__device_ready(d->device, d->n_kept + d->n_new, err));
+    d->on_device = true;
+    return GKV_OK;
+}
+
 static gkv_status on_device(struct gkv__decode *d, uint64_t n, gkv_error *err)
 {
     const struct gkv__shape *s = &d->m->shape;
 
+    GKV__TRY(reach_device(d, err));
     while (d->n_done < n) {
         const size_t nb = gkv__min(n - d->n_done, gkv__device_block(d->device));
         const bool last = d->n_done + nb == n;
 
-        GKV__TRY(gkv__device_forward(d->device, d->id + d->n_done, nb, d->n_done,
+        GKV__TRY(gkv__device_forward(d->device, d->id + d->n_done, nb, d->n_done + d->next - d->n_kept,
                                      last && !likeliest_only(d) ? d->logits : NULL, last ? &d->best : NULL, err));
         if (nb > 1)
             gkv__progress(d->e, s->n_layer * gkv__layer_work(s, d->n_done, nb));
@@ -296,13 +308,14 @@ static bool is_there(struct gkv__decode *d, uint64_t n)
     return true;
 }
 
-/* Gives up the device: the CPU takes over, and begins again with the kept tokens. */
+/* Gives up the device: the CPU takes over, and begins again with the kept tokens, or behind those whose keys and
+ * values are still here. */
 static void leave_device(struct gkv__decode *d, const gkv_error *why)
 {
     if (why->status != GKV_UNSUPPORTED)
         snprintf(d->warning, sizeof d->warning, "%.200s; going on on the CPU", why->text);
     gkv__decode_on_cpu(d, why->text);
-    d->n_done = 0;
+    d->n_done = d->cache.layer ? d->n_kept : 0;
 }
 
 /* Computes logits, or the best token, after the first n tokens of d->id. */
@@ -311,10 +324,8 @@ static gkv_status forward(struct gkv__decode *d, uint64_t n, gkv_error *err)
     gkv_error why = { 0 };
 
     if (d->device) {
-        gkv_status status = d->n_done ? GKV_OK : gkv__device_ready(d->device, d->n_kept + d->n_new, &why);
+        const gkv_status status = on_device(d, n, &why);
 
-        if (status == GKV_OK)
-            status = on_device(d, n, &why);
         if (status != GKV_DEVICE && status != GKV_UNSUPPORTED) {
             if (status != GKV_OK && err)
                 *err = why;
@@ -328,14 +339,27 @@ static gkv_status forward(struct gkv__decode *d, uint64_t n, gkv_error *err)
     return may_guess(d, n) ? step(d, n, err) : on_cpu(d, n, err);
 }
 
-/* Takes over the cache that the method's only pass left, so decoding begins without a prefill. */
+/* Why the keys and values of a method's only pass stay here, or "". */
+static void stays(const struct gkv__context *c, char why[160])
+{
+    const char *name = c->t->method->name, *what = gkv__device_cannot_take(c->t->m, &c->cache);
+
+    *why = 0;
+    if (c->hook.attended || c->hook.window)
+        snprintf(why, 160, "device: method %s goes on choosing what to keep while the answer is written", name);
+    else if (what)
+        snprintf(why, 160, "device: what method %s left are %s, which are here", name, what);
+}
+
+/* Takes over the cache that the method's only pass left, so decoding begins without a prefill.  On a device, too: there
+ * the keys and values follow before the second token, since the first needs none. */
 static void take_over(struct gkv__decode *d, struct gkv__context *c)
 {
     char why[160];
 
-    snprintf(why, sizeof why, "device: method %s answers from the keys and values of its only pass, which "
-             "are here", c->t->method->name);
-    gkv__decode_on_cpu(d, why);
+    stays(c, why);
+    if (*why)
+        gkv__decode_on_cpu(d, why);
     d->cache = c->cache;
     d->hook = c->hook;
     c->cache = (struct gkv__cache){ 0 };
@@ -344,6 +368,10 @@ static void take_over(struct gkv__decode *d, struct gkv__context *c)
     d->next = c->next;
     d->n_done = d->n_kept;
     gkv__logits(d->e, d->m, d->x, 1, d->logits);
+    d->best = 0;
+    for (uint32_t i = 1; i < d->m->shape.n_vocab; i++)
+        if (d->logits[i] > d->logits[d->best])
+            d->best = i;
 }
 
 gkv_status gkv__decode_begin(struct gkv__decode *d, struct gkv__context *c, gkv_stage stage, gkv_error *err)

@@ -45,6 +45,7 @@ struct gkv__decode {
     char                     warning[256];      /* why the device was given up, or ""        */
     /* Insides: */
     struct gkv__cache        cache;
+    bool                     on_device; /* the device has what comes before the first token  */
     struct gkv__hook         hook;
     struct gkv__pass         p;
     uint32_t                *id;        /* [n_kept + n_new] kept tokens, then those of a thought, then the answer */

@@ -82,6 +82,22 @@ one -q --device nil; echo "[$?] eval, nil"
 gemkv select --device null -f text -k 200 "What is the pass key?" --json | device
 gemkv info --devices | sed "s|$plugins|...|"
 
+# methods of one pass: what they kept is copied after the first token, and the CPU goes on from it if that fails
+for method in snapkv fastkv pyramidinfer finch h2o; do
+    ask -q --method $method --device cpu >cpu
+    ask -q --method $method --device null | same null, $method
+done
+ask --method snapkv --device null --json | device
+ask -q --method snapkv --device cpu >cpu
+for at in keys keys:3 begin step step:5; do
+    GEMKV_NULL_FAIL=$at ask --method snapkv --device null 2>err | same snapkv, $at
+    grep warning err
+done
+for method in h2o:evict=step streamingllm-online; do
+    ask --method $method --device null 2>&1 >/dev/null | grep 'warning'
+    ask --method $method --device null --json | device
+done
+
 # architectures that the device does not support: an error if it was named, else the CPU
 for arch in qwen35 lfm2; do
     "$mkmodel" --arch=$arch $arch.gguf
