@@ -85,6 +85,7 @@ qwen3moe     --arch=qwen3moe --embd=512 --ff=256 --heads=8 --heads-kv=2 --head-d
 granitemoe   --arch=granitemoe --embd=512 --ff=256 --heads=8 --heads-kv=2 --head-dim=64 --experts=8 --used=2 --type=q8_0
 llama4       --arch=llama4 --embd=512 --ff=256 --heads=8 --heads-kv=2 --head-dim=128 --experts=8 --used=1 --type=q4_k_m
 gpt-oss      --arch=gpt-oss --embd=512 --ff=512 --heads=8 --heads-kv=2 --head-dim=64 --experts=8 --used=4 --type=q8_0
+gpt-oss-mx   --arch=gpt-oss --embd=512 --ff=512 --heads=8 --heads-kv=2 --head-dim=64 --experts=8 --used=4 --type=mxfp4
 gpt-oss-f16  --arch=gpt-oss --embd=512 --ff=512 --heads=8 --heads-kv=2 --head-dim=64 --experts=8 --used=4
 qwen35       --arch=qwen35
 qwen35moe    --arch=qwen35moe

@@ -17,6 +17,8 @@ static const size_t STAGE = 16 << 20;
 static const size_t WORKSPACE = 32 << 20;       /* for cuBLAS */
 static const size_t SHARED_SPARE = 2 << 10;     /* static shared memory of a block, at most */
 
+enum { MOST_EXPERTS = 512, MOST_USED = 32 };    /* of a layer, and of a row */
+
 /* In some models the gate's output exceeds the range of f16, so it is stored divided by this. */
 #define GATE_SHRINK 32.0f
 
@@ -74,8 +76,8 @@ struct device {
 
     place           *tensor;
     layer           *layer;
-    mat              embed, output;
-    size_t           output_norm, fixed_bytes;
+    mat              embed, output, layer_embed;
+    size_t           output_norm, layer_embed_norm, fixed_bytes;
     uint8_t         *fixed;             /* embeddings, output                                */
     uint8_t         *slot[2];           /* memory for streamed layers                        */
     cudaEvent_t      filled[2], done[2];
@@ -104,6 +106,10 @@ struct device {
     unsigned long long *best, *best_host;
     float           *logits_host;
     half            *cache;
+    /* Experts: [chunk][...], pairs of a row and one of its experts [chunk * n_used][...]: moe.cu */
+    float           *rating, *share, *all_share, *mid, *result, *sum;
+    uint32_t        *chosen, *pair, *place_of;
+    uint32_t        *chosen_host, *pair_host, *place_host;
     cudaGraphExec_t  step;
 };
 
@@ -236,10 +242,15 @@ int gkv__release(device *d, uint32_t il, char *error);
  * shrunk: x in f16 was divided by GATE_SHRINK. */
 int gkv__products(device *d, const mat *const *m, int n_mats, float *y, uint32_t ld, uint32_t n, bool add, float factor,
                   bool shrunk, char *error);
+/* y[n][ld] = rows first .. first + n_out - 1 of m, times the operands from row `at` on. */
+int gkv__products_of(device *d, const mat *m, uint32_t first, uint32_t n_out, uint32_t at, uint32_t n, float *y,
+                     uint32_t ld, bool shrunk, char *error);
 /* Products of matrices that share x; one launch for consecutive ones of one type.  `all` has the arguments that
  * they share; bias: NULL, or the bias of each, or NULL. */
 int gkv__gemvs(device *d, const mat *const *m, int n_mats, const gemv_args *all, float *y, const float *const *bias,
                char *error);
+/* Products of n_y experts, whose segments are in the arguments. */
+int gkv__expert_gemv(device *d, const mat *m, const gemv_args *args, uint32_t n_y, char *error);
 int gkv__allow_gemv(const device *d, char *error);
 
 /* attend.cu */
@@ -262,7 +273,25 @@ int gkv__heads(device *d, const present *p, const uint32_t *pos, uint32_t n, cha
 int gkv__attend_one(device *d, const present *p, const uint32_t *on_device, char *error);
 int gkv__attend_many(device *d, const present *p, const uint32_t *on_device, uint32_t pos, uint32_t n, char *error);
 
+/* moe.cu */
+/* x += what the experts, and the MLP beside them, make of it; x is d->x, n rows. */
+int gkv__experts(device *d, const present *p, uint32_t n, char *error);
+size_t gkv__expert_bytes(const device *d, uint32_t n);
+int gkv__take_experts(device *d, char *error);
+void gkv__free_experts(device *d);
+
 /* pass.cu */
+/* Converts x[n][width], normalised or not, to the forms that these matrices want. */
+int gkv__operands(device *d, const mat *const *m, int n_mats, const float *x, const float *norm,
+                  uint32_t width, uint32_t n, char *error);
+/* y[n] = m norm(x[n]), times factor. */
+int gkv__project(device *d, const mat *m, const float *x, const float *norm, float *y, uint32_t n, float factor,
+                 char *error);
+/* y[n] = down activation(gate norm(x[n])) up norm(x[n]) */
+int gkv__mlp(device *d, const mat *gate, const mat *up, const mat *down, const float *x, const float *norm, float *y,
+             uint32_t n, char *error);
+/* d->x += scale times norm(d->y + bias) of n rows; norm and bias may be NULL. */
+int gkv__add(device *d, const float *bias, const float *post, float scale, uint32_t n, char *error);
 int gkv__forward(void *state, const uint32_t *id, uint32_t n, uint32_t pos, float *logits, uint32_t *best,
                  char *error);
 

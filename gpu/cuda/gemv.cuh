@@ -23,7 +23,8 @@ struct gemv_segment {
     uint32_t     n_out;
     float       *y;
     int          kind;                  /* for GEMV_HEADS: HEADS_Q, ... */
-    const float *bias;                  /* [n_out] or NULL                                   */
+    const float *bias;                  /* [n_out] or NULL; of experts, [n_expert][n_out]    */
+    uint32_t     per_expert, base;      /* rows first of expert e: e * per_expert + base     */
 };
 
 enum { HEADS_Q, HEADS_K, HEADS_V };
@@ -81,7 +82,14 @@ struct gemv_args {
     float        eps, factor, cap;
     int          glu;                   /* enum gkv_plugin_glu                               */
     rotation     r;
+    /* Of experts: blockIdx.y is the number of one, x_step and y_step from x to x and from y to y. */
+    const uint32_t *expert;             /* [gridDim.y], or NULL: none                        */
+    const float    *x_share;            /* [gridDim.y] factor of x, or NULL                  */
+    uint32_t        x_step, y_step;
 };
+
+/* Which rows of weights a kernel takes. */
+enum gemv_mode { BY_ROWS, BY_HEADS, BY_EXPERTS };
 
 /* A kernel of a step begins while the previous one still runs.  Before grid_wait it may only do what does not
  * depend on that one. */
@@ -389,7 +397,7 @@ __device__ inline void load_norm(const gemv_args &g, uint32_t from, float4 *w)
 }
 
 /* Prepares x in shared memory; returns the factor for products with it. */
-template <class P> __device__ inline float prepare(const gemv_args &g, const P &p, float4 *w)
+template <class P> __device__ inline float prepare(const gemv_args &g, const float *from_x, const P &p, float4 *w)
 {
     const uint32_t n = g.n_in / 4;
     float sum = 0;
@@ -401,7 +409,7 @@ template <class P> __device__ inline float prepare(const gemv_args &g, const P &
         for (uint32_t i = 0; i < FOURS; i++) {
             const uint32_t at = from + i * blockDim.x + threadIdx.x;
 
-            x[i] = at < n ? fresh(g.x, at) : make_float4(0, 0, 0, 0);
+            x[i] = at < n ? fresh(from_x, at) : make_float4(0, 0, 0, 0);
         }
         if (from)
             load_norm(g, from, w);
@@ -444,12 +452,12 @@ __device__ inline head_pair head_pair_of(const gemv_args &g, uint32_t group)
  * row of each of two, or a pair of a head.  After the last row, the last one is repeated. */
 struct rows { uint32_t seg, first[ROWS]; };
 
-template <bool HEADS> __device__ inline rows rows_of(const gemv_args &g, uint32_t group, uint32_t n_units)
+template <int MODE> __device__ inline rows rows_of(const gemv_args &g, uint32_t group, uint32_t n_units, uint32_t expert)
 {
     rows r = { 0 };
 
     group = min(group, g.n_groups - 1);
-    if constexpr (HEADS) {
+    if constexpr (MODE == BY_HEADS) {
         const head_pair p = head_pair_of(g, group);
 
         r.seg = p.seg;
@@ -463,12 +471,24 @@ template <bool HEADS> __device__ inline rows rows_of(const gemv_args &g, uint32_
         r.first[0] = (both ? group : ROWS * group) * n_units;
         r.first[1] = (both ? group : min(ROWS * group + 1, g.seg[0].n_out - 1)) * n_units;
     }
+    if constexpr (MODE == BY_EXPERTS)
+        for (int i = 0; i < ROWS; i++)
+            r.first[i] += (expert * g.seg[i].per_expert + g.seg[i].base) * n_units;
     return r;
 }
 
-template <bool HEADS> __device__ inline void put_rows(const gemv_args &g, uint32_t group, float2 sum)
+template <int MODE> __device__ inline void put_rows(const gemv_args &g, uint32_t group, float2 sum, uint32_t expert)
 {
-    if constexpr (HEADS) {
+    const size_t y_at = MODE == BY_EXPERTS ? (size_t)blockIdx.y * g.y_step : 0;
+    const uint32_t first_bias = MODE == BY_EXPERTS ? expert * g.seg[0].n_out : 0;
+
+    if (MODE == BY_EXPERTS && g.x_share) {
+        const float share = __ldcg(g.x_share + blockIdx.y);
+
+        sum.x *= share;
+        sum.y *= share;
+    }
+    if constexpr (MODE == BY_HEADS) {
         const head_pair p = head_pair_of(g, group);
         const gemv_segment &seg = g.seg[p.seg];
         uint32_t first, second;
@@ -485,14 +505,16 @@ template <bool HEADS> __device__ inline void put_rows(const gemv_args &g, uint32
             seg.y[second] = sum.y;
         }
     } else if (g.to == GEMV_GLU) {
-        g.seg[0].y[group] = activate(g.glu, plus(g.seg[0].bias, group, sum.x), plus(g.seg[1].bias, group, sum.y));
+        g.seg[0].y[y_at + group] = activate(g.glu, plus(g.seg[0].bias, first_bias + group, sum.x),
+                                            plus(g.seg[1].bias, first_bias + group, sum.y));
     } else {
-        float *y = g.seg[0].y + ROWS * group;
-        const float v[ROWS] = { g.factor * plus(g.seg[0].bias, ROWS * group, sum.x), g.factor * sum.y };
+        const float *const bias = g.seg[0].bias ? g.seg[0].bias + first_bias : NULL;
+        float *y = g.seg[0].y + y_at + ROWS * group;
+        const float v[ROWS] = { g.factor * plus(bias, ROWS * group, sum.x), g.factor * sum.y };
 
         y[0] = g.to == GEMV_ADD ? __ldcg(y) + v[0] : capped(v[0], g.cap);
         if (ROWS * group + 1 < g.seg[0].n_out) {
-            const float w = g.seg[0].bias ? v[1] + g.factor * __ldg(g.seg[0].bias + ROWS * group + 1) : v[1];
+            const float w = bias ? v[1] + g.factor * __ldg(bias + ROWS * group + 1) : v[1];
 
             y[1] = g.to == GEMV_ADD ? __ldcg(y + 1) + w : capped(w, g.cap);
         }
@@ -521,14 +543,14 @@ template <int T> struct batch {
 };
 
 /* Loads units number at, at + 32, ... of each row of a group, or whatever follows the row in memory. */
-template <int T, bool HEADS, int B = 0>
+template <int T, int MODE, int B = 0>
 __device__ inline void load_batch(const gemv_args &g, const rows &r, uint32_t at, batch<T> &to)
 {
     if constexpr (B < batch_of(T)) {
 #pragma unroll
         for (int i = 0; i < ROWS; i++)
-            load_unit<T, B>(g.seg[HEADS ? r.seg : i].w, r.first[i] + at, to.v[B][i]);
-        load_batch<T, HEADS, B + 1>(g, r, at, to);
+            load_unit<T, B>(g.seg[MODE == BY_HEADS ? r.seg : i].w, r.first[i] + at, to.v[B][i]);
+        load_batch<T, MODE, B + 1>(g, r, at, to);
     } else {
 #pragma unroll
         for (int i = 0; i < ROWS; i++)
@@ -540,7 +562,7 @@ __device__ inline void load_batch(const gemv_args &g, const rows &r, uint32_t at
  * runs.  A warp takes a group of rows, or shares it with split - 1 others.
  * Launches that share x run side by side.  Only the first waits for x, and lets the next one begin
  * when it has x; the others wait at their end, so that waiting for the last launch is waiting for all. */
-template <int T, bool HEADS>
+template <int T, int MODE>
 __global__ void __launch_bounds__(GEMV_THREADS, 1) gemv(const __grid_constant__ gemv_args g)
 {
     extern __shared__ uint4 shared[];
@@ -557,6 +579,7 @@ __global__ void __launch_bounds__(GEMV_THREADS, 1) gemv(const __grid_constant__ 
     rows r;
     float4 norm[FOURS];
     float factor, acc[ROWS] = { 0 };
+    uint32_t expert = 0;
     const auto finish = [&] {
         const uint32_t group = first + mine;
         float2 sum = make_float2(warp_sum(acc[0]) * factor, warp_sum(acc[1]) * factor);
@@ -574,7 +597,7 @@ __global__ void __launch_bounds__(GEMV_THREADS, 1) gemv(const __grid_constant__ 
             }
         }
         if (lane == 0 && with == 0 && group < g.n_groups)
-            put_rows<HEADS>(g, group, sum);
+            put_rows<MODE>(g, group, sum, expert);
         acc[0] = acc[1] = 0;
     };
     /* Uses a batch while the next one is loaded; false when this one was the last. */
@@ -582,9 +605,9 @@ __global__ void __launch_bounds__(GEMV_THREADS, 1) gemv(const __grid_constant__ 
         const bool last = at - begin + PER_BATCH >= g.share;
 
         if (last && first + step < g.n_groups)
-            r = rows_of<HEADS>(g, first + step + mine, p.n_units);
+            r = rows_of<MODE>(g, first + step + mine, p.n_units, expert);
         if (!last || first + step < g.n_groups)
-            load_batch<T, HEADS>(g, r, last ? begin : at + PER_BATCH, next);
+            load_batch<T, MODE>(g, r, last ? begin : at + PER_BATCH, next);
 #pragma unroll
         for (uint32_t b = 0; b < batch_of(T); b++)
             if (at + 32 * b < end)
@@ -600,14 +623,18 @@ __global__ void __launch_bounds__(GEMV_THREADS, 1) gemv(const __grid_constant__ 
 
     if (g.last)
         grid_go();
-    r = rows_of<HEADS>(g, first + mine, p.n_units);
-    load_batch<T, HEADS>(g, r, begin, one);
+    if constexpr (MODE == BY_EXPERTS) {         /* which one, the previous kernel says */
+        grid_wait();
+        expert = __ldcg(g.expert + blockIdx.y);
+    }
+    r = rows_of<MODE>(g, first + mine, p.n_units, expert);
+    load_batch<T, MODE>(g, r, begin, one);
     load_norm(g, 0, norm);
     if (g.first)
         grid_wait();
     if (!g.last)
         grid_go();
-    factor = prepare(g, p, norm);
+    factor = prepare(g, MODE == BY_EXPERTS ? g.x + (size_t)blockIdx.y * g.x_step : g.x, p, norm);
     while (turn(one, two) && turn(two, one))
         ;
     if (!g.first)

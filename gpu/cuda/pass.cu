@@ -6,8 +6,7 @@
 
 /* ---- many tokens ------------------------------------------------------------------------ */
 
-/* Converts x[n][width], normalised or not, to the forms that these matrices want. */
-static int operands(device *d, const mat *const *m, int n_mats, const float *x, const float *norm,
+int gkv__operands(device *d, const mat *const *m, int n_mats, const float *x, const float *norm,
                     uint32_t width, uint32_t n, char *error)
 {
     bool have[N_FORMS] = { false };
@@ -25,14 +24,15 @@ static int operands(device *d, const mat *const *m, int n_mats, const float *x, 
     return 0;
 }
 
-static int embed(device *d, const uint32_t *id, uint32_t n, char *error)
+/* x[n] = the embeddings of n tokens. */
+static int embed(device *d, const uint32_t *id, float *x, uint32_t n, char *error)
 {
     const mat *m = &d->embed;
     const dim3 grid(blocks_for(m->n_in / 4, 128), n);
+    const float scale = d->s.embed_scale;
 
-    FOR_DENSE(m->type, (embed_dense<T><<<grid, 128, 0, d->stream>>>(m->w, id, d->x, m->n_in, d->s.embed_scale)));
-    FOR_QUANTISED(m->type, (embed_quantised<T><<<grid, 128, 0, d->stream>>>(m->w, id, d->x, m->n_in,
-                                                                            d->s.embed_scale)));
+    FOR_DENSE(m->type, (embed_dense<T><<<grid, 128, 0, d->stream>>>(m->w, id, x, m->n_in, 0, m->n_in, scale)));
+    FOR_QUANTISED(m->type, (embed_quantised<T><<<grid, 128, 0, d->stream>>>(m->w, id, x, m->n_in, 0, m->n_in, scale)));
     CUDA(cudaGetLastError());
     return 0;
 }
@@ -48,11 +48,9 @@ static int scale(device *d, const present *p, uint32_t n, char *error)
                   (uint64_t)n * d->s.n_embd);
 }
 
-/* x += residual scale times norm(y + bias) of n rows; norm and bias may be NULL. */
-static int add(device *d, const float *bias, const float *post, uint32_t n, char *error)
+int gkv__add(device *d, const float *bias, const float *post, float factor, uint32_t n, char *error)
 {
-    return launch(d, add_rows, n, 256, 0, error, d->x, (const float *)d->y, bias, post, d->s.residual_scale, d->s.eps,
-                  d->s.n_embd);
+    return launch(d, add_rows, n, 256, 0, error, d->x, (const float *)d->y, bias, post, factor, d->s.eps, d->s.n_embd);
 }
 
 /* x += residual scale times norm(m x' + bias), x' being the operands. */
@@ -64,7 +62,7 @@ static int add_products(device *d, const mat *m, const float *bias, const float 
 
     TRY(gkv__products(d, one, 1, more ? d->y : d->x, d->s.n_embd, n, !more, more ? 1 : d->s.residual_scale, shrunk,
                       error));
-    return more ? add(d, bias, post, n, error) : 0;
+    return more ? gkv__add(d, bias, post, d->s.residual_scale, n, error) : 0;
 }
 
 static int gate(device *d, const mat *down, uint32_t n_ff, uint32_t n, char *error)
@@ -78,6 +76,103 @@ static int gate(device *d, const mat *down, uint32_t n_ff, uint32_t n, char *err
     CUDA(cudaGetLastError());
     return 0;
 }
+
+/* The arguments that gkv__gemvs does not set. */
+static gemv_args from_x(const device *d, gemv_to to, const float *x, const float *norm)
+{
+    gemv_args g = {};
+
+    g.to = to;
+    g.x = x;
+    g.norm = norm;
+    g.factor = to == GEMV_ADD ? d->s.residual_scale : 1;
+    g.glu = (int)d->s.glu;
+    return g;
+}
+
+/* ---- products of one row or many ---------------------------------------------------------- */
+
+int gkv__project(device *d, const mat *m, const float *x, const float *norm, float *y, uint32_t n, float factor,
+                 char *error)
+{
+    const mat *const one[] = { m };
+    gemv_args g = from_x(d, GEMV_STORE, x, norm);
+
+    g.factor = factor;
+    if (n == 1)
+        return gkv__gemvs(d, one, 1, &g, y, NULL, error);
+    TRY(gkv__operands(d, one, 1, x, norm, m->n_in, n, error));
+    return gkv__products(d, one, 1, y, m->n_out, n, false, factor, false, error);
+}
+
+/* d->both[n][2 n_ff] = gate and up of norm(x). */
+static int gate_and_up(device *d, const mat *const *both, const float *x, const float *norm, uint32_t n, char *error)
+{
+    TRY(gkv__operands(d, both, 2, x, norm, both[0]->n_in, n, error));
+    return gkv__products(d, both, 2, d->both, 2 * both[0]->n_out, n, false, 1, false, error);
+}
+
+/* d->both[n_ff] = the activation of gate and up of norm(x). */
+static int one_gate(device *d, const mat *const *both, const float *x, const float *norm, char *error)
+{
+    const bool together = both[0]->type == both[1]->type;
+    const uint32_t n_ff = both[0]->n_out;
+    const gemv_args g = from_x(d, together ? GEMV_GLU : GEMV_STORE, x, norm);
+
+    TRY(gkv__gemvs(d, both, 2, &g, d->both, NULL, error));
+    if (!together)
+        glu_rows<FORM_F32><<<blocks_for(n_ff, 256), 256, 0, d->stream>>>(d->both, 1, n_ff, (int)d->s.glu, d->both);
+    CUDA(cudaGetLastError());
+    return 0;
+}
+
+int gkv__mlp(device *d, const mat *gate_of, const mat *up, const mat *down, const float *x, const float *norm, float *y,
+             uint32_t n, char *error)
+{
+    const mat *const both[] = { gate_of, up }, *const one[] = { down };
+
+    if (n == 1) {
+        TRY(one_gate(d, both, x, norm, error));
+        return gkv__project(d, down, d->both, NULL, y, 1, 1, error);
+    }
+    TRY(gate_and_up(d, both, x, norm, n, error));
+    TRY(gate(d, down, gate_of->n_out, n, error));
+    return gkv__products(d, one, 1, y, down->n_out, n, false, 1, true, error);
+}
+
+/* Adds what the tokens' embeddings for this layer give. */
+static int own_embeddings(device *d, const present *p, uint32_t il, const uint32_t *id, uint32_t n, char *error)
+{
+    const uint32_t w = d->s.n_embd_layer, every = d->layer_embed.n_in;
+    const mat *m = &d->layer_embed, *out = p->mat_of(GKV_PLUGIN_EMBED_OUT);
+    const dim3 grid(blocks_for(w / 4, 128), n);
+    const float scale = sqrtf((float)w), *norm = (const float *)(d->fixed + d->layer_embed_norm);
+    float *own = d->both + (size_t)n * 2 * w;
+
+    /* gate and input side by side in the rows of d->both, the token's embeddings behind them */
+    TRY(gkv__project(d, p->mat_of(GKV_PLUGIN_EMBED_GATE), d->x, NULL, own, n, 1, error));
+    place_rows<<<dim3(blocks_for(w, 128), n), 128, 0, d->stream>>>(own, w, d->both, 2 * w);
+    TRY(embed(d, id, d->y, n, error));
+    TRY(gkv__project(d, p->mat_of(GKV_PLUGIN_EMBED_IN), d->y, NULL, own, n, 1 / sqrtf((float)d->s.n_embd), error));
+    place_rows<<<dim3(blocks_for(w, 128), n), 128, 0, d->stream>>>(own, w, d->both + w, 2 * w);
+    FOR_DENSE(m->type, (embed_dense<T><<<grid, 128, 0, d->stream>>>(m->w, id, own, every, il * w, w, scale)));
+    FOR_QUANTISED(m->type, (embed_quantised<T><<<grid, 128, 0, d->stream>>>(m->w, id, own, every, il * w, w, scale)));
+    own_rows<<<n, 256, 0, d->stream>>>(d->both, own, norm, d->s.eps, w);
+    CUDA(cudaGetLastError());
+    if (n == 1) {
+        glu_rows<FORM_F32><<<blocks_for(w, 256), 256, 0, d->stream>>>(d->both, 1, w, (int)d->s.glu, d->both);
+        CUDA(cudaGetLastError());
+        TRY(gkv__project(d, out, d->both, NULL, d->y, 1, 1, error));
+    } else {
+        const mat *const one[] = { out };
+
+        TRY(gate(d, out, w, n, error));
+        TRY(gkv__products(d, one, 1, d->y, out->n_out, n, false, 1, true, error));
+    }
+    return gkv__add(d, NULL, p->vec(GKV_PLUGIN_EMBED_POST), d->s.residual_scale, n, error);
+}
+
+/* ---- a layer ---------------------------------------------------------------------------- */
 
 /* Those of three matrices that there are; returns their number. */
 static int qkv_of(const present *p, const mat *out[3])
@@ -104,65 +199,12 @@ static int many_attention(device *d, const present *p, uint32_t pos, uint32_t n,
     const mat *qkv[3], *const o[] = { p->mat_of(GKV_PLUGIN_O) };
     const int n_qkv = qkv_of(p, qkv);
 
-    TRY(operands(d, qkv, n_qkv, d->x, p->vec(GKV_PLUGIN_ATTN_NORM), d->s.n_embd, n, error));
+    TRY(gkv__operands(d, qkv, n_qkv, d->x, p->vec(GKV_PLUGIN_ATTN_NORM), d->s.n_embd, n, error));
     TRY(gkv__products(d, qkv, n_qkv, d->qkv, width_of(qkv, n_qkv), n, false, 1, false, error));
     TRY(gkv__heads(d, p, d->pos, n, error));
     TRY(gkv__attend_many(d, p, d->pos, pos, n, error));
-    TRY(operands(d, o, 1, d->att, NULL, o[0]->n_in, n, error));
+    TRY(gkv__operands(d, o, 1, d->att, NULL, o[0]->n_in, n, error));
     return add_products(d, o[0], p->vec(GKV_PLUGIN_O_BIAS), p->vec(GKV_PLUGIN_ATTN_POST), n, false, error);
-}
-
-static int many_mlp(device *d, const present *p, uint32_t n, char *error)
-{
-    const mat *const both[] = { p->mat_of(GKV_PLUGIN_GATE), p->mat_of(GKV_PLUGIN_UP) }, *down = p->mat_of(GKV_PLUGIN_DOWN);
-    const uint32_t n_ff = both[0]->n_out;
-
-    TRY(operands(d, both, 2, d->x, p->vec(GKV_PLUGIN_FFN_NORM), d->s.n_embd, n, error));
-    TRY(gkv__products(d, both, 2, d->both, 2 * n_ff, n, false, 1, false, error));
-    TRY(gate(d, down, n_ff, n, error));
-    return add_products(d, down, NULL, p->vec(GKV_PLUGIN_FFN_POST), n, true, error);
-}
-
-static int many_layer(device *d, uint32_t il, uint32_t pos, uint32_t n, char *error)
-{
-    present p;
-
-    TRY(gkv__bring(d, il, &p, error));
-    TRY(many_attention(d, &p, pos, n, error));
-    TRY(many_mlp(d, &p, n, error));
-    TRY(scale(d, &p, n, error));
-    return gkv__release(d, il, error);
-}
-
-/* ---- one token -------------------------------------------------------------------------- */
-
-/* The arguments that gkv__gemvs does not set. */
-static gemv_args from_x(const device *d, gemv_to to, const float *x, const float *norm)
-{
-    gemv_args g = {};
-
-    g.to = to;
-    g.x = x;
-    g.norm = norm;
-    g.factor = to == GEMV_ADD ? d->s.residual_scale : 1;
-    g.glu = (int)d->s.glu;
-    return g;
-}
-
-/* Logits of row x, and the best token. */
-static int finish(device *d, const float *x, char *error)
-{
-    const mat *const output[] = { &d->output };
-    gemv_args g = from_x(d, GEMV_STORE, x, (const float *)(d->fixed + d->output_norm));
-
-    g.factor = d->s.logit_scale;
-    g.cap = d->s.logit_cap;
-    TRY(gkv__gemvs(d, output, 1, &g, d->logits, NULL, error));
-    CUDA(cudaMemsetAsync(d->best, 0, sizeof *d->best, d->stream));
-    best_of<<<64, 256, 0, d->stream>>>(d->logits, d->s.n_vocab, d->best);
-    CUDA(cudaGetLastError());
-    CUDA(cudaMemcpyAsync(d->best_host, d->best, sizeof *d->best, cudaMemcpyDeviceToHost, d->stream));
-    return 0;
 }
 
 /* d->x += residual scale times norm(m x + bias). */
@@ -173,7 +215,7 @@ static int one_add(device *d, const mat *m, const float *x, const float *bias, c
     const gemv_args g = from_x(d, post ? GEMV_STORE : GEMV_ADD, x, NULL);
 
     TRY(gkv__gemvs(d, one, 1, &g, post ? d->y : d->x, biases, error));
-    return post ? add(d, NULL, post, 1, error) : 0;
+    return post ? gkv__add(d, NULL, post, d->s.residual_scale, 1, error) : 0;
 }
 
 static int one_attention(device *d, const present *p, char *error)
@@ -192,37 +234,65 @@ static int one_attention(device *d, const present *p, char *error)
     return one_add(d, p->mat_of(GKV_PLUGIN_O), d->att, p->vec(GKV_PLUGIN_O_BIAS), p->vec(GKV_PLUGIN_ATTN_POST), error);
 }
 
+static int many_mlp(device *d, const present *p, uint32_t n, char *error)
+{
+    const mat *const both[] = { p->mat_of(GKV_PLUGIN_GATE), p->mat_of(GKV_PLUGIN_UP) }, *down = p->mat_of(GKV_PLUGIN_DOWN);
+
+    TRY(gate_and_up(d, both, d->x, p->vec(GKV_PLUGIN_FFN_NORM), n, error));
+    TRY(gate(d, down, both[0]->n_out, n, error));
+    return add_products(d, down, NULL, p->vec(GKV_PLUGIN_FFN_POST), n, true, error);
+}
+
 static int one_mlp(device *d, const present *p, char *error)
 {
     const mat *const both[] = { p->mat_of(GKV_PLUGIN_GATE), p->mat_of(GKV_PLUGIN_UP) };
-    const bool together = both[0]->type == both[1]->type;
-    const uint32_t n_ff = both[0]->n_out;
-    const gemv_args g = from_x(d, together ? GEMV_GLU : GEMV_STORE, d->x, p->vec(GKV_PLUGIN_FFN_NORM));
 
-    TRY(gkv__gemvs(d, both, 2, &g, d->both, NULL, error));
-    if (!together)
-        glu_rows<FORM_F32><<<blocks_for(n_ff, 256), 256, 0, d->stream>>>(d->both, 1, n_ff, (int)d->s.glu, d->both);
-    CUDA(cudaGetLastError());
+    TRY(one_gate(d, both, d->x, p->vec(GKV_PLUGIN_FFN_NORM), error));
     return one_add(d, p->mat_of(GKV_PLUGIN_DOWN), d->both, NULL, p->vec(GKV_PLUGIN_FFN_POST), error);
 }
 
-static int one_layer(device *d, uint32_t il, char *error)
+/* Tokens id[n] at positions *on_device ..., which is pos. */
+static int run_layer(device *d, uint32_t il, const uint32_t *id, const uint32_t *on_device, uint32_t pos, uint32_t n,
+                     char *error)
 {
     present p;
 
     TRY(gkv__bring(d, il, &p, error));
-    TRY(one_attention(d, &p, error));
-    TRY(one_mlp(d, &p, error));
-    TRY(scale(d, &p, 1, error));
+    TRY(on_device == &d->input->pos ? one_attention(d, &p, error) : many_attention(d, &p, pos, n, error));
+    if (p.has(GKV_PLUGIN_ROUTER))
+        TRY(gkv__experts(d, &p, n, error));
+    else
+        TRY(n == 1 ? one_mlp(d, &p, error) : many_mlp(d, &p, n, error));
+    if (p.has(GKV_PLUGIN_EMBED_GATE))
+        TRY(own_embeddings(d, &p, il, id, n, error));
+    TRY(scale(d, &p, n, error));
     return gkv__release(d, il, error);
+}
+
+/* ---- one token -------------------------------------------------------------------------- */
+
+/* Logits of row x, and the best token. */
+static int finish(device *d, const float *x, char *error)
+{
+    const mat *const output[] = { &d->output };
+    gemv_args g = from_x(d, GEMV_STORE, x, (const float *)(d->fixed + d->output_norm));
+
+    g.factor = d->s.logit_scale;
+    g.cap = d->s.logit_cap;
+    TRY(gkv__gemvs(d, output, 1, &g, d->logits, NULL, error));
+    CUDA(cudaMemsetAsync(d->best, 0, sizeof *d->best, d->stream));
+    best_of<<<64, 256, 0, d->stream>>>(d->logits, d->s.n_vocab, d->best);
+    CUDA(cudaGetLastError());
+    CUDA(cudaMemcpyAsync(d->best_host, d->best, sizeof *d->best, cudaMemcpyDeviceToHost, d->stream));
+    return 0;
 }
 
 static int one_token(device *d, char *error)
 {
     CUDA(cudaMemcpyAsync(d->input, d->input_host, sizeof *d->input, cudaMemcpyHostToDevice, d->stream));
-    TRY(embed(d, &d->input->id, 1, error));
+    TRY(embed(d, &d->input->id, d->x, 1, error));
     for (uint32_t il = 0; il < d->s.n_layer; il++)
-        TRY(one_layer(d, il, error));
+        TRY(run_layer(d, il, &d->input->id, &d->input->pos, 0, 1, error));
     return finish(d, d->x, error);
 }
 
@@ -260,9 +330,9 @@ static int many(device *d, const uint32_t *id, uint32_t n, uint32_t pos, char *e
 {
     CUDA(cudaMemcpyAsync(d->ids, id, n * sizeof *id, cudaMemcpyHostToDevice, d->stream));
     CUDA(cudaMemcpyAsync(d->pos, &pos, sizeof pos, cudaMemcpyHostToDevice, d->stream));
-    TRY(embed(d, d->ids, n, error));
+    TRY(embed(d, d->ids, d->x, n, error));
     for (uint32_t il = 0; il < d->s.n_layer; il++)
-        TRY(many_layer(d, il, pos, n, error));
+        TRY(run_layer(d, il, d->ids, d->pos, pos, n, error));
     return finish(d, d->x + (size_t)(n - 1) * d->s.n_embd, error);
 }
 

@@ -24,15 +24,20 @@ enum kind { MATRIX, VECTOR, BEYOND };
 static kind kind_of(uint32_t role)
 {
     switch (role) {
-    case GKV_PLUGIN_EMBED: case GKV_PLUGIN_OUTPUT:
+    case GKV_PLUGIN_EMBED: case GKV_PLUGIN_OUTPUT: case GKV_PLUGIN_LAYER_EMBED:
     case GKV_PLUGIN_Q: case GKV_PLUGIN_K: case GKV_PLUGIN_V: case GKV_PLUGIN_O:
-    case GKV_PLUGIN_GATE: case GKV_PLUGIN_UP: case GKV_PLUGIN_DOWN:
+    case GKV_PLUGIN_GATE: case GKV_PLUGIN_UP: case GKV_PLUGIN_DOWN: case GKV_PLUGIN_ROUTER:
+    case GKV_PLUGIN_SHARED_GATE: case GKV_PLUGIN_SHARED_UP: case GKV_PLUGIN_SHARED_DOWN:
+    case GKV_PLUGIN_EMBED_GATE: case GKV_PLUGIN_EMBED_IN: case GKV_PLUGIN_EMBED_OUT:
         return MATRIX;
-    case GKV_PLUGIN_OUTPUT_NORM:
+    case GKV_PLUGIN_OUTPUT_NORM: case GKV_PLUGIN_LAYER_EMBED_NORM:
     case GKV_PLUGIN_ATTN_NORM: case GKV_PLUGIN_ATTN_POST: case GKV_PLUGIN_FFN_NORM: case GKV_PLUGIN_FFN_POST:
     case GKV_PLUGIN_Q_BIAS: case GKV_PLUGIN_K_BIAS: case GKV_PLUGIN_V_BIAS: case GKV_PLUGIN_O_BIAS:
     case GKV_PLUGIN_Q_NORM: case GKV_PLUGIN_K_NORM: case GKV_PLUGIN_V_NORM:
-    case GKV_PLUGIN_SINKS: case GKV_PLUGIN_OUT_SCALE:
+    case GKV_PLUGIN_SINKS: case GKV_PLUGIN_OUT_SCALE: case GKV_PLUGIN_EMBED_POST:
+    case GKV_PLUGIN_ROUTER_BIAS: case GKV_PLUGIN_GATE_BIAS: case GKV_PLUGIN_UP_BIAS: case GKV_PLUGIN_DOWN_BIAS:
+    case GKV_PLUGIN_SHARED_ROUTER: case GKV_PLUGIN_ROUTER_NORM: case GKV_PLUGIN_EXPERT_NORM:
+    case GKV_PLUGIN_SHARED_POST: case GKV_PLUGIN_EXPERT_POST: case GKV_PLUGIN_EXPERT_SCALE:
         return VECTOR;
     default:
         return BEYOND;
@@ -45,7 +50,7 @@ static const char *beyond(const gkv_plugin_shape *s)
     for (uint32_t il = 0; il < s->n_layer; il++)
         if (s->layer[il].mixer != GKV_PLUGIN_ATTENTION)
             return "layers with a state";
-    return s->n_expert ? "experts" : s->n_embd_layer ? "embeddings of layers" : s->gated ? "a gate of attention" : NULL;
+    return s->n_expert > MOST_EXPERTS || s->n_used > MOST_USED ? "so many experts" : s->gated ? "a gate of attention" : NULL;
 }
 
 static int place_mat(device *d, place *p, mat *m, size_t *end, char *error)
@@ -91,11 +96,13 @@ static int place_tensor(device *d, place *p, char *error)
     p->at = *end;
     if (kind_of(t->role) == MATRIX)
         return place_mat(d, p, t->role == GKV_PLUGIN_EMBED ? &d->embed : t->role == GKV_PLUGIN_OUTPUT ? &d->output
-                               : &l->m[t->role], end, error);
+                               : t->role == GKV_PLUGIN_LAYER_EMBED ? &d->layer_embed : &l->m[t->role], end, error);
     if (p->row->type != GKV__TYPE_F32)
         return fail(error, "%s of layer %u is not f32", role_name(t->role), t->layer);
     if (t->role == GKV_PLUGIN_OUTPUT_NORM)
         d->output_norm = *end;
+    else if (t->role == GKV_PLUGIN_LAYER_EMBED_NORM)
+        d->layer_embed_norm = *end;
     else
         l->v[t->role] = *end + 1;
     *end += aligned(t->bytes);
@@ -105,22 +112,26 @@ static int place_tensor(device *d, place *p, char *error)
 /* f16 elements of the largest product whose weights have to be unpacked. */
 static size_t most_unpacked(const device *d)
 {
+    static const int together[][3] = {  /* EMBED: none */
+        { GKV_PLUGIN_Q, GKV_PLUGIN_K, GKV_PLUGIN_V }, { GKV_PLUGIN_O, 0, 0 }, { GKV_PLUGIN_GATE, GKV_PLUGIN_UP, 0 },
+        { GKV_PLUGIN_DOWN, 0, 0 }, { GKV_PLUGIN_ROUTER, 0, 0 }, { GKV_PLUGIN_SHARED_GATE, GKV_PLUGIN_SHARED_UP, 0 },
+        { GKV_PLUGIN_SHARED_DOWN, 0, 0 }, { GKV_PLUGIN_EMBED_GATE, 0, 0 }, { GKV_PLUGIN_EMBED_IN, 0, 0 },
+        { GKV_PLUGIN_EMBED_OUT, 0, 0 },
+    };
     size_t most = 0;
 
-    for (uint32_t il = 0; il < d->s.n_layer; il++) {
-        const mat *m = d->layer[il].m;
-        const mat *const group[][3] = { { &m[GKV_PLUGIN_Q], &m[GKV_PLUGIN_K], &m[GKV_PLUGIN_V] }, { &m[GKV_PLUGIN_O] },
-                                        { &m[GKV_PLUGIN_GATE], &m[GKV_PLUGIN_UP] }, { &m[GKV_PLUGIN_DOWN] } };
-
-        for (const auto &g : group) {
+    for (uint32_t il = 0; il < d->s.n_layer; il++)
+        for (const auto &roles : together) {
+            const layer *l = &d->layer[il];
+            const bool experts = l->m[GKV_PLUGIN_ROUTER].n_out &&
+                                 (roles[0] == GKV_PLUGIN_GATE || roles[0] == GKV_PLUGIN_DOWN);
             size_t sum = 0;
 
-            for (const mat *of : g)
-                if (of && of->n_out && needs_unpacking(d, of->type))
-                    sum += (size_t)of->n_out * of->n_in;
+            for (int role : roles)
+                if (role && l->m[role].n_out && needs_unpacking(d, l->m[role].type))
+                    sum += (size_t)l->m[role].n_out * l->m[role].n_in / (experts ? d->s.n_expert : 1);
             most = sum > most ? sum : most;
         }
-    }
     return most;
 }
 
@@ -143,7 +154,9 @@ static void measure(device *d)
 
         d->head_most = l->f.head_dim > d->head_most ? l->f.head_dim : d->head_most;
         d->qkv_width = qkv > d->qkv_width ? qkv : d->qkv_width;
-        d->n_ff = l->m[GKV_PLUGIN_GATE].n_out > d->n_ff ? l->m[GKV_PLUGIN_GATE].n_out : d->n_ff;
+        if (!l->m[GKV_PLUGIN_ROUTER].n_out)
+            d->n_ff = max3(d->n_ff, l->m[GKV_PLUGIN_GATE].n_out, 0);
+        d->n_ff = max3(d->n_ff, l->m[GKV_PLUGIN_SHARED_GATE].n_out, 2 * d->s.n_embd_layer);
     }
 }
 
@@ -155,7 +168,7 @@ static size_t work_bytes(const device *d, uint32_t n)
 
     row += widest(d) * (4 * d->used_form[FORM_F32] + 2 * d->used_form[FORM_F16] +
                         2 * d->used_form[FORM_BF16]);
-    return row * n + 2 * d->unpacked + 4 * (size_t)d->s.n_vocab + WORKSPACE +
+    return row * n + gkv__expert_bytes(d, n) + 2 * d->unpacked + 4 * (size_t)d->s.n_vocab + WORKSPACE +
            gkv__partial_floats(d) * 4 + (1 << 20);
 }
 
@@ -165,7 +178,8 @@ static int choose_room(device *d, uint32_t n_tokens, char *error)
 {
     const size_t always = d->fixed_bytes + 2 * STAGE + gkv__position_bytes(d, d->n_expected);
     size_t layers = 0, largest = 0, left;
-    uint32_t chunk = n_tokens < MAX_CHUNK ? n_tokens : MAX_CHUNK;
+    const uint32_t longest = d->s.n_expert ? MAX_CHUNK / 2 : MAX_CHUNK;     /* rows multiply on their way to experts */
+    uint32_t chunk = n_tokens < longest ? n_tokens : longest;
 
     for (uint32_t il = 0; il < d->s.n_layer; il++) {
         layers += d->layer[il].bytes;
@@ -194,6 +208,8 @@ static int take_weights(device *d, char *error)
 
     TRY(take(d, &d->fixed, d->fixed_bytes, "embeddings", error));
     settle(&d->embed, d->fixed);
+    if (d->layer_embed.n_out)
+        settle(&d->layer_embed, d->fixed);
     if (d->output.n_out)
         settle(&d->output, d->fixed);
     else
@@ -211,6 +227,14 @@ static int take_weights(device *d, char *error)
     return 0;
 }
 
+static size_t operand_elements(const device *d)
+{
+    const size_t plain = (size_t)d->chunk * widest(d);
+    const size_t experts = (size_t)d->chunk * d->s.n_used * max3(d->s.n_embd, d->s.n_ff_expert, 0);
+
+    return d->s.n_expert && experts > plain ? experts : plain;
+}
+
 static int take_work(device *d, char *error)
 {
     const gkv_plugin_shape *s = &d->s;
@@ -225,7 +249,7 @@ static int take_work(device *d, char *error)
     TRY(take(d, &d->rotated, n * q, what, error));
     for (int f = 0; f < N_FORMS; f++)
         if (d->used_form[f])
-            TRY(take(d, &d->operand[f], n * widest(d) * (f == FORM_F32 ? 4 : 2), what, error));
+            TRY(take(d, &d->operand[f], operand_elements(d) * (f == FORM_F32 ? 4 : 2), what, error));
     if (d->unpacked)
         TRY(take(d, &d->weights, d->unpacked, what, error));
     TRY(take(d, &d->logits, s->n_vocab, what, error));
@@ -236,10 +260,33 @@ static int take_work(device *d, char *error)
     TRY(take(d, &d->arrived, s->n_head, what, error));
     TRY(take(d, &d->best, 1, what, error));
     TRY(take(d, &d->workspace, WORKSPACE, what, error));
+    if (s->n_expert)
+        TRY(gkv__take_experts(d, error));
     CUDA(cudaMemsetAsync(d->arrived, 0, s->n_head * sizeof *d->arrived, d->stream));
     CUDA(cudaMallocHost((void **)&d->best_host, sizeof *d->best_host));
     CUDA(cudaMallocHost((void **)&d->input_host, sizeof *d->input_host));
     CUDA(cudaMallocHost((void **)&d->logits_host, s->n_vocab * sizeof *d->logits_host));
+    return 0;
+}
+
+/* What the kernels of experts take for granted. */
+static int check_experts(const device *d, char *error)
+{
+    const gkv_plugin_shape *s = &d->s;
+
+    for (uint32_t il = 0; il < s->n_layer; il++) {
+        const mat *gate = &d->layer[il].m[GKV_PLUGIN_GATE], *up = &d->layer[il].m[GKV_PLUGIN_UP];
+        const mat *down = &d->layer[il].m[GKV_PLUGIN_DOWN];
+        const uint64_t rows = (uint64_t)s->n_expert * s->n_ff_expert;
+
+        if (!d->layer[il].m[GKV_PLUGIN_ROUTER].n_out)
+            continue;
+        if (gate->n_out != (up->n_out ? rows : 2 * rows) || (up->n_out && up->n_out != rows) ||
+            down->n_out != (uint64_t)s->n_expert * s->n_embd || down->n_in != s->n_ff_expert)
+            return fail(error, "experts of layer %u have another shape", il);
+        if (up->n_out && up->type != gate->type)
+            return fail(error, "it has no kernels for experts whose gate and up have two types, as in layer %u", il);
+    }
     return 0;
 }
 
@@ -269,6 +316,7 @@ int gkv__plan(void *state, const gkv_plugin_shape *s, const gkv_plugin_tensor *t
             l->n++;
         }
     }
+    TRY(check_experts(d, error));
     d->fixed_bytes += READ_BEHIND;
     for (uint32_t il = 0; il < s->n_layer; il++)
         d->layer[il].bytes += READ_BEHIND;

@@ -92,6 +92,7 @@ static void close_device(void *state)
         cublasDestroy(d->blas);
     for (void *p : owned)
         cudaFree(p);
+    gkv__free_experts(d);
     for (uint32_t il = 0; d->layer && il < d->s.n_layer; il++)
         cudaFree(d->layer[il].memory);
     for (rope_table &r : d->rope) {

@@ -6,30 +6,47 @@
 
 /* ---- many tokens ------------------------------------------------------------------------ */
 
-static int unpack_mat(device *d, const mat *m, half *to, char *error)
+/* Rows first .. first + n_out - 1 of m. */
+static int unpack_mat(device *d, const mat *m, uint32_t first, uint32_t n_out, half *to, char *error)
 {
-    const uint64_t n = (uint64_t)m->n_out * m->n_in, units = n / 32;
+    const uint64_t n = (uint64_t)n_out * m->n_in, units = n / 32;
+    const uint32_t from = first * (m->n_in / 32);
 
     if (is_dense(m->type))
-        bf16_to_f16<<<(unsigned)((n + 255) / 256), 256, 0, d->stream>>>((const uint16_t *)m->w.p[0], n, to);
+        bf16_to_f16<<<(unsigned)((n + 255) / 256), 256, 0, d->stream>>>((const uint16_t *)m->w.p[0] +
+                                                                        (uint64_t)first * m->n_in, n, to);
     else
         FOR_QUANTISED(m->type, (unpack<T><<<(unsigned)((units + 255) / 256), 256, 0, d->stream>>>(
-            m->w, units, to)));
+            m->w, from, units, to)));
     CUDA(cudaGetLastError());
     return 0;
 }
 
-/* y[n][ld] (+)= factor * x W^T, for the rows of W that begin at w in form f. */
-static int gemm(device *d, const void *w, form f, uint32_t n_out, uint32_t n_in, float *y, uint32_t ld,
+/* y[n][ld] (+)= factor * x W^T, for the rows of W that begin at w in form f, and the operands from row `at` on. */
+static int gemm(device *d, const void *w, form f, uint32_t n_out, uint32_t n_in, float *y, uint32_t ld, uint32_t at,
                 uint32_t n, float factor, bool add, char *error)
 {
     static const cudaDataType_t type[N_FORMS] = { CUDA_R_32F, CUDA_R_16F, CUDA_R_16BF };
     const float beta = add ? 1 : 0;
+    const uint8_t *x = (const uint8_t *)d->operand[f] + (size_t)at * n_in * (f == FORM_F32 ? 4 : 2);
 
     BLAS(cublasGemmEx(d->blas, CUBLAS_OP_T, CUBLAS_OP_N, (int)n_out, (int)n, (int)n_in, &factor, w, type[f],
-                      (int)n_in, d->operand[f], type[f], (int)n_in, &beta, y, CUDA_R_32F, (int)ld,
+                      (int)n_in, x, type[f], (int)n_in, &beta, y, CUDA_R_32F, (int)ld,
                       CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
     return 0;
+}
+
+int gkv__products_of(device *d, const mat *m, uint32_t first, uint32_t n_out, uint32_t at, uint32_t n, float *y,
+                     uint32_t ld, bool shrunk, char *error)
+{
+    const form f = form_of_type(d, m->type);
+    const void *w = m->w.p[0] + (size_t)first * m->n_in * (f == FORM_F32 ? 4 : 2);
+
+    if (needs_unpacking(d, m->type)) {
+        w = d->weights;
+        TRY(unpack_mat(d, m, first, n_out, d->weights, error));
+    }
+    return gemm(d, w, f, n_out, m->n_in, y, ld, at, n, shrunk && f == FORM_F16 ? GATE_SHRINK : 1, false, error);
 }
 
 int gkv__products(device *d, const mat *const *m, int n_mats, float *y, uint32_t ld, uint32_t n, bool add, float factor,
@@ -43,13 +60,13 @@ int gkv__products(device *d, const mat *const *m, int n_mats, float *y, uint32_t
 
         for (j = i; j < n_mats && needs_unpacking(d, m[j]->type) == unpacking; j++) {
             if (unpacking)
-                TRY(unpack_mat(d, m[j], d->weights + (size_t)n_out * m[j]->n_in, error));
+                TRY(unpack_mat(d, m[j], 0, m[j]->n_out, d->weights + (size_t)n_out * m[j]->n_in, error));
             else if (j > i && (m[j]->type != m[i]->type || m[j]->w.p[0] != m[j - 1]->w.p[0] +
                                m[j - 1]->n_blocks * (f == FORM_F32 ? 4 : 2)))
                 break;
             n_out += m[j]->n_out;
         }
-        TRY(gemm(d, w, f, n_out, m[i]->n_in, y, ld, n,
+        TRY(gemm(d, w, f, n_out, m[i]->n_in, y, ld, 0, n,
                  shrunk && f == FORM_F16 ? factor * GATE_SHRINK : factor, add, error));
         y += n_out;
     }
@@ -70,16 +87,17 @@ static bool by_heads(const gemv_args *g)
 }
 
 /* Launches as many blocks as run at a time, if there is work for so many. */
-template <int T> static int gemv_of(const device *d, gemv_args *g, char *error)
+template <int T> static int gemv_of(const device *d, gemv_args *g, uint32_t n_y, char *error)
 {
     const uint32_t n_units = g->n_in / product<T>::PER;
     const size_t shared = gemv_row(T, g->n_in);
-    void (*const kernel)(gemv_args) = by_heads(g) ? gemv<T, true> : gemv<T, false>;
+    void (*const kernel)(gemv_args) = g->expert ? gemv<T, BY_EXPERTS> : by_heads(g) ? gemv<T, BY_HEADS> : gemv<T, BY_ROWS>;
     uint32_t least = UINT32_MAX, wanted;
     int at_once = 0;
 
     CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, kernel, GEMV_THREADS, shared));
-    at_once *= d->n_sm;
+    at_once = at_once * d->n_sm / (int)n_y;
+    at_once = at_once ? at_once : 1;
     for (uint32_t split = 1; split <= GEMV_WARPS && (split - 1) * units_of_warp(n_units, split) < n_units;
          split *= 2) {
         const uint32_t n = batches_of(g->n_groups, n_units, GEMV_WARPS * at_once, split, batch_of(T));
@@ -93,11 +111,11 @@ template <int T> static int gemv_of(const device *d, gemv_args *g, char *error)
     for (g->shift = 0; 1u << g->shift < g->split;)
         g->shift++;
     wanted = blocks_for(g->n_groups, GEMV_WARPS / g->split);
-    return launch(d, kernel, wanted < (uint32_t)at_once ? wanted : (uint32_t)at_once, GEMV_THREADS, shared,
+    return launch(d, kernel, dim3(wanted < (uint32_t)at_once ? wanted : (uint32_t)at_once, n_y), GEMV_THREADS, shared,
                   error, *g);
 }
 
-static int gemv_any(const device *d, gemv_args *g, int type, char *error)
+static int gemv_any(const device *d, gemv_args *g, int type, uint32_t n_y, char *error)
 {
     int code = 0;
 
@@ -106,8 +124,8 @@ static int gemv_any(const device *d, gemv_args *g, int type, char *error)
         g->n_groups += blocks_for(g->seg[i].n_out, ROWS);
     if (g->to != GEMV_GLU && !by_heads(g))
         g->seg[1] = g->seg[0];
-    FOR_DENSE(type, code = gemv_of<T>(d, g, error));
-    FOR_QUANTISED(type, code = gemv_of<T>(d, g, error));
+    FOR_DENSE(type, code = gemv_of<T>(d, g, n_y, error));
+    FOR_QUANTISED(type, code = gemv_of<T>(d, g, n_y, error));
     return code;
 }
 
@@ -123,20 +141,31 @@ int gkv__gemvs(device *d, const mat *const *m, int n_mats, const gemv_args *all,
         g.n_in = m[i]->n_in;
         g.eps = d->s.eps;
         for (j = i; j < n_mats && m[j]->type == m[i]->type && (together || j == i); j++) {
-            g.seg[j - i] = { m[j]->w, m[j]->n_out, y, j, bias ? bias[j] : NULL };
+            g.seg[j - i] = { m[j]->w, m[j]->n_out, y, j, bias ? bias[j] : NULL, 0, 0 };
             y = y ? y + m[j]->n_out : NULL;
         }
         g.first = i == 0;
         g.last = j == n_mats;
-        TRY(gemv_any(d, &g, m[i]->type, error));
+        TRY(gemv_any(d, &g, m[i]->type, 1, error));
     }
     return 0;
 }
 
+int gkv__expert_gemv(device *d, const mat *m, const gemv_args *args, uint32_t n_y, char *error)
+{
+    gemv_args g = *args;
+
+    g.n_in = m->n_in;
+    g.eps = d->s.eps;
+    g.first = g.last = true;
+    return gemv_any(d, &g, m->type, n_y, error);
+}
+
 template <int T> static int allow_type(const device *d, char *error)
 {
-    TRY(allow_shared(d, gemv<T, false>, error));
-    return allow_shared(d, gemv<T, true>, error);
+    TRY(allow_shared(d, gemv<T, BY_ROWS>, error));
+    TRY(allow_shared(d, gemv<T, BY_HEADS>, error));
+    return allow_shared(d, gemv<T, BY_EXPERTS>, error);
 }
 
 int gkv__allow_gemv(const device *d, char *error)

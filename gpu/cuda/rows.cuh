@@ -4,69 +4,42 @@
 #ifndef ROWS_CUH
 #define ROWS_CUH
 
-#include "gpu/cuda/gemv.cuh"
+#include "gpu/cuda/form.cuh"
 
-template <int F> struct form_of;
-template <> struct form_of<FORM_F32>  { typedef float t; };
-template <> struct form_of<FORM_F16>  { typedef half t; };
-template <> struct form_of<FORM_BF16> { typedef __nv_bfloat16 t; };
-
-__device__ inline void put(float *p, float x) { *p = x; }
-__device__ inline void put(half *p, float x) { *p = to_half(x); }
-__device__ inline void put(__nv_bfloat16 *p, float x) { *p = __float2bfloat16_rn(x); }
-
-#define FOR_FORM(form, call)                                                                \
-    switch (form) {                                                                         \
-    case FORM_F32:  { constexpr int F = FORM_F32; call; break; }                            \
-    case FORM_F16:  { constexpr int F = FORM_F16; call; break; }                            \
-    case FORM_BF16: { constexpr int F = FORM_BF16; call; break; }                           \
-    case N_FORMS:   break;                                                                  \
-    }
-
-/* x[n][n_embd] = scale times rows id[n] of the embeddings; blockIdx.y is the row. */
-template <int T> __global__ void embed_dense(planes w, const uint32_t *id, float *x, uint32_t n_embd, float scale)
+/* x[n][n_part] = scale times elements at .. at + n_part - 1 of rows id[n], which have n_embd; blockIdx.y is the row. */
+template <int T> __global__ void embed_dense(planes w, const uint32_t *id, float *x, uint32_t n_embd, uint32_t at,
+                                             uint32_t n_part, float scale)
 {
     const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
     constexpr uint32_t per = dense<T>::PER;
 
-    if (i >= n_embd / per)
+    if (i >= n_part / per)
         return;
-    x += (size_t)blockIdx.y * n_embd + i * per;
-    widen<T>((const uint32_t *)(w.p[0] + (size_t)id[blockIdx.y] * n_embd * dense<T>::BYTES + (size_t)i * 16), x);
+    x += (size_t)blockIdx.y * n_part + i * per;
+    widen<T>((const uint32_t *)(w.p[0] + ((size_t)id[blockIdx.y] * n_embd + at) * dense<T>::BYTES + (size_t)i * 16), x);
     for (uint32_t j = 0; j < per; j++)
         x[j] *= scale;
 }
 
-template <int T> __global__ void embed_quantised(planes w, const uint32_t *id, float *x, uint32_t n_embd, float scale)
+template <int T> __global__ void embed_quantised(planes w, const uint32_t *id, float *x, uint32_t n_embd, uint32_t at,
+                                                 uint32_t n_part, float scale)
 {
     const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
     constexpr uint32_t per_block = units_of(T);
     unit u;
 
-    if (i >= n_embd / 32)
+    if (i >= n_part / 32)
         return;
-    get<T>(w, id[blockIdx.y] * (n_embd / 32) + i, u);
+    get<T>(w, id[blockIdx.y] * (n_embd / 32) + at / 32 + i, u);
 #pragma unroll
     for (int r = 0; r < 2; r++) {
-        float *to = x + (size_t)blockIdx.y * n_embd + i / per_block * per_block * 32 +
+        float *to = x + (size_t)blockIdx.y * n_part + i / per_block * per_block * 32 +
                     (first_run<T>(i % per_block) + r * apart_of<T>()) * 16;
 
 #pragma unroll
         for (int j = 0; j < 16; j++)
             to[j] = scale * fmaf(u.a[r], element<T>(u.q[4 * r + j / 4], j % 4), u.b[r]);
     }
-}
-
-/* 1 / RMS of a row, or 1 when x is not normalised. */
-__device__ inline float norm_factor(const float *x, const float *norm, uint32_t n, float eps)
-{
-    float sum = 0;
-
-    if (!norm)
-        return 1;
-    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
-        sum += x[i] * x[i];
-    return rsqrtf(block_sum(sum) / (float)n + eps);
 }
 
 /* One block per row: out = x, normalised if norm is given. */
@@ -121,6 +94,25 @@ template <int F> __global__ void glu_rows(const float *both, float factor, uint3
 
     if (i < n_ff)
         put(out + (size_t)blockIdx.y * n_ff + i, factor * activate(glu, row[i], row[n_ff + i]));
+}
+
+/* Rows of n, one after the other, to rows that are `step` apart. */
+__global__ void place_rows(const float *from, uint32_t n, float *to, uint32_t step)
+{
+    const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+
+    if (i < n)
+        to[(size_t)blockIdx.y * step + i] = from[(size_t)blockIdx.y * n + i];
+}
+
+/* One block per row: the second half of both[2 n] = (its norm + own) / sqrt(2). */
+__global__ void own_rows(float *both, const float *own, const float *norm, float eps, uint32_t n)
+{
+    float *const y = both + (size_t)blockIdx.x * 2 * n + n;
+    const float f = norm_factor(y, norm, n, eps);
+
+    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x)
+        y[i] = (y[i] * f * norm[i] + own[(size_t)blockIdx.x * n + i]) * 0.70710678118654752f;
 }
 
 /* *best = the largest logit, as an integer of the same order, above the complement of its index, so that of

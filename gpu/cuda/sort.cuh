@@ -8,7 +8,7 @@
 struct sorting {
     const uint16_t *from;               /* blocks as in the file                             */
     uint64_t        n, first;           /* number of blocks; index of the first in the matrix */
-    uint32_t        units;              /* two-byte units of a block                         */
+    uint32_t        bytes, units;       /* of a block; units of two bytes                    */
     int             n_fields;
     field           f[MAX_PLANES];
     planes          to;
@@ -70,13 +70,14 @@ __device__ inline void sort_scales_q6(const uint8_t *p, uint8_t *to)
 __global__ void sort_field(const __grid_constant__ sorting s, int f)
 {
     const uint64_t block = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    const uint8_t *p = (const uint8_t *)s.from + block * s.units * 2 + s.f[f].at;
+    const uint8_t *p = (const uint8_t *)s.from + block * s.bytes + s.f[f].at;
     uint8_t *to = (uint8_t *)s.to.p[f] + (s.first + block) * s.f[f].stored;
 
     if (block >= s.n)
         return;
     switch (s.f[f].how) {
     case COPIED:    break;
+    case BYTES:     for (uint32_t i = 0; i < s.f[f].bytes; i++) to[i] = p[i]; break;
     case SCALES_K:  sort_scales_k(p, to); break;
     case HIGH_Q6:   sort_high_q6(p, to); break;
     case SCALES_Q6: sort_scales_q6(p, to); break;

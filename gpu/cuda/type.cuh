@@ -22,7 +22,7 @@ struct planes { const uint8_t *p[MAX_PLANES]; };
 /* ---- for the host ----------------------------------------------------------------        */
 
 /* How a field of a block is stored in its plane: sort.cuh has those that are not simply copied. */
-enum sorted { COPIED, SCALES_K, HIGH_Q6, SCALES_Q6 };
+enum sorted { COPIED, BYTES, SCALES_K, HIGH_Q6, SCALES_Q6 };
 
 /* A field's offset and bytes in a block of the file, and its bytes in the plane. */
 struct field { uint16_t at, bytes, stored; sorted how; };
@@ -87,6 +87,16 @@ __device__ inline uint32_t steps(uint32_t v)
     /* -127 -104 -83 -65 | -49 -35 -22 -10 | 1 13 25 38 | 53 69 89 113 */
     const uint32_t low = __byte_perm(0xbfad9881, 0xf6eaddcf, v & 0x7777);
     const uint32_t high = __byte_perm(0x26190d01, 0x71594535, v & 0x7777);
+
+    return __byte_perm(low, high, (v & 0x8888) >> 1 | 0x3210);
+}
+
+/* The same for floats of four bits, doubled. */
+__device__ inline uint32_t fours(uint32_t v)
+{
+    /* 0 1 2 3 | 4 6 8 12 | 0 -1 -2 -3 | -4 -6 -8 -12 */
+    const uint32_t low = __byte_perm(0x03020100, 0x0c080604, v & 0x7777);
+    const uint32_t high = __byte_perm(0xfdfeff00, 0xf4f8fafc, v & 0x7777);
 
     return __byte_perm(low, high, (v & 0x8888) >> 1 | 0x3210);
 }
@@ -275,6 +285,29 @@ template <> struct layout<GKV__TYPE_IQ4_NL> : by_planes {
     {
         unequal(v, u);
         same(u, half_of_word(v[4], block), 0);
+    }
+};
+
+/* Blocks have an odd number of bytes.  A scale of one byte is loaded together with its neighbours. */
+template <> struct layout<GKV__TYPE_MXFP4> : by_planes {
+    static constexpr fields FIELDS = { 2, { AS(mxfp4, q, 16, 16, BYTES), AS(mxfp4, d, 1, 1, BYTES) } };
+    enum : uint64_t { PIECES = 0x0410 };
+    CONSTANT uint32_t at(int k, uint32_t n, uint32_t block, uint32_t)
+    {
+        return k == 0 ? n * 16 : block / 4 * 4;
+    }
+    UNPACK
+    {
+        const uint32_t e = min(byte_of(v[4], block % 4), 254u);
+
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const uint32_t a = fours(v[j]), b = fours(v[j] >> 16);
+
+            u.q[j] = __byte_perm(a, b, 0x6420);
+            u.q[4 + j] = __byte_perm(a, b, 0x7531);
+        }
+        same(u, __uint_as_float(e > 1 ? (e - 1) << 23 : 0x200000u << e), 0);
     }
 };
 

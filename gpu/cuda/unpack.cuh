@@ -5,8 +5,8 @@
 
 #include "gpu/cuda/gemv.cuh"
 
-/* Converts quantised rows to f16. */
-template <int T> __global__ void unpack(planes w, uint64_t n_units, half *out)
+/* Converts quantised rows to f16: n_units units from `first` on, where a row begins. */
+template <int T> __global__ void unpack(planes w, uint32_t first, uint64_t n_units, half *out)
 {
     const uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     constexpr uint32_t per_block = units_of(T);
@@ -14,7 +14,7 @@ template <int T> __global__ void unpack(planes w, uint64_t n_units, half *out)
 
     if (i >= n_units)
         return;
-    get<T>(w, (uint32_t)i, u);
+    get<T>(w, first + (uint32_t)i, u);
 #pragma unroll
     for (int r = 0; r < 2; r++) {
         uint4 *to = (uint4 *)(out + i / per_block * per_block * 32 +

@@ -19,8 +19,8 @@ static int send(device *d, const place *p, uint8_t *memory, char *error)
         if (is_dense(p->row->type)) {
             CUDA(cudaMemcpyAsync(memory + p->at + at, d->stage_host[i], n, cudaMemcpyHostToDevice, d->copy));
         } else {
-            sorting s = { (const uint16_t *)d->stage_dev[i], n / block, at / block, (uint32_t)block / 2,
-                          p->row->plane.n, {}, {} };
+            sorting s = { (const uint16_t *)d->stage_dev[i], n / block, at / block, (uint32_t)block,
+                          (uint32_t)block / 2, p->row->plane.n, {}, {} };
             size_t plane = p->at;
 
             for (int f = 0; f < p->row->plane.n; f++) {
