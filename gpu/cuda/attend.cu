@@ -10,6 +10,8 @@ int gkv__check_heads(const gkv_plugin_shape *s, char *error)
     for (uint32_t il = 0; il < s->n_layer; il++) {
         const gkv_plugin_layer *l = &s->layer[il];
 
+        if (l->mixer != GKV_PLUGIN_ATTENTION)
+            continue;
         if (!l->head_dim || l->head_dim % 8 || l->head_dim > WIDE_MAX_DIM)
             return fail(error, "heads of %u; multiples of 8 up to %d", l->head_dim, WIDE_MAX_DIM);
         if (!l->n_head_kv || s->n_head % l->n_head_kv)
@@ -25,12 +27,18 @@ size_t gkv__partial_floats(const device *d)
     return (size_t)d->s.n_head * MAX_PARTS * (d->head_most + 2);
 }
 
+/* Whether a layer has keys and values of its own. */
+static bool has_keys(const device *d, uint32_t il)
+{
+    return d->layer[il].f.mixer == GKV_PLUGIN_ATTENTION && d->layer[il].f.source == il;
+}
+
 size_t gkv__position_bytes(const device *d, uint64_t n)
 {
     size_t sum = 0;
 
     for (uint32_t il = 0; il < d->s.n_layer; il++)
-        if (d->layer[il].f.source == il)
+        if (has_keys(d, il))
             sum += (size_t)n * d->layer[il].f.n_head_kv * d->layer[il].f.head_dim * 4;
     for (const gkv_plugin_rope &r : d->s.rope)
         sum += r.freq ? (size_t)n * r.n_rot * 4 : 0;
@@ -64,9 +72,9 @@ rotation gkv__rotation_of(const device *d, const present *p, const uint32_t *pos
              d->s.temper_shift };
 }
 
-bool gkv__only_rotates(const present *p)
+bool gkv__only_rotates(const device *d, const present *p)
 {
-    return p->has(GKV_PLUGIN_V) && !p->vec(GKV_PLUGIN_Q_NORM) && !p->vec(GKV_PLUGIN_K_NORM) && !p->vec(GKV_PLUGIN_V_NORM);
+    return !d->s.gated && p->has(GKV_PLUGIN_V) && !p->vec(GKV_PLUGIN_Q_NORM) && !p->vec(GKV_PLUGIN_K_NORM) && !p->vec(GKV_PLUGIN_V_NORM);
 }
 
 int gkv__heads(device *d, const present *p, const uint32_t *pos, uint32_t n, char *error)
@@ -82,7 +90,7 @@ int gkv__heads(device *d, const present *p, const uint32_t *pos, uint32_t n, cha
     };
     const uint32_t kinds = k ? 3 : 1, units = f->whole_norms ? kinds : k ? n_heads : d->s.n_head;
 
-    if (gkv__only_rotates(p)) {
+    if (gkv__only_rotates(d, p)) {
         rope<<<dim3(blocks_for(n_heads * pairs, 256), n), 256, 0, d->stream>>>(a);
         CUDA(cudaGetLastError());
         return 0;
@@ -217,7 +225,7 @@ static size_t slot_halves(const device *d, uint32_t il, const gkv_plugin_slots *
 {
     const gkv_plugin_layer *f = &d->layer[il].f;
 
-    return f->source == il ? (size_t)c->n * c->n_head_kv * f->head_dim : 0;
+    return has_keys(d, il) ? (size_t)c->n * c->n_head_kv * f->head_dim : 0;
 }
 
 static int take_ropes(device *d, const gkv_plugin_begin *b, char *error)
@@ -252,7 +260,7 @@ int gkv__begin(void *state, const gkv_plugin_begin *b, char *error)
         const gkv_plugin_layer *f = &d->layer[il].f;
         const gkv_plugin_slots *c = &b->layer[il];
 
-        if (!c->n_head_kv || c->n_head_kv % f->n_head_kv || d->s.n_head % c->n_head_kv)
+        if (has_keys(d, il) && (!c->n_head_kv || c->n_head_kv % f->n_head_kv || d->s.n_head % c->n_head_kv))
             return fail(error, "keys of %u heads for %u", c->n_head_kv, d->s.n_head);
         halves += 2 * slot_halves(d, il, c);
     }

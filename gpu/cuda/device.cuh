@@ -44,6 +44,7 @@ struct layer {
     size_t   v[GKV_PLUGIN_N_ROLES];     /* offsets of vectors, plus 1; 0: none               */
     uint8_t *memory;                    /* NULL: streamed                                    */
     size_t   first, n;                  /* its tensors, in the order of `plan`               */
+    float   *state;                     /* tail and state: state.cu; or NULL                 */
     /* In begin: */
     gkv_plugin_slots slots;
     half    *keys, *values;             /* [slots.n_head_kv][slots.n][head_dim]              */
@@ -106,6 +107,7 @@ struct device {
     unsigned long long *best, *best_host;
     float           *logits_host;
     half            *cache;
+    float           *states, *rows;     /* of all layers that have one: state.cu             */
     /* Experts: [chunk][...], pairs of a row and one of its experts [chunk * n_used][...]: moe.cu */
     float           *rating, *share, *all_share, *mid, *result, *sum;
     uint32_t        *chosen, *pair, *place_of;
@@ -266,12 +268,23 @@ int gkv__keys(void *state, uint32_t il, uint32_t head, uint32_t n, const uint16_
 int gkv__allow_attend(const device *d, char *error);
 rotation gkv__rotation_of(const device *d, const present *p, const uint32_t *pos);
 /* Whether heads are only rotated, after their biases. */
-bool gkv__only_rotates(const present *p);
+bool gkv__only_rotates(const device *d, const present *p);
 /* Heads of rows d->qkv, at positions *pos ...: to d->rotated and to the cache. */
 int gkv__heads(device *d, const present *p, const uint32_t *pos, uint32_t n, char *error);
 /* Queries d->rotated at positions pos ...; *on_device is the same number. */
 int gkv__attend_one(device *d, const present *p, const uint32_t *on_device, char *error);
 int gkv__attend_many(device *d, const present *p, const uint32_t *on_device, uint32_t pos, uint32_t n, char *error);
+
+/* state.cu */
+int gkv__check_states(const gkv_plugin_shape *s, char *error);
+size_t gkv__state_bytes(const device *d, uint32_t n);
+int gkv__take_states(device *d, char *error);
+/* The next rows are the first of a text. */
+int gkv__forget_states(device *d, char *error);
+/* d->att = what a layer with a state makes of the projections in d->qkv. */
+int gkv__state(device *d, const present *p, uint32_t n, char *error);
+/* d->att *= sigmoids of the gates in d->qkv. */
+int gkv__gate_heads(device *d, const present *p, uint32_t n, char *error);
 
 /* moe.cu */
 /* x += what the experts, and the MLP beside them, make of it; x is d->x, n rows. */

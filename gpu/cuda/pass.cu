@@ -203,6 +203,8 @@ static int many_attention(device *d, const present *p, uint32_t pos, uint32_t n,
     TRY(gkv__products(d, qkv, n_qkv, d->qkv, width_of(qkv, n_qkv), n, false, 1, false, error));
     TRY(gkv__heads(d, p, d->pos, n, error));
     TRY(gkv__attend_many(d, p, d->pos, pos, n, error));
+    if (d->s.gated)
+        TRY(gkv__gate_heads(d, p, n, error));
     TRY(gkv__operands(d, o, 1, d->att, NULL, o[0]->n_in, n, error));
     return add_products(d, o[0], p->vec(GKV_PLUGIN_O_BIAS), p->vec(GKV_PLUGIN_ATTN_POST), n, false, error);
 }
@@ -220,7 +222,7 @@ static int one_add(device *d, const mat *m, const float *x, const float *bias, c
 
 static int one_attention(device *d, const present *p, char *error)
 {
-    const bool rotates = gkv__only_rotates(p);
+    const bool rotates = gkv__only_rotates(d, p);
     const float *const bias[] = { p->vec(GKV_PLUGIN_Q_BIAS), p->vec(GKV_PLUGIN_K_BIAS), p->vec(GKV_PLUGIN_V_BIAS) };
     const mat *qkv[3];
     const int n_qkv = qkv_of(p, qkv);
@@ -231,6 +233,8 @@ static int one_attention(device *d, const present *p, char *error)
     if (!rotates)
         TRY(gkv__heads(d, p, &d->input->pos, 1, error));
     TRY(gkv__attend_one(d, p, &d->input->pos, error));
+    if (d->s.gated)
+        TRY(gkv__gate_heads(d, p, 1, error));
     return one_add(d, p->mat_of(GKV_PLUGIN_O), d->att, p->vec(GKV_PLUGIN_O_BIAS), p->vec(GKV_PLUGIN_ATTN_POST), error);
 }
 
@@ -251,6 +255,28 @@ static int one_mlp(device *d, const present *p, char *error)
     return one_add(d, p->mat_of(GKV_PLUGIN_DOWN), d->both, NULL, p->vec(GKV_PLUGIN_FFN_POST), error);
 }
 
+static int by_state(device *d, const present *p, uint32_t n, char *error)
+{
+    const mat *in[4], *out = p->mat_of(GKV_PLUGIN_STATE_OUT), *const one[] = { out };
+    const float *norm = p->vec(GKV_PLUGIN_ATTN_NORM);
+    const gemv_args g = from_x(d, GEMV_STORE, d->x, norm);
+    int n_in = 0;
+
+    for (int role : { GKV_PLUGIN_STATE_QKV, GKV_PLUGIN_STATE_Z, GKV_PLUGIN_STATE_BETA, GKV_PLUGIN_STATE_ALPHA })
+        if (p->has(role))
+            in[n_in++] = p->mat_of(role);
+    if (n == 1) {
+        TRY(gkv__gemvs(d, in, n_in, &g, d->qkv, NULL, error));
+        TRY(gkv__state(d, p, n, error));
+        return one_add(d, out, d->att, NULL, NULL, error);
+    }
+    TRY(gkv__operands(d, in, n_in, d->x, norm, d->s.n_embd, n, error));
+    TRY(gkv__products(d, in, n_in, d->qkv, width_of(in, n_in), n, false, 1, false, error));
+    TRY(gkv__state(d, p, n, error));
+    TRY(gkv__operands(d, one, 1, d->att, NULL, out->n_in, n, error));
+    return add_products(d, out, NULL, NULL, n, false, error);
+}
+
 /* Tokens id[n] at positions *on_device ..., which is pos. */
 static int run_layer(device *d, uint32_t il, const uint32_t *id, const uint32_t *on_device, uint32_t pos, uint32_t n,
                      char *error)
@@ -258,7 +284,10 @@ static int run_layer(device *d, uint32_t il, const uint32_t *id, const uint32_t 
     present p;
 
     TRY(gkv__bring(d, il, &p, error));
-    TRY(on_device == &d->input->pos ? one_attention(d, &p, error) : many_attention(d, &p, pos, n, error));
+    if (p.l.f.mixer != GKV_PLUGIN_ATTENTION)
+        TRY(by_state(d, &p, n, error));
+    else
+        TRY(on_device == &d->input->pos ? one_attention(d, &p, error) : many_attention(d, &p, pos, n, error));
     if (p.has(GKV_PLUGIN_ROUTER))
         TRY(gkv__experts(d, &p, n, error));
     else
@@ -344,6 +373,8 @@ int gkv__forward(void *state, const uint32_t *id, uint32_t n, uint32_t pos, floa
     CUDA(cudaSetDevice(d->number));
     if (!n || n > d->chunk || pos < d->first || pos - d->first > d->n_positions || n > d->n_positions - (pos - d->first))
         return fail(error, "%u tokens at %u, of %u positions from %u on", n, pos, d->n_positions, d->first);
+    if (pos == 0)
+        TRY(gkv__forget_states(d, error));
     TRY(n == 1 ? one(d, *id, pos, error) : many(d, id, n, pos, error));
     if (logits)
         CUDA(cudaMemcpyAsync(d->logits_host, d->logits, d->s.n_vocab * sizeof *logits, cudaMemcpyDeviceToHost,

@@ -29,6 +29,8 @@ static kind kind_of(uint32_t role)
     case GKV_PLUGIN_GATE: case GKV_PLUGIN_UP: case GKV_PLUGIN_DOWN: case GKV_PLUGIN_ROUTER:
     case GKV_PLUGIN_SHARED_GATE: case GKV_PLUGIN_SHARED_UP: case GKV_PLUGIN_SHARED_DOWN:
     case GKV_PLUGIN_EMBED_GATE: case GKV_PLUGIN_EMBED_IN: case GKV_PLUGIN_EMBED_OUT:
+    case GKV_PLUGIN_STATE_QKV: case GKV_PLUGIN_STATE_Z: case GKV_PLUGIN_STATE_BETA: case GKV_PLUGIN_STATE_ALPHA:
+    case GKV_PLUGIN_STATE_OUT:
         return MATRIX;
     case GKV_PLUGIN_OUTPUT_NORM: case GKV_PLUGIN_LAYER_EMBED_NORM:
     case GKV_PLUGIN_ATTN_NORM: case GKV_PLUGIN_ATTN_POST: case GKV_PLUGIN_FFN_NORM: case GKV_PLUGIN_FFN_POST:
@@ -38,19 +40,12 @@ static kind kind_of(uint32_t role)
     case GKV_PLUGIN_ROUTER_BIAS: case GKV_PLUGIN_GATE_BIAS: case GKV_PLUGIN_UP_BIAS: case GKV_PLUGIN_DOWN_BIAS:
     case GKV_PLUGIN_SHARED_ROUTER: case GKV_PLUGIN_ROUTER_NORM: case GKV_PLUGIN_EXPERT_NORM:
     case GKV_PLUGIN_SHARED_POST: case GKV_PLUGIN_EXPERT_POST: case GKV_PLUGIN_EXPERT_SCALE:
+    case GKV_PLUGIN_STATE_CONV: case GKV_PLUGIN_STATE_CONV_BIAS: case GKV_PLUGIN_STATE_DT: case GKV_PLUGIN_STATE_A:
+    case GKV_PLUGIN_STATE_SKIP: case GKV_PLUGIN_STATE_NORM:
         return VECTOR;
     default:
         return BEYOND;
     }
-}
-
-/* What of the model's facts nothing here computes, or NULL. */
-static const char *beyond(const gkv_plugin_shape *s)
-{
-    for (uint32_t il = 0; il < s->n_layer; il++)
-        if (s->layer[il].mixer != GKV_PLUGIN_ATTENTION)
-            return "layers with a state";
-    return s->n_expert > MOST_EXPERTS || s->n_used > MOST_USED ? "so many experts" : s->gated ? "a gate of attention" : NULL;
 }
 
 static int place_mat(device *d, place *p, mat *m, size_t *end, char *error)
@@ -112,11 +107,12 @@ static int place_tensor(device *d, place *p, char *error)
 /* f16 elements of the largest product whose weights have to be unpacked. */
 static size_t most_unpacked(const device *d)
 {
-    static const int together[][3] = {  /* EMBED: none */
+    static const int together[][4] = {  /* EMBED: none */
         { GKV_PLUGIN_Q, GKV_PLUGIN_K, GKV_PLUGIN_V }, { GKV_PLUGIN_O, 0, 0 }, { GKV_PLUGIN_GATE, GKV_PLUGIN_UP, 0 },
         { GKV_PLUGIN_DOWN, 0, 0 }, { GKV_PLUGIN_ROUTER, 0, 0 }, { GKV_PLUGIN_SHARED_GATE, GKV_PLUGIN_SHARED_UP, 0 },
         { GKV_PLUGIN_SHARED_DOWN, 0, 0 }, { GKV_PLUGIN_EMBED_GATE, 0, 0 }, { GKV_PLUGIN_EMBED_IN, 0, 0 },
-        { GKV_PLUGIN_EMBED_OUT, 0, 0 },
+        { GKV_PLUGIN_EMBED_OUT, 0, 0 }, { GKV_PLUGIN_STATE_OUT, 0, 0 },
+        { GKV_PLUGIN_STATE_QKV, GKV_PLUGIN_STATE_Z, GKV_PLUGIN_STATE_BETA, GKV_PLUGIN_STATE_ALPHA },
     };
     size_t most = 0;
 
@@ -140,9 +136,15 @@ static uint32_t max3(uint32_t a, uint32_t b, uint32_t c)
     return a > b ? (a > c ? a : c) : b > c ? b : c;
 }
 
+/* Elements of a row of sums of attention, or of what a state gives. */
+static uint32_t mixed(const device *d)
+{
+    return max3(d->s.n_head * d->head_most, d->s.v_heads * d->s.v_dim, 0);
+}
+
 static uint32_t widest(const device *d)
 {
-    return max3(d->s.n_embd, d->s.n_head * d->head_most, d->n_ff);
+    return max3(d->s.n_embd, mixed(d), d->n_ff);
 }
 
 /* The most of any layer. */
@@ -150,8 +152,11 @@ static void measure(device *d)
 {
     for (uint32_t il = 0; il < d->s.n_layer; il++) {
         const layer *l = &d->layer[il];
-        const uint32_t qkv = l->m[GKV_PLUGIN_Q].n_out + l->m[GKV_PLUGIN_K].n_out + l->m[GKV_PLUGIN_V].n_out;
+        uint32_t qkv = 0;
 
+        for (int role : { GKV_PLUGIN_Q, GKV_PLUGIN_K, GKV_PLUGIN_V, GKV_PLUGIN_STATE_QKV, GKV_PLUGIN_STATE_Z,
+                          GKV_PLUGIN_STATE_BETA, GKV_PLUGIN_STATE_ALPHA })
+            qkv += l->m[role].n_out;
         d->head_most = l->f.head_dim > d->head_most ? l->f.head_dim : d->head_most;
         d->qkv_width = qkv > d->qkv_width ? qkv : d->qkv_width;
         if (!l->m[GKV_PLUGIN_ROUTER].n_out)
@@ -163,12 +168,12 @@ static void measure(device *d)
 /* Bytes of the buffers for a chunk of n tokens, without those that depend on positions. */
 static size_t work_bytes(const device *d, uint32_t n)
 {
-    const size_t q = (size_t)d->s.n_head * d->head_most;
+    const size_t q = mixed(d);
     size_t row = 4 * (2 * (size_t)d->s.n_embd + q + d->qkv_width + 2 * (size_t)d->n_ff) + 2 * q;
 
     row += widest(d) * (4 * d->used_form[FORM_F32] + 2 * d->used_form[FORM_F16] +
                         2 * d->used_form[FORM_BF16]);
-    return row * n + gkv__expert_bytes(d, n) + 2 * d->unpacked + 4 * (size_t)d->s.n_vocab + WORKSPACE +
+    return row * n + gkv__expert_bytes(d, n) + gkv__state_bytes(d, n) + 2 * d->unpacked + 4 * (size_t)d->s.n_vocab + WORKSPACE +
            gkv__partial_floats(d) * 4 + (1 << 20);
 }
 
@@ -238,7 +243,7 @@ static size_t operand_elements(const device *d)
 static int take_work(device *d, char *error)
 {
     const gkv_plugin_shape *s = &d->s;
-    const size_t n = d->chunk, q = (size_t)s->n_head * d->head_most;
+    const size_t n = d->chunk, q = mixed(d);
     static const char what[] = "intermediate results";
 
     TRY(take(d, &d->x, n * s->n_embd, what, error));
@@ -260,6 +265,7 @@ static int take_work(device *d, char *error)
     TRY(take(d, &d->arrived, s->n_head, what, error));
     TRY(take(d, &d->best, 1, what, error));
     TRY(take(d, &d->workspace, WORKSPACE, what, error));
+    TRY(gkv__take_states(d, error));
     if (s->n_expert)
         TRY(gkv__take_experts(d, error));
     CUDA(cudaMemsetAsync(d->arrived, 0, s->n_head * sizeof *d->arrived, d->stream));
@@ -296,9 +302,11 @@ int gkv__plan(void *state, const gkv_plugin_shape *s, const gkv_plugin_tensor *t
     device *d = (device *)state;
 
     CUDA(cudaSetDevice(d->number));
-    if (beyond(s))
-        return fail(error, "it has no kernels for %s, which this model has", beyond(s));
+    if (s->n_expert > MOST_EXPERTS || s->n_used > MOST_USED)
+        return fail(error, "it has no kernels for %u of %u experts; up to %d of %d", s->n_used, s->n_expert, MOST_USED,
+                    MOST_EXPERTS);
     TRY(gkv__check_heads(s, error));
+    TRY(gkv__check_states(s, error));
     d->s = *s;
     d->layer = (layer *)calloc(s->n_layer, sizeof *d->layer);
     d->tensor = (place *)calloc(n, sizeof *d->tensor);

@@ -82,6 +82,7 @@ static void close_device(void *state)
         d->fixed, d->slot[0], d->slot[1], d->stage_dev[0], d->stage_dev[1], d->workspace, d->x, d->y,
         d->qkv, d->both, d->att, d->logits, d->operand[0], d->operand[1], d->operand[2], d->rotated, d->weights,
         d->ids, d->pos, d->input, d->partial, d->arrived, d->best, d->cache,
+        d->states, d->rows,
     };
 
     cudaSetDevice(d->number);

@@ -22,6 +22,7 @@ struct slots {
     struct gkv_plugin_layer l;
     struct gkv_plugin_slots n;
     float                  *k, *v;
+    float                  *tail, *state;       /* [width - 1][channels], [v_heads][k_dim][v_dim] */
 };
 
 struct null {
@@ -95,7 +96,9 @@ static void drop_slots(struct null *d)
     for (uint32_t il = 0; d->slots && il < d->s.n_layer; il++) {
         free(d->slots[il].k);
         free(d->slots[il].v);
-        d->slots[il].k = d->slots[il].v = NULL;
+        free(d->slots[il].tail);
+        free(d->slots[il].state);
+        d->slots[il].k = d->slots[il].v = d->slots[il].tail = d->slots[il].state = NULL;
     }
     for (size_t i = 0; i < GKV_PLUGIN_N_ROPES; i++) {
         free(d->freq[i]);
@@ -124,13 +127,14 @@ static float *floats(size_t n)
     return calloc(n, sizeof(float));
 }
 
-/* What is not computed here. */
-static const char *beyond(const struct gkv_plugin_shape *s)
+static size_t channels(const struct gkv_plugin_shape *s)
 {
-    for (uint32_t il = 0; il < s->n_layer; il++)
-        if (s->layer[il].mixer != GKV_PLUGIN_ATTENTION)
-            return "layers with a state are not computed here";
-    return NULL;
+    return 2 * (size_t)s->k_heads * s->k_dim + (size_t)s->v_heads * s->v_dim;
+}
+
+static size_t state_floats(const struct gkv_plugin_shape *s)
+{
+    return (size_t)s->v_heads * s->k_dim * s->v_dim;
 }
 
 static int plan(void *state, const struct gkv_plugin_shape *s, const struct gkv_plugin_tensor *t, size_t n,
@@ -142,8 +146,6 @@ static int plan(void *state, const struct gkv_plugin_shape *s, const struct gkv_
 
     (void)n_tokens;
     (void)n_positions;
-    if (beyond(s))
-        return fail(error, beyond(s));
     d->s = *s;
     d->n_tensors = n;
     d->tensor = malloc(n * sizeof *d->tensor);
@@ -218,7 +220,9 @@ static int begin(void *state, const struct gkv_plugin_begin *b, char *error)
         c->n = b->layer[il];
         c->k = floats(all);
         c->v = floats(all);
-        if (!c->k || !c->v)
+        c->tail = floats(d->s.state_width * channels(&d->s) + 1);
+        c->state = floats(state_floats(&d->s) + 1);
+        if (!c->k || !c->v || !c->tail || !c->state)
             return fail(error, "out of memory");
         most = c->n.n > most ? c->n.n : most;
     }
@@ -421,6 +425,111 @@ static void attention(struct null *d, uint32_t il, uint32_t pos)
     add_output(d, d->out, vector(d, GKV_PLUGIN_O_BIAS, il), vector(d, GKV_PLUGIN_ATTN_POST, il));
 }
 
+static float sigmoid(float x)
+{
+    return 1 / (1 + expf(-x));
+}
+
+static float softplus(float x)
+{
+    return x > 20 ? x : log1pf(expf(x));
+}
+
+/* in[channels] = the convolution of the last rows, in the last of which it is. */
+static void convolve(const struct null *d, uint32_t il, float *in)
+{
+    const size_t n = channels(&d->s), width = d->s.state_width;
+    const float *w = vector(d, GKV_PLUGIN_STATE_CONV, il), *bias = vector(d, GKV_PLUGIN_STATE_CONV_BIAS, il);
+    float *tail = d->slots[il].tail;
+
+    memcpy(tail + (width - 1) * n, in, n * sizeof *in);
+    for (size_t c = 0; c < n; c++) {
+        double sum = bias ? (double)bias[c] : 0;
+
+        for (size_t x = 0; x < width; x++)
+            sum += (double)w[c * width + x] * (double)tail[x * n + c];
+        in[c] = (float)sum;
+    }
+    memmove(tail, tail + n, (width - 1) * n * sizeof *tail);
+}
+
+/* x[n] becomes of length `length`. */
+static void unit(float *x, size_t n, float length)
+{
+    double sum = 1e-6;
+
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i] * (double)x[i];
+    for (size_t i = 0; i < n; i++)
+        x[i] *= length / (float)sqrt(sum);
+}
+
+/* out[dv] = what head h makes of a row. */
+static void recur(float *state, size_t dk, size_t dv, const float *k, const float *q, const float *v, float decay, float rate,
+                  int delta, float *out)
+{
+    for (size_t j = 0; j < dv; j++) {
+        double knows = 0, sum = 0;
+        float u;
+
+        for (size_t i = 0; i < dk; i++)
+            knows += (double)(state[i * dv + j] *= decay) * (double)k[i];
+        u = rate * (v[j] - (delta ? (float)knows : 0));
+        for (size_t i = 0; i < dk; i++)
+            sum += (double)(state[i * dv + j] += k[i] * u) * (double)q[i];
+        out[j] = (float)sum;
+    }
+}
+
+/* The rules of src/engine/state.h, one row. */
+static void by_state(struct null *d, uint32_t il)
+{
+    const struct gkv_plugin_shape *s = &d->s;
+    const size_t n = channels(s), keys = (size_t)s->k_heads * s->k_dim, dv = s->v_dim, width = s->v_heads * dv;
+    const int mixer = (int)d->slots[il].l.mixer, delta = mixer == GKV_PLUGIN_DELTA;
+    const float *w = vector(d, GKV_PLUGIN_STATE_NORM, il), *dt = vector(d, GKV_PLUGIN_STATE_DT, il);
+    float *in = d->q, *z = d->gate, *beta = d->up, *alpha = d->rating, *y = d->att;
+
+    norm(d, vector(d, GKV_PLUGIN_ATTN_NORM, il), d->x, d->h, s->n_embd);
+    product(d, GKV_PLUGIN_STATE_QKV, il, d->h, in);
+    product(d, GKV_PLUGIN_STATE_Z, il, d->h, z);
+    if (tensor(d, GKV_PLUGIN_STATE_BETA, il)->data)
+        product(d, GKV_PLUGIN_STATE_BETA, il, d->h, beta);
+    if (tensor(d, GKV_PLUGIN_STATE_ALPHA, il)->data)
+        product(d, GKV_PLUGIN_STATE_ALPHA, il, d->h, alpha);
+    if (mixer == GKV_PLUGIN_SHORT_CONV) {
+        for (size_t i = 0; i < n; i++)
+            in[i] *= beta[i];
+        convolve(d, il, in);
+        for (size_t i = 0; i < n; i++)
+            y[i] = in[i] * z[i];
+    } else {
+        convolve(d, il, in);
+        for (size_t i = 0; i < n; i++)
+            in[i] *= sigmoid(in[i]);
+        for (size_t h = 0; h < 2 * s->k_heads && delta; h++)
+            unit(in + h * s->k_dim, s->k_dim, h < s->k_heads ? 1 / sqrtf((float)s->k_dim) : 1);
+        for (size_t h = 0; h < s->v_heads; h++) {
+            const size_t per = s->v_heads / s->k_heads, hk = s->side_by_side ? h / per : h % s->k_heads;
+            const int both = !tensor(d, GKV_PLUGIN_STATE_ALPHA, il)->data;
+            const float *of = beta + (both ? h / per * 2 * per + h % per : h);
+            const float rate = softplus((both ? of[per] : alpha[h]) + dt[h]);
+            const float *first = in + hk * s->k_dim, *k = delta ? first + keys : first + width, *q = delta ? first : k + keys;
+
+            recur(d->slots[il].state + h * s->k_dim * dv, s->k_dim, dv, k, q, in + (delta ? 2 * keys : 0) + h * dv,
+                  expf(vector(d, GKV_PLUGIN_STATE_A, il)[h] * rate), delta ? sigmoid(*of) : rate, delta, y + h * dv);
+        }
+        for (size_t i = 0; i < width && !delta; i++)
+            y[i] = (y[i] + vector(d, GKV_PLUGIN_STATE_SKIP, il)[i / dv] * in[i]) * z[i] * sigmoid(z[i]);
+        for (size_t i = 0, group = delta ? dv : width / s->k_heads; i < width; i += group)
+            norm(d, delta ? w : w + i, y + i, y + i, group);
+        for (size_t i = 0; i < width && delta; i++)
+            y[i] *= z[i] * sigmoid(z[i]);
+    }
+    product(d, GKV_PLUGIN_STATE_OUT, il, y, d->out);
+    add_output(d, d->out, NULL, NULL);
+}
+
 /* gate[n] = activation(gate) * up */
 static void glu(const struct null *d, float *gate, const float *up, size_t n)
 {
@@ -447,11 +556,6 @@ static void mlp(struct null *d, uint32_t gate, uint32_t up, uint32_t down, uint3
     product(d, up, il, h, d->up);
     glu(d, d->gate, d->up, tensor(d, gate, il)->n_out);
     product(d, down, il, d->gate, out);
-}
-
-static float sigmoid(float x)
-{
-    return 1 / (1 + expf(-x));
 }
 
 /* The share of expert i, 0 for those that are not chosen: of equal scores the first are. */
@@ -586,7 +690,10 @@ static void layer(struct null *d, uint32_t il, uint32_t id, uint32_t pos)
 {
     const float *scale = vector(d, GKV_PLUGIN_OUT_SCALE, il);
 
-    attention(d, il, pos);
+    if (d->slots[il].l.mixer == GKV_PLUGIN_ATTENTION)
+        attention(d, il, pos);
+    else
+        by_state(d, il);
     after_attention(d, il);
     if (tensor(d, GKV_PLUGIN_EMBED_GATE, il)->data)
         own_embeddings(d, il, id);
@@ -610,6 +717,10 @@ static int forward(void *state, const uint32_t *id, uint32_t n, uint32_t pos, fl
         return fail(error, "positions that were not reserved");
     if (broken(n == 1 ? "step" : "prefill", error))
         return 1;
+    for (uint32_t il = 0; il < d->s.n_layer && pos == 0; il++) {
+        memset(d->slots[il].tail, 0, d->s.state_width * channels(&d->s) * sizeof(float));
+        memset(d->slots[il].state, 0, state_floats(&d->s) * sizeof(float));
+    }
     for (uint32_t i = 0; i < n; i++) {
         embed(d, id[i], d->x);
         for (uint32_t il = 0; il < d->s.n_layer; il++)

@@ -98,11 +98,9 @@ for method in h2o:evict=step streamingllm-online; do
     ask --method $method --device null --json | device
 done
 
-# architectures that the device does not support: an error if it was named, else the CPU
-for arch in qwen35 lfm2; do
+# other architectures, one with experts and two whose layers have a state
+for arch in qwen2 gemma2 qwen3moe qwen35 lfm2; do
     "$mkmodel" --arch=$arch $arch.gguf
-    t ask -q -f text -k 80 --device null -m $arch.gguf question
-    cp "$plugins/gemkv-null.so" dir/gemkv-cuda.so
-    GEMKV_PLUGIN_DIR=$PWD/dir gemkv ask -v -f text -k 80 -n 2 -m $arch.gguf question 2>&1 >/dev/null |
-        grep 'on the CPU'
+    ask -q -m $arch.gguf --device cpu >cpu
+    ask -q -m $arch.gguf --device null | same null, $arch
 done
