@@ -147,6 +147,8 @@ struct gkv_plugin_shape {
     uint32_t state_width, k_heads, v_heads, k_dim, v_dim, side_by_side;
     const struct gkv_plugin_layer *layer;                   /* [n_layer]                     */
     struct gkv_plugin_rope         rope[GKV_PLUGIN_N_ROPES];    /* as expected in begin      */
+    /* n elements of a tensor type, whole blocks, as floats: for types that the plugin does not know. */
+    void (*widen)(uint32_t type, const void *from, float *to, size_t n);
 };
 
 struct gkv_plugin_tensor {

@@ -33,7 +33,8 @@ struct mat {
 /* Where a tensor is stored. */
 struct place {
     gkv_plugin_tensor t;
-    const type_row   *row;
+    const type_row   *row;              /* of the type that it has here                      */
+    bool              widened;          /* which is f16, as there is no layout for its own   */
     size_t            at;               /* offset in the memory of its layer, or of the model */
 };
 
@@ -84,6 +85,8 @@ struct device {
     cudaEvent_t      filled[2], done[2];
     uint32_t         n_resident;
 
+    float           *wide;              /* a row of a tensor that is widened                 */
+    uint32_t         n_wide;
     uint8_t         *stage_host[2], *stage_dev[2];
     cudaEvent_t      stage_free[2];
     unsigned         turn;

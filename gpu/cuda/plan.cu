@@ -18,6 +18,7 @@ static const char *role_name(uint32_t role)
     return role < GKV_PLUGIN_N_ROLES ? names[role] : "a tensor";
 }
 
+enum { GGML_F16 = 1 };                          /* ggml's number */
 enum kind { MATRIX, VECTOR, BEYOND };
 
 /* What a role is here; BEYOND: nothing computes with it. */
@@ -59,7 +60,8 @@ static int place_mat(device *d, place *p, mat *m, size_t *end, char *error)
         return fail(error, "%s of layer %u has rows of %u, longer than its shared memory",
                     role_name(t->role), t->layer, t->n_in);
     *m = (mat){ p->row->type, t->n_out, t->n_in, (uint64_t)t->n_out * (t->n_in / p->row->block), {}, 0 };
-    if (m->n_blocks * p->row->bytes != t->bytes || (uint64_t)t->n_out * t->n_in >> 36)
+    if ((p->widened ? t->bytes % t->n_out : m->n_blocks * p->row->bytes != t->bytes) ||
+        (uint64_t)t->n_out * t->n_in >> 36)
         return fail(error, "%s of layer %u has %llu bytes", role_name(t->role), t->layer,
                     (unsigned long long)t->bytes);
     for (int i = 0; i < p->row->plane.n; i++) {
@@ -85,6 +87,11 @@ static int place_tensor(device *d, place *p, char *error)
     size_t *end = of_model(t) ? &d->fixed_bytes : &l->bytes;
 
     p->row = type_of(t->type);
+    if (!p->row && kind_of(t->role) == MATRIX && t->n_out && t->n_in <= STAGE / 2) {
+        p->row = type_of(GGML_F16);
+        p->widened = true;
+        d->n_wide = t->n_in > d->n_wide ? t->n_in : d->n_wide;
+    }
     if (!p->row)
         return fail(error, "%s of layer %u has type %u, for which there is no kernel",
                     role_name(t->role), t->layer, t->type);
@@ -325,6 +332,9 @@ int gkv__plan(void *state, const gkv_plugin_shape *s, const gkv_plugin_tensor *t
         }
     }
     TRY(check_experts(d, error));
+    d->wide = (float *)malloc((d->n_wide + 1) * sizeof *d->wide);
+    if (!d->wide)
+        return fail(error, "out of memory");
     d->fixed_bytes += READ_BEHIND;
     for (uint32_t il = 0; il < s->n_layer; il++)
         d->layer[il].bytes += READ_BEHIND;

@@ -117,6 +117,7 @@ static void close_device(void *state)
     if (d->stream)
         cudaStreamDestroy(d->stream);
     cudaGetLastError();
+    free(d->wide);
     free(d->tensor);
     free(d->layer);
     free(d);

@@ -163,7 +163,7 @@ __device__ inline float half_of_word(uint32_t word, uint32_t block)
  *   plane      the plane of piece k
  *   at         its offset in that plane: planes are smaller than 4 GiB
  *   unpack     makes a unit from v, its pieces one after the other; not for dense types
- * Types without a layout are refused. */
+ * Types without a layout become f16 (upload.cu). */
 template <int T> struct layout {
     static constexpr fields FIELDS = { 0, {} };
     enum : uint64_t { PIECES = 0 };

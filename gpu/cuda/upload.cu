@@ -40,6 +40,35 @@ static int send(device *d, const place *p, uint8_t *memory, char *error)
     return 0;
 }
 
+/* The same for a tensor that becomes f16. */
+static int send_wide(device *d, const place *p, uint8_t *memory, char *error)
+{
+    const uint32_t n_in = p->t.n_in, part = (uint32_t)(STAGE / 2 / n_in);
+    const size_t row_bytes = p->t.bytes / p->t.n_out;
+
+    for (uint32_t row = 0; row < p->t.n_out; row += part) {
+        const uint32_t n = p->t.n_out - row < part ? p->t.n_out - row : part;
+        const unsigned i = d->turn++ % 2;
+        __half *to = (__half *)d->stage_host[i];
+
+        CUDA(cudaEventSynchronize(d->stage_free[i]));
+        for (uint32_t r = 0; r < n; r++) {
+            d->s.widen(p->t.type, (const uint8_t *)p->t.data + (row + r) * row_bytes, d->wide, n_in);
+            for (uint32_t j = 0; j < n_in; j++)
+                *to++ = __float2half_rn(d->wide[j]);
+        }
+        CUDA(cudaMemcpyAsync(memory + p->at + (size_t)row * n_in * 2, d->stage_host[i], (size_t)n * n_in * 2,
+                             cudaMemcpyHostToDevice, d->copy));
+        CUDA(cudaEventRecord(d->stage_free[i], d->copy));
+    }
+    return 0;
+}
+
+static int send_any(device *d, const place *p, uint8_t *memory, char *error)
+{
+    return p->widened ? send_wide(d, p, memory, error) : send(d, p, memory, error);
+}
+
 int gkv__upload(void *state, size_t i, char *error)
 {
     device *d = (device *)state;
@@ -47,10 +76,10 @@ int gkv__upload(void *state, size_t i, char *error)
 
     CUDA(cudaSetDevice(d->number));
     if (of_model(&p->t))
-        return send(d, p, d->fixed, error);
+        return send_any(d, p, d->fixed, error);
     if (!d->layer[p->t.layer].memory)
         return 0;
-    return send(d, p, d->layer[p->t.layer].memory, error);
+    return send_any(d, p, d->layer[p->t.layer].memory, error);
 }
 
 int gkv__bring(device *d, uint32_t il, present *out, char *error)
@@ -63,7 +92,7 @@ int gkv__bring(device *d, uint32_t il, present *out, char *error)
         out->memory = d->slot[slot];
         CUDA(cudaStreamWaitEvent(d->copy, d->done[slot]));
         for (size_t i = 0; i < l->n; i++)
-            TRY(send(d, &d->tensor[l->first + i], out->memory, error));
+            TRY(send_any(d, &d->tensor[l->first + i], out->memory, error));
         CUDA(cudaEventRecord(d->filled[slot], d->copy));
         CUDA(cudaStreamWaitEvent(d->stream, d->filled[slot]));
     }

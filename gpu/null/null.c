@@ -259,11 +259,11 @@ static const float *vector(const struct null *d, uint32_t role, uint32_t il)
 }
 
 /* n elements of row i of a matrix, from element `at` on, as floats. */
-static void part_of_row(const struct gkv_plugin_tensor *w, size_t i, size_t at, size_t n, float *out)
+static void part_of_row(const struct null *d, const struct gkv_plugin_tensor *w, size_t i, size_t at, size_t n, float *out)
 {
-    const struct gkv__quant *type = gkv__quant_of_ggml(w->type);
+    const uint64_t row_bytes = w->bytes / w->n_out;
 
-    type->to_f32((const uint8_t *)w->data + (i * w->n_in + at) / type->block * type->bytes, out, n);
+    d->s.widen(w->type, (const uint8_t *)w->data + i * row_bytes + at * row_bytes / w->n_in, out, n);
 }
 
 /* y[n] = rows first .. of W, times x. */
@@ -272,7 +272,7 @@ static void product_rows(struct null *d, const struct gkv_plugin_tensor *w, size
     for (size_t i = 0; i < n; i++) {
         double sum = 0;
 
-        part_of_row(w, first + i, 0, w->n_in, d->row);
+        part_of_row(d, w, first + i, 0, w->n_in, d->row);
         for (size_t j = 0; j < w->n_in; j++)
             sum += (double)d->row[j] * (double)x[j];
         y[i] = (float)sum;
@@ -662,7 +662,7 @@ static void after_attention(struct null *d, uint32_t il)
 
 static void embed(const struct null *d, uint32_t id, float *x)
 {
-    part_of_row(tensor(d, GKV_PLUGIN_EMBED, 0), id, 0, d->s.n_embd, x);
+    part_of_row(d, tensor(d, GKV_PLUGIN_EMBED, 0), id, 0, d->s.n_embd, x);
     for (size_t i = 0; i < d->s.n_embd; i++)
         x[i] *= d->s.embed_scale;
 }
@@ -678,7 +678,7 @@ static void own_embeddings(struct null *d, uint32_t il, uint32_t id)
     for (size_t i = 0; i < n; i++)
         d->up[i] /= sqrtf((float)d->s.n_embd);
     norm(d, vector(d, GKV_PLUGIN_LAYER_EMBED_NORM, 0), d->up, d->up, n);
-    part_of_row(tensor(d, GKV_PLUGIN_LAYER_EMBED, 0), id, il * n, n, d->h);
+    part_of_row(d, tensor(d, GKV_PLUGIN_LAYER_EMBED, 0), id, il * n, n, d->h);
     for (size_t i = 0; i < n; i++)
         d->up[i] = (d->up[i] + sqrtf((float)n) * d->h[i]) * sqrtf(0.5f);
     glu(d, d->gate, d->up, n);

@@ -331,6 +331,11 @@ static struct gkv_plugin_layer layer_of(const gkv_model *m, uint32_t il)
     };
 }
 
+static void widen(uint32_t type, const void *from, float *to, size_t n)
+{
+    gkv__quant_of_ggml(type)->to_f32(from, to, n);
+}
+
 static struct gkv_plugin_shape shape_of(struct gkv__device *d)
 {
     const gkv_model *m = d->m;
@@ -345,7 +350,7 @@ static struct gkv_plugin_shape shape_of(struct gkv__device *d)
         .beside = s->beside, .n_embd_layer = s->n_embd_layer, .n_sharing = s->n_sharing,
         .state_width = s->state.width, .k_heads = s->state.k_heads, .v_heads = s->state.v_heads,
         .k_dim = s->state.k_dim, .v_dim = s->state.v_dim, .side_by_side = s->state.side_by_side,
-        .layer = d->layer,
+        .layer = d->layer, .widen = widen,
     };
 
     for (uint32_t il = 0; il < s->n_layer; il++)
