@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * device.c - a device compared with the CPU: its logits, and its speed.
  *
- *     device [-d NAME] [-g BYTES] compare MODEL...
- *                                     logits of a prompt and of steps after it, against f32
+ *     device [-d NAME] [-g BYTES] [-n TOKENS] compare MODEL...
+ *                                     logits of a prompt (150 tokens) and of steps after it, against f32
  *                                     products on the CPU and, for scale, against the CPU's own;
  *                                     and of steps after keys and values of the CPU
  *     device [-d NAME] [-g BYTES] time K[,K]... MODEL...
@@ -23,10 +23,11 @@
 #include "src/engine/forward.h"
 #include "src/base/thread.h"
 
-enum { CUT = 20, N_PROMPT = 150, N_STEPS = 12, ROUNDS = 9, N_TIMED = 128, MAX_K = 8 };
+enum { CUT = 20, FIRST = 70, N_STEPS = 12, ROUNDS = 9, N_TIMED = 128, MAX_K = 8 };
 
 static const char *device_name = "cuda";
 static uint64_t    budget;
+static size_t      n_prompt = 150;
 
 static void stop(const char *what)
 {
@@ -94,7 +95,7 @@ static void cut(const gkv_model *m, struct gkv__cache *c)
     if (!l->k || m->shape.n_sharing)
         return;
     for (uint32_t ih = 0; ih < gkv__cache_heads(c, m->shape.n_layer - 1); ih++)
-        gkv__cache_move(c, m->shape.n_layer - 1, ih, 0, CUT, N_PROMPT - CUT);
+        gkv__cache_move(c, m->shape.n_layer - 1, ih, 0, CUT, n_prompt - CUT);
     l->shift = CUT;
 }
 
@@ -102,7 +103,7 @@ static void cut(const gkv_model *m, struct gkv__cache *c)
  * took the keys and values of the prompt over, which are cut for both. */
 static void on_cpu(const gkv_model *m, const char *gemm, const uint32_t *id, float *out, float *also)
 {
-    struct gkv__device *d = also ? start(m, N_PROMPT, N_PROMPT + N_STEPS) : NULL;
+    struct gkv__device *d = also ? start(m, n_prompt, n_prompt + N_STEPS) : NULL;
     uint32_t best;
 
     const struct gkv__shape *s = &m->shape;
@@ -111,20 +112,20 @@ static void on_cpu(const gkv_model *m, const char *gemm, const uint32_t *id, flo
     float *x = malloc(s->n_embd * sizeof *x);
     gkv_error err = { 0 };
 
-    if (!x || gkv__exec_open(&e, gkv__simd(), gkv__gemm_named(gemm), s, gkv__cores().cores, N_PROMPT, &err) ||
-        gkv__cache_open_for(&c, m, gkv__quant_named("f16"), s->n_layer, N_PROMPT + N_STEPS, &err))
+    if (!x || gkv__exec_open(&e, gkv__simd(), gkv__gemm_named(gemm), s, gkv__cores().cores, n_prompt, &err) ||
+        gkv__cache_open_for(&c, m, gkv__quant_named("f16"), s->n_layer, n_prompt + N_STEPS, &err))
         stop(err.text);
     for (size_t i = 0; i <= N_STEPS; i++) {
-        const size_t at = i ? N_PROMPT + i - 1 : 0, n = i ? 1 : N_PROMPT;
+        const size_t at = i ? n_prompt + i - 1 : 0, n = i ? 1 : n_prompt;
 
-        if (gkv__forward(&(struct gkv__pass){ .e = &e, .m = m, .span = N_PROMPT + N_STEPS, .c = &c }, id + at,
+        if (gkv__forward(&(struct gkv__pass){ .e = &e, .m = m, .span = n_prompt + N_STEPS, .c = &c }, id + at,
                          n, at, x, &err))
             stop(err.text);
         gkv__logits(&e, m, x, 1, out + i * s->n_vocab);
         if (d && !i)
             cut(m, &c);
         if (d && (i ? gkv__device_forward(d, id + at, 1, at, also + i * s->n_vocab, &best, &err)
-                    : gkv__device_take(d, &c, N_PROMPT, N_STEPS, N_PROMPT + N_STEPS, &err)))
+                    : gkv__device_take(d, &c, n_prompt, N_STEPS, n_prompt + N_STEPS, &err)))
             stop(err.text);
     }
     gkv__device_close(d);
@@ -133,17 +134,20 @@ static void on_cpu(const gkv_model *m, const char *gemm, const uint32_t *id, flo
     free(x);
 }
 
-/* Runs the prompt in two blocks, so that the second has earlier keys to attend to. */
+/* Runs the prompt in several blocks, so that later ones have earlier keys to attend to. */
 static void on_device(const gkv_model *m, const uint32_t *id, float *out, uint32_t *best)
 {
-    struct gkv__device *d = start(m, N_PROMPT, N_PROMPT + N_STEPS);
-    const size_t n_vocab = m->shape.n_vocab;
+    struct gkv__device *d = start(m, n_prompt, n_prompt + N_STEPS);
+    const size_t n_vocab = m->shape.n_vocab, block = gkv__device_block(d);
     gkv_error err = { 0 };
-    int bad = gkv__device_forward(d, id, 70, 0, NULL, NULL, &err) ||
-              gkv__device_forward(d, id + 70, N_PROMPT - 70, 70, out, &best[0], &err);
+    int bad = gkv__device_forward(d, id, FIRST, 0, NULL, NULL, &err) != GKV_OK;
 
+    for (size_t at = FIRST, n; at < n_prompt && !bad; at += n) {
+        n = n_prompt - at < block ? n_prompt - at : block;
+        bad = gkv__device_forward(d, id + at, n, at, at + n < n_prompt ? NULL : out, &best[0], &err) != GKV_OK;
+    }
     for (size_t i = 1; i <= N_STEPS && !bad; i++)
-        bad = gkv__device_forward(d, id + N_PROMPT + i - 1, 1, N_PROMPT + i - 1, out + i * n_vocab, &best[i],
+        bad = gkv__device_forward(d, id + n_prompt + i - 1, 1, n_prompt + i - 1, out + i * n_vocab, &best[i],
                                   &err);
     if (bad)
         stop(err.text);
@@ -153,7 +157,7 @@ static void on_device(const gkv_model *m, const uint32_t *id, float *out, uint32
 static void compare(const gkv_model *m, const char *path)
 {
     const size_t n_vocab = m->shape.n_vocab, n = (1 + N_STEPS) * n_vocab;
-    uint32_t *id = some_ids(m, N_PROMPT + N_STEPS), best[1 + N_STEPS];
+    uint32_t *id = some_ids(m, n_prompt + N_STEPS), best[1 + N_STEPS];
     float *exact = malloc(n * sizeof *exact), *own = malloc(n * sizeof *own), *got = malloc(n * sizeof *got);
     double steps = 0, own_steps = 0, taken = 0, prompt, own_prompt;
     size_t same = 0;
@@ -267,15 +271,16 @@ int main(int argc, char **argv)
     bool timing;
     int c;
 
-    while ((c = getopt(argc, argv, "d:g:")) != -1)
+    while ((c = getopt(argc, argv, "d:g:n:")) != -1)
         switch (c) {
         case 'd': device_name = optarg; break;
+        case 'n': n_prompt = strtoul(optarg, NULL, 10); break;
         case 'g': budget = strtoull(optarg, NULL, 10); break;
         default:  return 2;
         }
     timing = optind < argc && !strcmp(argv[optind], "time");
-    if (argc - optind < 2 + timing)
-        stop("device [-d NAME] [-g BYTES] compare MODEL... | time K[,K]... MODEL...");
+    if (argc - optind < 2 + timing || n_prompt <= FIRST)
+        stop("device [-d NAME] [-g BYTES] [-n TOKENS] compare MODEL... | time K[,K]... MODEL...");
     optind++;
     for (char *p = timing ? argv[optind++] : NULL; p && *p && n_k < MAX_K; p += *p == ',')
         k[n_k++] = strtoul(p, &p, 10);
