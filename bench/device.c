@@ -189,8 +189,8 @@ static void compare(const gkv_model *m, const char *path)
     if (gkv__has_states(m))
         strcpy(took, "-");
     printf("%-28s prompt %.2e (cpu %.2e)  steps %.2e (cpu %.2e)  taken over %s  best %zu of %d  %s\n",
-           strrchr(path, '/') ? strrchr(path, '/') + 1 : path, prompt, own_prompt, steps, own_steps, took, same, 1 + N_STEPS,
-           m->types.all);
+           strrchr(path, '/') ? strrchr(path, '/') + 1 : path, prompt, own_prompt, steps, own_steps, took, same,
+           1 + N_STEPS, m->types.all);
     fflush(stdout);
     free(id);
     free(exact);

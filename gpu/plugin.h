@@ -191,8 +191,8 @@ struct gkv_plugin {
 
     /* budget: most bytes of device memory to use; 0: all that is free. */
     int  (*open)(void **out, unsigned device, uint64_t budget, char *error);
-    /* Lists all tensors.  The array may be freed after the call, but the tensors' data and what the shape points to stay
-     * valid.  Expected: n_tokens at once and n_positions in all.  Fails when something is not supported, or does not
+    /* Lists all tensors.  The array may be freed after the call, but the tensors' data and what the shape points to
+     * stay valid.  Expected: n_tokens at once and n_positions in all.  Fails when something is not supported, or does not
      * fit. */
     int  (*plan)(void *d, const struct gkv_plugin_shape *s, const struct gkv_plugin_tensor *t,
                  size_t n, uint32_t n_tokens, uint32_t n_positions, char *error);

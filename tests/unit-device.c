@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * unit-device.c - the interface of device plugins, through gpu/null, a device that is this processor: every architecture
- * that it describes has the logits of the CPU, after a prompt and after keys and values that were copied. */
+ * unit-device.c - the interface of device plugins, through gpu/null, a device that is this processor: every
+ * architecture has the logits of the CPU, after a prompt and after keys and values that were copied. */
 #include "config.h"
 #include <math.h>
 #include <stdio.h>

@@ -74,14 +74,16 @@ rotation gkv__rotation_of(const device *d, const present *p, const uint32_t *pos
 
 bool gkv__only_rotates(const device *d, const present *p)
 {
-    return !d->s.gated && p->has(GKV_PLUGIN_V) && !p->vec(GKV_PLUGIN_Q_NORM) && !p->vec(GKV_PLUGIN_K_NORM) && !p->vec(GKV_PLUGIN_V_NORM);
+    return !d->s.gated && p->has(GKV_PLUGIN_V) && !p->vec(GKV_PLUGIN_Q_NORM) && !p->vec(GKV_PLUGIN_K_NORM) &&
+           !p->vec(GKV_PLUGIN_V_NORM);
 }
 
 int gkv__heads(device *d, const present *p, const uint32_t *pos, uint32_t n, char *error)
 {
     const gkv_plugin_layer *f = &p->l.f;
     const uint32_t q = p->mat_of(GKV_PLUGIN_Q)->n_out, k = p->mat_of(GKV_PLUGIN_K)->n_out;
-    const uint32_t v = p->mat_of(GKV_PLUGIN_V)->n_out, n_heads = d->s.n_head + 2 * f->n_head_kv, pairs = f->head_dim / 2;
+    const uint32_t v = p->mat_of(GKV_PLUGIN_V)->n_out, n_heads = d->s.n_head + 2 * f->n_head_kv;
+    const uint32_t pairs = f->head_dim / 2;
     const head_rows a = {
         d->qkv, q + k + v, q, v ? q + k : q, q / d->s.n_head,
         { p->vec(GKV_PLUGIN_Q_BIAS), p->vec(GKV_PLUGIN_K_BIAS), p->vec(GKV_PLUGIN_V_BIAS) },

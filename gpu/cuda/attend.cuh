@@ -10,7 +10,8 @@
 
 /* turn[n][n_rot / 2]: cosine and sine at positions first ..., computed in double, because angles reach a million
  * radians. */
-__global__ void turn_table(const double *freq, float2 *turn, uint32_t half_rot, uint32_t first, uint64_t n, double scale)
+__global__ void turn_table(const double *freq, float2 *turn, uint32_t half_rot, uint32_t first, uint64_t n,
+                           double scale)
 {
     const uint64_t i = (uint64_t)blockIdx.x * blockDim.x + threadIdx.x;
     double s, c;
@@ -344,7 +345,8 @@ __global__ void __launch_bounds__(WIDE_THREADS) attend_wide(const __grid_constan
 {
     __shared__ float sums[WIDE_WARPS][WIDE_MAX_DIM], tops[WIDE_WARPS], wholes[WIDE_WARPS];
     const heads &h = a.h;
-    const uint32_t d = h.head_dim, head = blockIdx.x, query = blockIdx.y, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const uint32_t d = h.head_dim, head = blockIdx.x, query = blockIdx.y;
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const uint32_t ih = head / (h.n_head / kept_heads(h));
     const half *k = a.k + (size_t)ih * h.n_max * d, *v = a.v + (size_t)ih * h.n_max * d;
     float q[WIDE_PER_LANE], acc[WIDE_PER_LANE], top = -1e30f, sum = 0, most = -1e30f, whole = 0;

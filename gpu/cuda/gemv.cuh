@@ -452,7 +452,8 @@ __device__ inline head_pair head_pair_of(const gemv_args &g, uint32_t group)
  * row of each of two, or a pair of a head.  After the last row, the last one is repeated. */
 struct rows { uint32_t seg, first[ROWS]; };
 
-template <int MODE> __device__ inline rows rows_of(const gemv_args &g, uint32_t group, uint32_t n_units, uint32_t expert)
+template <int MODE> __device__ inline rows rows_of(const gemv_args &g, uint32_t group, uint32_t n_units,
+                                                   uint32_t expert)
 {
     rows r = { 0 };
 

@@ -47,7 +47,8 @@ int gkv__take_experts(device *d, char *error)
 
 void gkv__free_experts(device *d)
 {
-    void *const owned[] = { d->rating, d->all_share, d->sum, d->share, d->chosen, d->pair, d->place_of, d->mid, d->result };
+    void *const owned[] = { d->rating, d->all_share, d->sum, d->share, d->chosen, d->pair, d->place_of, d->mid,
+                            d->result };
 
     for (void *p : owned)
         cudaFree(p);

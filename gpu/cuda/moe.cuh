@@ -79,7 +79,8 @@ __global__ void choose(const float *rating, const float *bias, const float *scal
 }
 
 /* One block per row: the share of the expert for all rows. */
-__global__ void share_of_all(const float *x, const float *norm, const float *router, float eps, uint32_t n, float *share)
+__global__ void share_of_all(const float *x, const float *norm, const float *router, float eps, uint32_t n,
+                             float *share)
 {
     const float *in = x + (size_t)blockIdx.x * n;
     float sum = 0, dot = 0;
@@ -146,7 +147,8 @@ __global__ void combine(const __grid_constant__ combine_args a)
         return;
     for (uint32_t k = 0; k < a.n_used; k++) {
         const uint32_t pair = row * a.n_used + k, at = a.place_of ? a.place_of[pair] : pair;
-        const float v = plus(a.bias, a.bias ? __ldcg(a.chosen + pair) * a.n + i : 0, __ldcg(a.result + (size_t)at * a.n + i));
+        const float v = plus(a.bias, a.bias ? __ldcg(a.chosen + pair) * a.n + i : 0,
+                             __ldcg(a.result + (size_t)at * a.n + i));
 
         sum = fmaf(a.share ? __ldcg(a.share + pair) : 1, v, sum);
     }

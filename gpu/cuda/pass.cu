@@ -240,7 +240,8 @@ static int one_attention(device *d, const present *p, char *error)
 
 static int many_mlp(device *d, const present *p, uint32_t n, char *error)
 {
-    const mat *const both[] = { p->mat_of(GKV_PLUGIN_GATE), p->mat_of(GKV_PLUGIN_UP) }, *down = p->mat_of(GKV_PLUGIN_DOWN);
+    const mat *const both[] = { p->mat_of(GKV_PLUGIN_GATE), p->mat_of(GKV_PLUGIN_UP) };
+    const mat *down = p->mat_of(GKV_PLUGIN_DOWN);
 
     TRY(gate_and_up(d, both, d->x, p->vec(GKV_PLUGIN_FFN_NORM), n, error));
     TRY(gate(d, down, both[0]->n_out, n, error));
@@ -371,7 +372,9 @@ int gkv__forward(void *state, const uint32_t *id, uint32_t n, uint32_t pos, floa
     device *d = (device *)state;
 
     CUDA(cudaSetDevice(d->number));
-    if (!n || n > d->chunk || pos < d->first || pos - d->first > d->n_positions || n > d->n_positions - (pos - d->first))
+    if (!n || n > d->chunk || pos < d->first || pos - d->first > d->n_positions ||
+        n > d->n_positions - (pos - d->first))
+                if (!n || n > d->chunk || pos < d->first || pos - d->first > d->n_positions || n > d->n_positions - (pos - d->first))
         return fail(error, "%u tokens at %u, of %u positions from %u on", n, pos, d->n_positions, d->first);
     if (pos == 0)
         TRY(gkv__forget_states(d, error));

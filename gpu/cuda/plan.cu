@@ -180,8 +180,8 @@ static size_t work_bytes(const device *d, uint32_t n)
 
     row += widest(d) * (4 * d->used_form[FORM_F32] + 2 * d->used_form[FORM_F16] +
                         2 * d->used_form[FORM_BF16]);
-    return row * n + gkv__expert_bytes(d, n) + gkv__state_bytes(d, n) + 2 * d->unpacked + 4 * (size_t)d->s.n_vocab + WORKSPACE +
-           gkv__partial_floats(d) * 4 + (1 << 20);
+    return row * n + gkv__expert_bytes(d, n) + gkv__state_bytes(d, n) + 2 * d->unpacked + 4 * (size_t)d->s.n_vocab +
+           WORKSPACE + gkv__partial_floats(d) * 4 + (1 << 20);
 }
 
 /* Chooses the largest chunk with which all layers stay on the device; if there is none, the smallest, and some

@@ -91,7 +91,8 @@ template <int T> static int gemv_of(const device *d, gemv_args *g, uint32_t n_y,
 {
     const uint32_t n_units = g->n_in / product<T>::PER;
     const size_t shared = gemv_row(T, g->n_in);
-    void (*const kernel)(gemv_args) = g->expert ? gemv<T, BY_EXPERTS> : by_heads(g) ? gemv<T, BY_HEADS> : gemv<T, BY_ROWS>;
+    void (*const kernel)(gemv_args) = g->expert ? gemv<T, BY_EXPERTS>
+                                    : by_heads(g) ? gemv<T, BY_HEADS> : gemv<T, BY_ROWS>;
     uint32_t least = UINT32_MAX, wanted;
     int at_once = 0;
 

@@ -82,8 +82,8 @@ int gkv__state(device *d, const present *p, uint32_t n, char *error)
     if (delta)
         TRY(launch(d, unit_heads, dim3(blocks_for(2 * s->k_heads, 4), n), 128, 0, error, a));
     TRY(launch(d, recur, dim3(s->v_heads, blocks_for(s->v_dim, COLUMNS)), STATE_THREADS, 0, error, a));
-    return launch(d, gate_state, dim3(delta ? s->v_heads : s->k_heads, n), (delta ? s->v_dim : width / s->k_heads) > 128 ? 256 : 128,
-                  0, error, a);
+    return launch(d, gate_state, dim3(delta ? s->v_heads : s->k_heads, n),
+                  (delta ? s->v_dim : width / s->k_heads) > 128 ? 256 : 128, 0, error, a);
 }
 
 int gkv__gate_heads(device *d, const present *p, uint32_t n, char *error)

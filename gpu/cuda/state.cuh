@@ -70,7 +70,8 @@ __global__ void keep_tail(const __grid_constant__ state_args s)
         s.tail[(size_t)t * s.channels + c] = before(s, (int)(s.n + t) - (int)(s.taps - 1), c);
 }
 
-/* Queries and keys become of length 1, queries then of 1 / root of k_dim.  A warp takes a head; blockIdx.y is the row. */
+/* Queries and keys become of length 1, queries then of 1 / root of k_dim.  A warp takes a head; blockIdx.y is the
+ * row. */
 __global__ void unit_heads(const __grid_constant__ state_args s)
 {
     const uint32_t h = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -170,7 +171,8 @@ __global__ void gate_state(const __grid_constant__ state_args s)
 {
     const bool delta = s.mixer == GKV_PLUGIN_DELTA;
     const uint32_t width = s.v_heads * s.v_dim, n = delta ? s.v_dim : width / s.k_heads, at = blockIdx.x * n;
-    const float *x = s.rows + (size_t)blockIdx.y * s.channels + at, *z = s.in + (size_t)blockIdx.y * s.width + s.z_at + at;
+    const float *x = s.rows + (size_t)blockIdx.y * s.channels + at;
+    const float *z = s.in + (size_t)blockIdx.y * s.width + s.z_at + at;
     float *y = s.y + (size_t)blockIdx.y * width + at, sum = 0;
     const auto value = [&](uint32_t i) {
         const float v = __ldcg(y + i), g = __ldcg(z + i);

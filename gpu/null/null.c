@@ -141,7 +141,8 @@ static int plan(void *state, const struct gkv_plugin_shape *s, const struct gkv_
                 uint32_t n_tokens, uint32_t n_positions, char *error)
 {
     struct null *d = state;
-    float **const rows[] = { &d->x, &d->h, &d->q, &d->kv, &d->att, &d->gate, &d->up, &d->out, &d->row, &d->sum, &d->rating };
+    float **const rows[] = { &d->x, &d->h, &d->q, &d->kv, &d->att, &d->gate, &d->up, &d->out, &d->row, &d->sum,
+                             &d->rating };
     const size_t n_rows = sizeof rows / sizeof *rows;
 
     (void)n_tokens;
@@ -231,7 +232,8 @@ static int begin(void *state, const struct gkv_plugin_begin *b, char *error)
     return broken("begin", error);
 }
 
-static int keys(void *state, uint32_t layer, uint32_t head, uint32_t n, const uint16_t *k, const uint16_t *v, char *error)
+static int keys(void *state, uint32_t layer, uint32_t head, uint32_t n, const uint16_t *k, const uint16_t *v,
+                char *error)
 {
     struct null *d = state;
     struct slots *c = &d->slots[layer];
@@ -259,7 +261,8 @@ static const float *vector(const struct null *d, uint32_t role, uint32_t il)
 }
 
 /* n elements of row i of a matrix, from element `at` on, as floats. */
-static void part_of_row(const struct null *d, const struct gkv_plugin_tensor *w, size_t i, size_t at, size_t n, float *out)
+static void part_of_row(const struct null *d, const struct gkv_plugin_tensor *w, size_t i, size_t at, size_t n,
+                        float *out)
 {
     const uint64_t row_bytes = w->bytes / w->n_out;
 
@@ -267,7 +270,8 @@ static void part_of_row(const struct null *d, const struct gkv_plugin_tensor *w,
 }
 
 /* y[n] = rows first .. of W, times x. */
-static void product_rows(struct null *d, const struct gkv_plugin_tensor *w, size_t first, size_t n, const float *x, float *y)
+static void product_rows(struct null *d, const struct gkv_plugin_tensor *w, size_t first, size_t n, const float *x,
+                         float *y)
 {
     for (size_t i = 0; i < n; i++) {
         double sum = 0;
@@ -351,6 +355,11 @@ static void put(const struct slots *c, float *cache, const float *y, uint32_t sl
             cache[(ih * c->n.n + slot) * hd + i] = gkv__f16_to_f32(gkv__f32_to_f16(y[ih / repeat * hd + i]));
 }
 
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 static float capped(float x, float cap)
 {
     return cap > 0 ? cap * tanhf(x / cap) : x;
@@ -361,7 +370,7 @@ static void attend(struct null *d, const struct gkv_plugin_layer *l, const struc
 {
     const size_t hd = l->head_dim, at = ih / (d->s.n_head / c->n.n_head_kv) * c->n.n * hd;
     const size_t by_window = l->window && slot + 1 > l->window ? slot + 1 - l->window : 0;
-    const size_t by_chunk = l->chunk ? slot / l->chunk * l->chunk : 0, first = by_window > by_chunk ? by_window : by_chunk;
+    const size_t by_chunk = l->chunk ? slot / l->chunk * l->chunk : 0, first = larger(by_window, by_chunk);
     const float *q = d->q + ih * hd, *k = c->k + at, *v = c->v + at;
     const double scale = d->s.attn_scale > 0 ? d->s.attn_scale : 1 / sqrt((double)hd);
     float *out = d->att + ih * hd, most = -INFINITY;
@@ -404,7 +413,8 @@ static void attention(struct null *d, uint32_t il, uint32_t pos)
             memcpy(d->out, d->kv, kv * sizeof *d->kv);
         heads(d, il, d->kv, l->n_head_kv, vector(d, GKV_PLUGIN_K_BIAS, il), vector(d, GKV_PLUGIN_K_NORM, il),
               l->whole_norms != 0, 1, pos);
-        heads(d, il, d->out, l->n_head_kv, vector(d, GKV_PLUGIN_V_BIAS, il), vector(d, GKV_PLUGIN_V_NORM, il), 0, 0, pos);
+        heads(d, il, d->out, l->n_head_kv, vector(d, GKV_PLUGIN_V_BIAS, il), vector(d, GKV_PLUGIN_V_NORM, il), 0, 0,
+              pos);
         put(c, c->k, d->kv, slot);
         put(c, c->v, d->out, slot);
     }
@@ -465,8 +475,8 @@ static void unit(float *x, size_t n, float length)
 }
 
 /* out[dv] = what head h makes of a row. */
-static void recur(float *state, size_t dk, size_t dv, const float *k, const float *q, const float *v, float decay, float rate,
-                  int delta, float *out)
+static void recur(float *state, size_t dk, size_t dv, const float *k, const float *q, const float *v, float decay,
+                  float rate, int delta, float *out)
 {
     for (size_t j = 0; j < dv; j++) {
         double knows = 0, sum = 0;
@@ -514,7 +524,8 @@ static void by_state(struct null *d, uint32_t il)
             const int both = !tensor(d, GKV_PLUGIN_STATE_ALPHA, il)->data;
             const float *of = beta + (both ? h / per * 2 * per + h % per : h);
             const float rate = softplus((both ? of[per] : alpha[h]) + dt[h]);
-            const float *first = in + hk * s->k_dim, *k = delta ? first + keys : first + width, *q = delta ? first : k + keys;
+            const float *first = in + hk * s->k_dim, *k = first + (delta ? keys : width);
+            const float *q = delta ? first : k + keys;
 
             recur(d->slots[il].state + h * s->k_dim * dv, s->k_dim, dv, k, q, in + (delta ? 2 * keys : 0) + h * dv,
                   expf(vector(d, GKV_PLUGIN_STATE_A, il)[h] * rate), delta ? sigmoid(*of) : rate, delta, y + h * dv);

@@ -265,12 +265,14 @@ static void add(struct gkv__device *d, struct gkv_plugin_tensor t)
 static void add_mat(struct gkv__device *d, uint32_t role, uint32_t layer, const struct gkv__mat *w)
 {
     if (w->data)
-        add(d, (struct gkv_plugin_tensor){ role, layer, w->format->ggml, w->n_out, w->n_in, w->data, gkv__mat_bytes(w) });
+        add(d, (struct gkv_plugin_tensor){ role, layer, w->format->ggml, w->n_out, w->n_in, w->data,
+                                           gkv__mat_bytes(w) });
 }
 
 static void add_vec(struct gkv__device *d, uint32_t role, uint32_t layer, const float *v, uint64_t n)
 {
-    add(d, (struct gkv_plugin_tensor){ role, layer, gkv__quant_of(GKV__TYPE_F32)->ggml, 1, (uint32_t)n, v, n * sizeof *v });
+    add(d, (struct gkv_plugin_tensor){ role, layer, gkv__quant_of(GKV__TYPE_F32)->ggml, 1, (uint32_t)n, v,
+                                       n * sizeof *v });
 }
 
 static gkv_status list_tensors(struct gkv__device *d, gkv_error *err)
@@ -563,7 +565,8 @@ gkv_status gkv__device_take(struct gkv__device *d, const struct gkv__cache *c, u
     for (uint32_t il = 0; il < d->m->shape.n_layer; il++) {
         const uint64_t shift = c->layer[il].shift;
 
-        d->slots[il] = (struct gkv_plugin_slots){ (uint32_t)(next - shift + n_new), gkv__cache_heads(c, il), (uint32_t)shift };
+        d->slots[il] = (struct gkv_plugin_slots){ (uint32_t)(next - shift + n_new), gkv__cache_heads(c, il),
+                                                  (uint32_t)shift };
     }
     GKV__TRY(begin(d, next, n_new, span, err));
     for (uint32_t il = 0; il < d->m->shape.n_layer; il++)
