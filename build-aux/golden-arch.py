@@ -48,6 +48,12 @@ CASES = [
     ("stream-common", M.stream_filter, dict(layer=2, k=72, chunk=64, budget=96, overlap=16,
                                             place="common")),
 ]
+# Methods of one pass, for the models with windows and the one with experts.
+ONE_PASS = [
+    ("snapkv", M.snapkv, dict(budget=64, window=16, kernel=5, pool="avg")),
+    ("h2o", M.h2o, dict(heavy=48, recent=16)),
+    ("fastkv", M.fastkv, dict(layer=2, tsp_rate=0.4, kv_rate=0.2, window=8, kernel=7, pool="max")),
+]
 N_NEW, Q, SEEDS = 8, 24, 12
 MARGIN, GAP = 1e-4, 2e-2                        # wide enough: stop looking
 
@@ -196,7 +202,15 @@ def run(m, fn, kw, t):
 
 def cases_of(name):
     """The oracle turns kept keys by one table, so it cannot stream with angles per layer."""
-    return [c for c in CASES if name != "gemma3" or c[1] is not M.stream_filter]
+    return [c for c in CASES if name != "gemma3" or c[1] is not M.stream_filter] + \
+        ONE_PASS * (name in ("gemma2", "gemma3", "qwen3moe"))
+
+
+def lists(selected):
+    """[layer][head] of places, whatever the method calls them; one list for all layers is [[list]]."""
+    if isinstance(selected, np.ndarray):
+        return [[selected]]
+    return [[] if s is None else list(s) if isinstance(s, list) else [s] for s in selected]
 
 
 def choose(m, name, n):
@@ -228,9 +242,11 @@ def main():
                     " ".join("%s=%s" % x for x in kw.items())))
                 out.append("logits %s\n" % data.put(r["logits"], "<f4"))
                 out.append("tokens %s\n" % " ".join(map(str, r["tokens"])))
-                if kw:
-                    out.append("sel 0 0 %s\n" % data.put(r["selected"], "<u2"))
-                    out.append("scores %s\n" % data.put(r["scores"], "<f4"))
+                for il, heads in enumerate(lists(r["selected"]) if kw else []):
+                    out += ["sel %d %d %s\n" % (il, ih, data.put(x, "<u2")) for ih, x in enumerate(heads)]
+                for key, kind in ("tsp", "<u2"), ("scores", "<f4"):
+                    if r.get(key) is not None:
+                        out.append("%s %s\n" % (key, data.put(r[key], kind)))
                 out.append("end\n")
     open(DST + "/arch.txt", "w").writelines(out)
     open(DST + "/arch.bin", "wb").write(data.b)
