@@ -264,8 +264,15 @@ INLINE void scales_iq1_s(const void *row, v8f d[2], v8f m[2])
 INLINE void scales_iq1_m(const void *row, v8f d[2], v8f m[2])
 {
     const struct gkv__block_iq1_m *b = row;
-    const v8w lo = word((const uint8_t *)b->scale) - (v8w){ 0 }, hi = word((const uint8_t *)(b->scale + 2)) - (v8w){ 0 };
-    const v8w w = __builtin_shufflevector(lo, hi, 0, 1, 2, 3, 12, 13, 14, 15), first = { 0, 6, 16, 22, 0, 6, 16, 22 };
+    const v8w first = { 0, 6, 16, 22, 0, 6, 16, 22 };
+#ifdef __AVX2__                 /* else GCC 12 stores the words and waits for them */
+    const __m256i twice = _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1);
+    const __m256i both = _mm256_castsi128_si256(_mm_loadl_epi64((const void *)b->scale));
+    const v8w w = (v8w)_mm256_permutevar8x32_epi32(both, twice);
+#else
+    const uint32_t lo = word((const uint8_t *)b->scale), hi = word((const uint8_t *)(b->scale + 2));
+    const v8w w = { lo, lo, lo, lo, hi, hi, hi, hi };
+#endif
     const float dl = 0.125f * scale_iq1_m(b);
 
     d[0] = odd_scales(w >> first & 7, dl);
