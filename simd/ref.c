@@ -253,9 +253,9 @@ static void weigh_ref(float *a, float *p, size_t ld, const float *g, const float
         for (size_t x = 0; x < n; x++) {
             const float decay = x <= i ? expf(g[i] - g[x]) : 0;
 
-            p[i * ld + x] *= decay;
+            p[i * ld + x] = x <= i ? p[i * ld + x] * decay : 0;
             if (a)
-                a[i * ld + x] *= x < i ? -b[i] * decay : 0;
+                a[i * ld + x] = x < i ? a[i * ld + x] * -b[i] * decay : 0;
         }
     }
 }

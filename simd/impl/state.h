@@ -94,10 +94,9 @@ static void FN(rates)(float *b, float *a, const float *dt, const float *decay, s
         rates_of(b + i, a + i, dt + i, decay + i, n - i, same);
 }
 
-/* e^x where keep says so, else 0 */
-INLINE vf decay_of(vf x, vi keep)
+INLINE vf decay_of(vf x)
 {
-    return (vf)((vi)vexp2(x * 1.44269504088896341f) & keep);
+    return vexp2(x * 1.44269504088896341f);
 }
 
 static void FN(weigh)(float *a, float *p, size_t ld, const float *g, const float *b, float *from, float *to, size_t n)
@@ -108,8 +107,8 @@ static void FN(weigh)(float *a, float *p, size_t ld, const float *g, const float
     for (int j = 0; j < VW; j++)
         lane[j] = j;
     for (size_t x = 0; x < whole; x += VW) {
-        store(from + x, decay_of(load(g + x), lane < (int32_t)(n - x)));
-        store(to + x, decay_of(g[n - 1] - load(g + x), lane < (int32_t)(n - x)));
+        store(from + x, decay_of(load(g + x)));
+        store(to + x, decay_of(g[n - 1] - load(g + x)));
     }
     for (size_t i = 0; i < n; i++) {
         for (size_t x = 0; x < whole; x += VW) {
@@ -122,7 +121,7 @@ static void FN(weigh)(float *a, float *p, size_t ld, const float *g, const float
                     store(a + i * ld + x, splat(0));
                 continue;
             }
-            decay = decay_of(g[i] - load(g + x), lane <= last);
+            decay = decay_of(g[i] - load(g + x));
             value = load(p + i * ld + x) * decay;
             store(p + i * ld + x, (vf)((vi)value & (lane <= last)));
             if (a) {
