@@ -154,7 +154,7 @@ tests_unit_eval_test_LDADD   = src/libcore.la
 
 TESTS += tests/unit-calibrate.test
 check_PROGRAMS += tests/unit-calibrate.test
-tests_unit_calibrate_test_SOURCES = tests/unit-calibrate.c tests/file.h tests/tap.h
+tests_unit_calibrate_test_SOURCES = tests/unit-calibrate.c tests/file.h tests/level.h tests/tap.h
 tests_unit_calibrate_test_LDADD   = src/libcore.la
 EXTRA_DIST += build-aux/calibrate-vectors.py tests/files/golden/calibrate.txt
 
@@ -206,7 +206,7 @@ tests_unit_io_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(L
 
 TESTS += tests/unit-device.test
 check_PROGRAMS += tests/unit-device.test
-tests_unit_device_test_SOURCES = tests/unit-device.c tests/tap.h
+tests_unit_device_test_SOURCES = tests/unit-device.c tests/level.h tests/tap.h
 tests_unit_device_test_LDADD   = src/libcore.la
 TESTS += tests/unit-arch.test
 check_PROGRAMS += tests/unit-arch.test

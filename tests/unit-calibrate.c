@@ -11,6 +11,7 @@
 #include "src/engine/gemm.h"
 #include "simd/simd.h"
 #include "tests/file.h"
+#include "tests/level.h"
 #include "tests/tap.h"
 
 enum { LAYERS = 8, MAX_TOKENS = 1024 };
@@ -151,22 +152,6 @@ static void check_two_sizes(const char *name)
     }
     ok(tried > 9 && !bad && zero < tried, "%s: %zu layers and places as by a first pass, %zu not", name, tried, bad);
     gkv_model_close(m);
-}
-
-/* The fastest level whose attention is in f32: in bf16 other tokens may be selected. */
-static void set_level(void)
-{
-    const char *level;
-    struct gkv__simd simd;
-    unsigned mask;
-
-    for (size_t i = 0; (level = gkv__simd_level(i, &mask)); i++) {
-        if ((mask & gkv__cpu_detect()) != mask)         /* even filling its table needs the processor */
-            continue;
-        gkv__simd_init(&simd, mask);
-        if (!simd.attend.pairs)
-            setenv("GEMKV_CPU", level, 1);
-    }
 }
 
 int main(void)

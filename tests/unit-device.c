@@ -13,6 +13,7 @@
 #include "src/engine/forward.h"
 #include "src/engine/gemm.h"
 #include "src/engine/layer.h"
+#include "tests/level.h"
 #include "tests/tap.h"
 
 enum { N_PROMPT = 75, N_STEPS = 4, N_ALL = N_PROMPT + N_STEPS, CUT = 9 };
@@ -177,6 +178,7 @@ int main(void)
         return 0;
     }
     setenv("GEMKV_PLUGIN_DIR", plugins, 1);
+    set_level();
     if (getenv("MKMODEL"))
         snprintf(mkmodel, sizeof mkmodel, "%s", getenv("MKMODEL"));
     else

@@ -3,6 +3,7 @@
 #include "config.h"
 #include <stdlib.h>
 #include <string.h>
+#include "simd/simd.h"
 #include "src/session.h"
 #include "tests/tap.h"
 
@@ -358,11 +359,16 @@ static void refusals(gkv_model *m)
 int main(void)
 {
     gkv_model *m = NULL;
+    const char *level;
+    unsigned mask;
     char path[512];
 
     splits();
     if (BIG_ENDIAN_HOST)
         return done();
+    /* What a model thinks hangs on rounding, so levels beyond the first with vectors are not used. */
+    if ((level = gkv__simd_level(1, &mask)) && (gkv__cpu_detect() & mask) == mask)
+        setenv("GEMKV_CPU", level, 1);
     snprintf(path, sizeof path, "%s/data/gemkv-mini-q8_0.gguf", getenv("srcdir") ? getenv("srcdir") : ".");
     if (gkv_model_open(&m, path, 0, &err)) {
         printf("Bail out! %s\n", err.text);
