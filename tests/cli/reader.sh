@@ -29,7 +29,8 @@ cmp 0.answer reader.answer && echo "the same"
 for draft in 0 reader; do
     grep -o '"answerer": [0-9]*' $draft.info | tail -n 1 | tr -cd '0-9\n'
 done | paste - - | awk '{ print ($2 > $1 + 1000000 && $2 < $1 + 20000000 ? "what the reader needs comes on top" : $0) }'
-sed 's/.*"memory": {"predicted": \([0-9]*\), "peak": \([0-9]*\).*/\1 \2/' reader.json | awk '{ print ($2 <= $1 ? "as predicted" : $0) }'
+sed 's/.*"memory": {"predicted": \([0-9]*\), "peak": \([0-9]*\).*/\1 \2/' reader.json |
+    awk -v own="$(not_sanitized own)" '{ print ($2 <= $1 || own != "" ? "as predicted" : $0) }'
 grep -o '"draft": {.*}, "memory"' reader.json | sed 's/[0-9][0-9]*/N/g'
 gemkv ask -q --draft reader -f text x; echo "status $?"
 gemkv ask -q --draft 5 -f text x; echo "status $?"
