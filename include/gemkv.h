@@ -216,6 +216,22 @@ typedef struct {
 #define GKV_KEEP_PROMPT UINT32_MAX      /* keep_last: the question with its template         */
 #define GKV_THINK (-1)                  /* think: without a number                           */
 
+/* Processes that read a text together: `size` of them, each with the same model and with gkv_options.group set to its
+ * own.  Rank 0 has documents and questions; the others call gkv_group_help.  Of the methods only those of two passes, of the
+ * schedules only layer and stream can be shared, and schedule layer chooses the same tokens as in one process.
+ *
+ * The functions carry bytes between them.  All ranks call cast and gather in the same order, one at a time; both may
+ * return before they have ended, and then what they were given stays until wait has said so.  They return 0, and
+ * anything else means that the others cannot be reached any more. */
+typedef struct {
+    uint32_t rank, size;
+    void    *context;           /* the first argument of: */
+    int    (*cast)(void *context, uint32_t root, void *data, size_t bytes);     /* data of rank `root` to all */
+    int    (*gather)(void *context, const void *mine, size_t bytes, void *all); /* all[rank][bytes]           */
+    int    (*wait)(void *context);      /* 0: it has ended; 1: not yet, after a part of a second; -1: failed  */
+    const void *reserved[4];
+} gkv_group;
+
 typedef struct {
     size_t      size;           /* of this struct: gkv_options_init sets it                  */
     const char *method;         /* "gemfilter" or "gemfilter:pool=max"; NULL: gemfilter      */
@@ -271,6 +287,8 @@ typedef struct {
                                    Thoughts are no part of the answer.  GKV_INVALID: the chat template has none */
     int         draft_reader;   /* the reader guesses, too, where that is faster; it stays in memory then.  Without a reader
                                    this means nothing                                        */
+    const gkv_group *group;     /* processes that compute the first pass together; NULL: this one alone.  It lives as long as
+                                   what was opened with it                                   */
 } gkv_options;
 
 /* Sets the defaults.  Calls refuse options that were not set up by this.  They copy the struct, but not its strings,
@@ -299,6 +317,12 @@ typedef struct {
  * sets them; one that cannot gets them as text in front of the question.  Their tokens count as the question's
  * (GKV_KEEP_PROMPT).                                                                       */
 GKV_API gkv_status gkv_session_turns(gkv_session *s, const gkv_turn *turn, size_t n, gkv_error *err);
+/* In all ranks of a group but 0: computes their parts of first passes of this model until rank 0 calls gkv_group_end.  Of
+ * *opt it uses group, threads, memory_limit, chunk and progress.  An error ends the group: a rank that was to compute does not
+ * come any more, so the program should end.  What does not fit into the memory of one rank is an error of rank 0's
+ * question, and gkv_group_help goes on.                                                     */
+GKV_API gkv_status gkv_group_help(gkv_model *model, const gkv_options *opt, gkv_error *err);
+GKV_API gkv_status gkv_group_end(const gkv_group *group, gkv_error *err);       /* rank 0     */
 /* The next piece of the answer: *len bytes of whole UTF-8 characters, without a NUL, valid until the next call.
  * GKV_END after the last one; anything else is an error, and the answer so far is not complete. */
 GKV_API gkv_status gkv_next(gkv_session *s, const char **text, size_t *len, gkv_error *err);

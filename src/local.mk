@@ -37,9 +37,9 @@ src_libcore_la_SOURCES = \
 	src/engine/gemm.h src/engine/gram.c src/engine/gram.h src/engine/kv.c src/engine/kv.h \
 	src/engine/layer.c src/engine/layer.h src/engine/moe.c src/engine/moe.h src/engine/pass.c src/engine/pass.h src/engine/state.c src/engine/state.h \
 	src/engine/hadamard.c src/engine/hadamard.h \
-	src/first/bounded.c src/first/bounded.h src/first/index.c src/first/index.h src/first/keys.c src/first/keys.h src/first/refine.c src/first/refine.h \
+	src/first/bounded.c src/first/bounded.h src/first/group.c src/first/group.h src/first/index.c src/first/index.h src/first/keys.c src/first/keys.h src/first/refine.c src/first/refine.h \
 	src/first/schedule-chunk.c src/first/schedule-index.c src/first/schedule-layer.c src/first/schedule-stream.c \
-	src/first/schedule.c src/first/schedule.h src/first/task.h \
+	src/first/schedule.c src/first/schedule.h src/first/split.c src/first/split.h src/first/task.h \
 	src/select/asl.c src/select/bm25.c src/select/calibrate.c src/select/calibrate.h src/select/context.h \
 	src/select/fastkv.c src/select/finch.c src/select/full.c src/select/gemfilter.c \
 	src/select/h2o.c src/select/onerun.c src/select/pyramidinfer.c src/select/select.c \
@@ -50,7 +50,7 @@ src_libcore_la_SOURCES = \
 	src/answer/drafter.c src/answer/drafter.h \
 	src/answer/grammar.c src/answer/grammar.h src/answer/match.c src/answer/sample.c src/answer/sample.h \
 	src/answer/think.c src/answer/think.h \
-	src/api.c src/document-file.c src/document-index.c src/document.c src/document.h src/eval.c src/hand-over.c src/hand-over.h src/plan.c src/plan.h src/probe.c \
+	src/api.c src/document-file.c src/document-index.c src/document.c src/document.h src/eval.c src/group.c src/hand-over.c src/hand-over.h src/plan.c src/plan.h src/probe.c \
 	src/prompt.c src/prompt.h src/run.c src/run.h src/session-answer.c src/session.c src/session.h \
 	src/library/catalogue.c src/library/catalogue.h src/library/folder.c src/library/folder.h \
 	src/library/library.c src/library/none.c src/library/passage.c src/library/passage.h

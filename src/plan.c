@@ -10,6 +10,7 @@
 #include "src/answer/think.h"
 #include "src/engine/exec.h"
 #include "src/engine/gemm.h"
+#include "src/first/group.h"
 #include "src/first/index.h"
 #include "src/model/arch.h"
 #include "src/base/cores.h"
@@ -87,6 +88,7 @@ gkv_status gkv__plan_options(struct gkv__plan *p, const gkv_model *m, const gkv_
     if (!m->arch)
         return gkv__fail(err, GKV_INVALID, "the model was opened for its vocabulary only");
     p->task.m = m;
+    p->task.group = o->group;
     p->simd = gkv__simd();
     if (!p->simd)
         return gkv__fail(err, GKV_INVALID, "GEMKV_CPU=%s: no such level", getenv("GEMKV_CPU"));
@@ -153,6 +155,9 @@ gkv_status gkv__plan_task(struct gkv__plan *p, const gkv_model *m, const gkv_opt
     p->rows = gkv__decode_rows(m, o->draft);
     t->filter = o->layer >= 0 ? (uint32_t)o->layer : m->filter_layer;
     t->n_new = gkv__plan_new(m, o);
+    if (gkv__grouped(t) && t->method->kind != GKV__SCORES)
+        return gkv__fail(err, GKV_UNSUPPORTED, "method %s cannot be shared by %u processes; take one of two passes, or start "
+                         "one process", t->method->name, t->group->size);
     if (gkv__has_states(m) && t->method->kind > GKV__SCORES)
         return gkv__fail(err, GKV_UNSUPPORTED, "method %s chooses among the keys of every layer, and layers of "
                          "architecture %s have a state instead; take gemfilter, or another of two passes",
@@ -332,7 +337,7 @@ static bool candidate(struct gkv__plan *p, size_t i)
         for (size_t j = 0; (s = gkv__schedule_at(j)); j++) {
             if (s->exact != order[o].exact || s->indexed != order[o].indexed || (s->indexed && !is_indexed(&p->task)) ||
                 (order[o].reuse && !p->often) || (order[o].spill && !s->can_spill) ||
-                (order[o].reuse && !s->reuses) || (p->asked && s != p->asked) ||
+                (order[o].reuse && !s->reuses) || (gkv__grouped(&p->task) && !s->splits) || (p->asked && s != p->asked) ||
                 (p->task.row != GKV__ROW_LAST && !s->any_row) || n++ != i)
                 continue;
             p->task.schedule = s;
@@ -377,6 +382,9 @@ gkv_status gkv__plan_make(struct gkv__plan *p, uint64_t base, gkv_error *err)
     if (p->kind == GKV__SCORES && p->asked && t->row != GKV__ROW_LAST && !p->asked->any_row)
         return gkv__fail(err, GKV_INVALID, "schedule %s scores by the last row only; for another, take "
                          "--schedule layer", p->asked->name);
+    if (p->kind == GKV__SCORES && p->asked && gkv__grouped(t) && !p->asked->splits)
+        return gkv__fail(err, GKV_UNSUPPORTED, "schedule %s cannot be shared by %u processes; take layer or stream, or start one "
+                         "process", p->asked->name, t->group->size);
     if (p->kind == GKV__SCORES && p->asked && p->asked->indexed && !is_indexed(t))
         return gkv__fail(err, GKV_INVALID, "schedule index: the document has no index for filter layer %u; make one "
                          "with gemkv index, or take another schedule", t->filter);

@@ -254,6 +254,11 @@ tests/cli: ; @:
 tests_fuzz_gguf_SOURCES = tests/fuzz/gguf.c tests/gguf-walk.h
 tests_fuzz_gguf_LDADD   = src/libcore.la
 
+TESTS += tests/unit-group.test
+check_PROGRAMS += tests/unit-group.test
+tests_unit_group_test_SOURCES = tests/unit-group.c tests/rng.h tests/tap.h
+tests_unit_group_test_LDADD   = src/libcore.la
+
 TESTS += tests/unit-reader.test
 check_PROGRAMS += tests/unit-reader.test
 tests_unit_reader_test_SOURCES = tests/unit-reader.c tests/marked.h tests/rng.h tests/tap.h

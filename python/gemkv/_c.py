@@ -144,6 +144,7 @@ class gkv_options(Structure):
         ("draft", c_uint32),
         ("think", c_int32),
         ("draft_reader", c_int),
+        ("group", c_void_p),
     ]
 
 

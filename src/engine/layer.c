@@ -335,32 +335,36 @@ void gkv__embed(struct gkv__exec *e, const gkv_model *m, const uint32_t *id, flo
 }
 
 /* h: the normalised rows, and room for their form.  Positions are those in e->turn. */
-static void qk(struct gkv__exec *e, const gkv_model *m, uint32_t il, const float *x,
-               struct gkv__rows *h, size_t first_q)
+static void keys(struct gkv__exec *e, const gkv_model *m, uint32_t il, struct gkv__rows *h)
 {
     const struct gkv__layer_weights *w = &m->layer[il];
     const struct gkv__shape *s = gkv__shape_of(m, il);
-    const size_t n = h->n;
 
-    norm(e, m, e->h, x, w->attn_norm, n);
-    if (!w->shares) {
-        gkv__gemm(e, e->k, h, &w->k, false);
-        if (!w->v.data)         /* values are keys without norm and rotation */
-            memcpy(e->v, e->k, n * s->n_head_kv * s->head_dim * sizeof *e->v);
-        heads(e, s, e->k, n, s->n_head_kv, w->k_bias, w->k_norm, w->norm_rows, e->turn);
-    }
-    if (first_q < n) {
-        struct gkv__rows last = { e->h + first_q * s->n_embd, n - first_q, e->gate, NULL };
-        const size_t width = (size_t)s->n_head * s->head_dim;
-        float *q = e->q + first_q * width, *both = e->up + first_q * 2 * width;
-        gkv__gemm(e, s->gated ? both : q, first_q ? &last : h, &w->q, false);
-        if (s->gated)
-            gkv__for(e->n_threads, items(last.n), split_item, &(struct rows){ .m = m, .in = both, .out = q, .n = last.n });
-        heads(e, s, q, n - first_q, s->n_head, w->q_bias, w->q_norm, w->norm_rows, e->turn + first_q * s->n_rot);
-        for (size_t t = first_q; w->tempered && t < n; t++)
-            for (size_t j = 0; j < width; j++)
-                e->q[t * width + j] *= e->heat[t];
-    }
+    if (w->shares)
+        return;
+    gkv__gemm(e, e->k, h, &w->k, false);
+    if (!w->v.data)             /* values are keys without norm and rotation */
+        memcpy(e->v, e->k, h->n * s->n_head_kv * s->head_dim * sizeof *e->v);
+    heads(e, s, e->k, h->n, s->n_head_kv, w->k_bias, w->k_norm, w->norm_rows, e->turn);
+}
+
+static void queries(struct gkv__exec *e, const gkv_model *m, uint32_t il, struct gkv__rows *h, size_t first_q)
+{
+    const struct gkv__layer_weights *w = &m->layer[il];
+    const struct gkv__shape *s = gkv__shape_of(m, il);
+    const size_t n = h->n, width = (size_t)s->n_head * s->head_dim;
+    struct gkv__rows last = { e->h + first_q * s->n_embd, n - first_q, e->gate, NULL };
+    float *q = e->q + first_q * width, *both = e->up + first_q * 2 * width;
+
+    if (first_q >= n)
+        return;
+    gkv__gemm(e, s->gated ? both : q, first_q ? &last : h, &w->q, false);
+    if (s->gated)
+        gkv__for(e->n_threads, items(last.n), split_item, &(struct rows){ .m = m, .in = both, .out = q, .n = last.n });
+    heads(e, s, q, n - first_q, s->n_head, w->q_bias, w->q_norm, w->norm_rows, e->turn + first_q * s->n_rot);
+    for (size_t t = first_q; w->tempered && t < n; t++)
+        for (size_t j = 0; j < width; j++)
+            e->q[t * width + j] *= e->heat[t];
 }
 
 void gkv__layer_keys(const struct gkv__pass *p, uint32_t il, const float *x, size_t n)
@@ -389,7 +393,9 @@ void gkv__layer_qk(const struct gkv__pass *p, uint32_t il, const float *x, size_
     struct gkv__rows h = { p->e->h, n, p->e->gate, NULL };
 
     gkv__turn(p, il, n, pos);
-    qk(p->e, p->m, il, x, &h, first_q);
+    norm(p->e, p->m, p->e->h, x, p->m->layer[il].attn_norm, n);
+    keys(p->e, p->m, il, &h);
+    queries(p->e, p->m, il, &h, first_q);
 }
 
 /* Attention with the smaller of the layer's window and the hook's. */
@@ -413,29 +419,40 @@ static void attend(const struct gkv__pass *p, uint32_t il, uint32_t ic, size_t n
         hook->attended(hook, p, ic, n, slot, &view);
 }
 
-/* Attention: slots slot .. of the cache, positions as in e->turn. */
-static void by_attention(const struct gkv__pass *p, uint32_t il, float *x, size_t n, uint64_t slot, uint32_t ic)
+/* Attention: slots slot .. of the cache, positions as in e->turn.  First keys and values of the normalised rows h, ... */
+static void store(const struct gkv__pass *p, uint32_t il, struct gkv__rows *h, uint64_t slot, uint32_t ic)
+{
+    struct gkv__exec *e = p->e;
+    const struct gkv__layer_weights *w = &p->m->layer[il];
+    const struct gkv__shape *s = gkv__shape_of(p->m, il);
+
+    if (w->shares)
+        return;
+    keys(e, p->m, il, h);
+    if (w->v.data)
+        gkv__gemm(e, e->v, h, &w->v, false);
+    if (w->v_bias || w->v_norm)
+        heads(e, s, e->v, h->n, s->n_head_kv, w->v_bias, w->v_norm, false, NULL);
+    if (gkv__uses_hadamard(p->c->type)) {
+        gkv__hadamard(e, e->k, h->n, s->n_head_kv);
+        gkv__hadamard(e, e->v, h->n, s->n_head_kv);
+    }
+    gkv__cache_put(p->c, ic, slot, e->k, e->v, h->n, e->n_threads);
+}
+
+/* ... then their queries, and the sums. */
+static void by_attention(const struct gkv__pass *p, uint32_t il, float *x, struct gkv__rows *h, uint64_t slot, uint32_t ic)
 {
     struct gkv__exec *e = p->e;
     const gkv_model *m = p->m;
     const struct gkv__layer_weights *w = &m->layer[il];
-    const struct gkv__shape *s = gkv__shape_of(m, il);
     const bool turned = gkv__uses_hadamard(p->c->type);
+    const size_t n = h->n;
+    struct gkv__rows att = { e->att, n, e->gate, NULL };
 
-    struct gkv__rows h = { e->h, n, e->gate, NULL }, att = { e->att, n, e->gate, NULL };
-
-    qk(e, m, il, x, &h, 0);
-    if (w->v.data)
-        gkv__gemm(e, e->v, &h, &w->v, false);
-    if (w->v_bias || w->v_norm)
-        heads(e, s, e->v, n, s->n_head_kv, w->v_bias, w->v_norm, false, NULL);
-    if (turned) {
+    queries(e, m, il, h, 0);
+    if (turned)
         gkv__hadamard(e, e->q, n, m->shape.n_head);
-        gkv__hadamard(e, e->k, n, s->n_head_kv);
-        gkv__hadamard(e, e->v, n, s->n_head_kv);
-    }
-    if (!w->shares)
-        gkv__cache_put(p->c, ic, slot, e->k, e->v, n, e->n_threads);
     attend(p, il, w->shares ? w->source : ic, n, slot);
     if (turned)                                /* sums of turned values are turned, too     */
         gkv__hadamard(e, e->att, n, m->shape.n_head);
@@ -529,20 +546,50 @@ static void scale_item(void *arg, size_t i, unsigned thread)
         r->out[j] *= *r->w;
 }
 
-/* A layer without attention has no use for the turns of its positions. */
-static void layer(const struct gkv__pass *p, uint32_t il, const uint32_t *id, float *x, size_t n, uint64_t slot,
-                  uint32_t ic)
+/* What follows attention or state. */
+static void rest(const struct gkv__pass *p, uint32_t il, const uint32_t *id, float *x, size_t n)
 {
-    if (gkv__attends(p->m, il))
-        by_attention(p, il, x, n, slot, ic);
-    else
-        by_state(p, il, x, n, slot, ic);
     mlp(p, il, x, n);
     if (p->m->layer[il].embed_gate.data)
         own_embeddings(p, il, id, x, n);
     if (p->m->layer[il].out_scale)
         gkv__for(p->e->n_threads, items(n), scale_item,
                  &(struct rows){ .m = p->m, .w = p->m->layer[il].out_scale, .out = x, .n = n });
+}
+
+/* A layer without attention has no use for the turns of its positions. */
+static void layer(const struct gkv__pass *p, uint32_t il, const uint32_t *id, float *x, size_t n, uint64_t slot,
+                  uint32_t ic)
+{
+    struct gkv__rows h = { p->e->h, n, p->e->gate, NULL };
+
+    if (gkv__attends(p->m, il)) {
+        norm(p->e, p->m, p->e->h, x, p->m->layer[il].attn_norm, n);
+        store(p, il, &h, slot, ic);
+        by_attention(p, il, x, &h, slot, ic);
+    } else
+        by_state(p, il, x, n, slot, ic);
+    rest(p, il, id, x, n);
+}
+
+void gkv__layer_kv(const struct gkv__pass *p, uint32_t il, const float *x, size_t n, uint64_t pos, uint32_t ic)
+{
+    struct gkv__rows h = { p->e->h, n, p->e->gate, NULL };
+
+    gkv__turn(p, il, n, pos);
+    norm(p->e, p->m, p->e->h, x, p->m->layer[il].attn_norm, n);
+    store(p, il, &h, pos - p->c->layer[ic].shift, ic);
+}
+
+void gkv__layer_rest(const struct gkv__pass *p, uint32_t il, const uint32_t *id, float *x, size_t n, uint64_t pos,
+                     uint32_t ic)
+{
+    struct gkv__rows h = { p->e->h, n, p->e->gate, NULL };
+
+    gkv__turn(p, il, n, pos);
+    norm(p->e, p->m, p->e->h, x, p->m->layer[il].attn_norm, n);
+    by_attention(p, il, x, &h, pos - p->c->layer[ic].shift, ic);
+    rest(p, il, id, x, n);
 }
 
 void gkv__layer(const struct gkv__pass *p, uint32_t il, const uint32_t *id, float *x, size_t n, uint64_t pos,

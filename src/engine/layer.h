@@ -19,6 +19,12 @@ void gkv__layer(const struct gkv__pass *p, uint32_t il, const uint32_t *id, floa
 void gkv__layer_at(const struct gkv__pass *p, uint32_t il, const uint32_t *id, float *x, size_t n, uint64_t slot,
                    const uint32_t *at, uint32_t ic);
 
+/* gkv__layer in two steps, for tokens whose block meets keys that come from elsewhere: keys and values of these rows
+ * into the cache; and then, with those of all earlier positions there, the rest. */
+void gkv__layer_kv(const struct gkv__pass *p, uint32_t il, const float *x, size_t n, uint64_t pos, uint32_t ic);
+void gkv__layer_rest(const struct gkv__pass *p, uint32_t il, const uint32_t *id, float *x, size_t n, uint64_t pos,
+                     uint32_t ic);
+
 /* Rotated queries and keys of layer il, without its attention: keys into e->k, queries into e->q (only
  * rows from first_q on, each at its own place). */
 void gkv__layer_qk(const struct gkv__pass *p, uint32_t il, const float *x, size_t n, uint64_t pos,

@@ -13,6 +13,7 @@
 #include "src/base/mem.h"
 #include "src/first/schedule.h"
 #include "src/base/spill.h"
+#include "src/first/split.h"
 
 extern const struct gkv__schedule gkv__schedule_layer;
 
@@ -32,6 +33,8 @@ static uint64_t bytes(const struct gkv__task *t, uint32_t chunk, unsigned n_thre
     const uint64_t gram = width(t) * (width(t) * sizeof(double) + chunk * sizeof(float));
 
     (void)n_threads;
+    if (gkv__grouped(t))
+        return gkv__split_bytes(t, chunk);
     return gkv__plus(gkv__times(rows, s->n_embd * sizeof(float)) + (t->row == GKV__ROW_LARGEST ? gram : 0),
                      gkv__plus(gkv__cache_largest(t->m, t->kv_first, t->filter, t->n),
                                gkv__state_floats(s) * sizeof(float)));
@@ -156,6 +159,8 @@ static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error
     struct gkv__cache cache = { 0 };
     gkv_status status;
 
+    if (gkv__grouped(f->t))
+        return gkv__split(e, f, err);
     gkv__stage(e, f->again ? GKV_STAGE_PASSAGES : GKV_STAGE_FIRST_PASS, f->t->n,
                f->t->filter * gkv__layer_work(s, 0, f->t->n) +
                (double)f->t->n * s->n_embd * s->n_head_kv * s->head_dim);
@@ -180,6 +185,7 @@ const struct gkv__schedule gkv__schedule_layer = {
     .exact = true,
     .can_spill = true,
     .any_row = true,
+    .splits = true,
     .kv_type = "f32",
     .run = run,
     .bytes = bytes,

@@ -39,6 +39,7 @@ struct gkv__first {
     bool                     again;     /* the text is passages that refine.c chose          */
     const uint32_t          *id;        /* [t->n]                                            */
     float                   *score;     /* [t->n] the result                                 */
+    bool                    *agreed;    /* of a group, or NULL: set when all ranks know of its error, and go on */
 };
 
 struct gkv__schedule {
@@ -47,6 +48,7 @@ struct gkv__schedule {
     bool                     exact, can_spill, any_row;
     bool                     reuses;    /* can keep what does not depend on the question     */
     bool                     indexed;   /* for prompts that have parts with an index         */
+    bool                     splits;    /* over the processes of a group                     */
     const char              *kv_type;   /* where the user does not say                       */
     gkv_status             (*run)(struct gkv__exec *e, const struct gkv__first *f, gkv_error *err);
     /* Bytes that run allocates, with blocks of `chunk` rows and n_threads threads; and bytes of the

@@ -36,6 +36,7 @@ struct gkv__task {
     uint64_t                    k_pick;         /* k, or more for a reader: tokens that `pick` keeps */
     size_t                      keep_first, keep_last;
     uint64_t                    n_new;          /* tokens of thought and answer, at most     */
+    const gkv_group            *group;          /* processes that share the first pass; or NULL */
 };
 
 #endif
