@@ -16,6 +16,7 @@ gpu/cuda/gemkv-cuda.so: $(cuda_units) $(cuda_headers) $(srcdir)/gpu/plugin.h $(s
 	  $(CUDA_LIBS) -Xlinker -z,nodelete
 CLEANFILES += gpu/cuda/gemkv-cuda.so
 pluginexecdir = $(pkglibdir)
+pluginexec_DATA =
 if CUDA
-pluginexec_DATA = gpu/cuda/gemkv-cuda.so
+pluginexec_DATA += gpu/cuda/gemkv-cuda.so
 endif

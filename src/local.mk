@@ -179,6 +179,8 @@ src_libcli_la_SOURCES = \
 	src/cli/places.h \
 	src/cli/plot.c \
 	src/cli/plot.h \
+	src/cli/processes.c \
+	src/cli/processes.h \
 	src/cli/progress.c \
 	src/cli/progress.h \
 	src/cli/report-document.c \
@@ -222,7 +224,7 @@ src_libcli_la_SOURCES = \
 	src/cli/utf8.h \
 	src/cli/view.c \
 	src/cli/view.h
-src_libcli_la_CPPFLAGS = -I$(srcdir)/include -DPKGDATADIR='"$(pkgdatadir)"'
+src_libcli_la_CPPFLAGS = -I$(srcdir)/include -DPKGDATADIR='"$(pkgdatadir)"' -DPLUGINDIR='"$(pkglibdir)"'
 src_libcli_la_CFLAGS   = $(AM_CFLAGS) $(LIBARCHIVE_CFLAGS) $(LIBXML2_CFLAGS) $(UCHARDET_CFLAGS) $(LIBCURL_CFLAGS) $(LIBMICROHTTPD_CFLAGS) $(LIBEDIT_CFLAGS) $(READLINE_CFLAGS)
 
 bin_PROGRAMS   = gemkv

@@ -21,12 +21,13 @@ build=$(cd "${builddir:-.}" && pwd) || exit 99
 cases=$src/tests/cli
 mkmodel=${MKMODEL:-$build/tests/mkmodel}
 plugins=$build/gpu/null/.libs
+groups=$build/group
 GEMKV_PLUGIN_DIR=/nowhere                       # no real device
 PATH=${GEMKV_BINDIR:-$build}:$PATH
 LC_ALL=C
 GEMKV_CPU=ref
 GEMKV_MODEL=tiny.gguf
-export PATH LC_ALL GEMKV_CPU GEMKV_MODEL cases mkmodel plugins GEMKV_PLUGIN_DIR
+export PATH LC_ALL GEMKV_CPU GEMKV_MODEL cases mkmodel plugins groups GEMKV_PLUGIN_DIR
 
 scratch=$(mktemp -d) || exit 99
 trap 'rm -rf "$scratch"' EXIT

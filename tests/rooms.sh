@@ -78,6 +78,6 @@ echo "ok $n - nothing below src/library includes it"
 test -z "$found" || echo "$found" | sed 's/^/# /'
 
 check "simd includes itself and block layouts" simd 'simd/*' 'src/quant/*' gemkv.h
-check "the program includes the public header and its own" src/cli gemkv.h 'src/cli/*'
+check "the program includes the public header and its own, and its plugin's" src/cli gemkv.h group/plugin.h 'src/cli/*'
 
 echo "1..$n"

@@ -18,6 +18,7 @@
 #include "src/cli/json.h"
 #include "src/cli/model-name.h"
 #include "src/cli/report.h"
+#include "src/cli/processes.h"
 #include "src/cli/run.h"
 #include "src/cli/say.h"
 
@@ -634,12 +635,52 @@ static int ask_one(struct run *r, run_ask *ask, int (*show)(struct run *r))
     return code ? code : show(r);
 }
 
+/* What a process does that is not the first of several: it computes parts of first passes.  The first one says what is
+ * wrong with the command line. */
+static int help_others(const struct cmd *cmd, struct io *io, int argc, char **argv, struct processes *p)
+{
+    struct io  mute = { .out = fopen("/dev/null", "w"), .err = NULL };
+    struct run r = { .question = NULL };
+    gkv_error  err = { 0 };
+    gkv_status status = GKV_OK;
+    char      *path = NULL;
+    int        code;
+
+    mute.err = mute.out;
+    code = mute.out ? options_parse(&r.o, cmd, &mute, argc, argv) : EXIT_FAILED;
+    if (!code)
+        code = run_begin(&r.o, &path);
+    if (!code)
+        status = calibrated_open(&mute, &r.model, path, &err);
+    if (!code && !status)
+        status = run_open_reader(&r.o, path, &r.reader, &err);
+    if (status)
+        code = fail_library(&mute, status, &err, NULL);
+    code = processes_ready(p, io, code, &err);
+    r.o.gkv.group = processes_group(p);
+    if (!code && gkv_group_help(run_reader(&r), &r.o.gkv, &err))
+        code = fail(io, EXIT_FAILED, "%s", err.text);
+    free(path);
+    run_close(&r);
+    processes_close(p, code);
+    if (mute.out)
+        fclose(mute.out);
+    return code == EXIT_FAILED ? code : EXIT_DONE;      /* the first one's is that of all */
+}
+
 int run_questions(const struct cmd *cmd, struct io *io, int argc, char **argv, run_ask *ask,
                   int (*show)(struct run *r))
 {
-    struct run r = { .question = NULL };
-    int        code = run_open(&r, cmd, io, argc, argv, check), written;
+    struct run        r = { .question = NULL };
+    struct processes *p;
+    int               code = processes_open(&p, io), written;
 
+    if (code)
+        return code;
+    if (processes_helps(p))
+        return help_others(cmd, io, argc, argv, p);
+    code = processes_ready(p, io, run_open(&r, cmd, io, argc, argv, check), NULL);
+    r.o.gkv.group = processes_group(p);
     if (!code && ask == gkv_select && (!r.o.gkv.device || !strcmp(r.o.gkv.device, "auto")))
         r.o.gkv.device = "cpu";                 /* a device would have nothing to do      */
     if (!code && !r.questions)
@@ -656,6 +697,7 @@ int run_questions(const struct cmd *cmd, struct io *io, int argc, char **argv, r
     }
     written = report_write(&r);             /* what was answered before a failure, too */
     run_close(&r);
+    processes_close(p, code);
     return code ? code : written;
 }
 

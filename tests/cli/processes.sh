@@ -1,0 +1,45 @@
+# gemkv as several processes of mpirun, with each MPI library that there is.
+OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_plm=isolated OMPI_MCA_btl_vader_single_copy_mechanism=none
+PRTE_ALLOW_RUN_AS_ROOT=1
+export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_rmaps_base_oversubscribe OMPI_MCA_plm
+export OMPI_MCA_btl_vader_single_copy_mechanism
+GEMKV_PLUGIN_DIR=$groups
+export GEMKV_PLUGIN_DIR
+not_sanitized "MPI libraries keep memory"
+for mpi in openmpi mpich; do
+    test -f "$groups/gemkv-$mpi.so" && command -v mpirun.$mpi >/dev/null && some=$mpi
+done
+test -n "$some" || skip "no MPI library, or no mpirun"
+
+for i in 1 2 3 4 5 6; do cat text; done >long
+all_but_costs() { sed 's/"seconds".*"kept"/"kept"/; s/"predicted.*//; s/"schedule_reason": "[^"]*", //'; }
+gemkv ask --json --schedule layer -t 1 -k 120 -n 8 --chunk 512 -f long 'What is the pass key?' | all_but_costs >alone
+for mpi in openmpi mpich; do
+    run() { n=$1; shift; mpirun.$mpi -n "$n" gemkv "$@"; }
+    if ! test -f "$groups/gemkv-$mpi.so" || ! command -v mpirun.$mpi >/dev/null; then
+        mpi=$some           # what it prints does not depend on it
+    fi
+    for n in 2 4; do
+        run $n ask --json -t 1 -k 120 -n 8 --chunk 512 -f long 'What is the pass key?' | all_but_costs | cmp - alone &&
+            echo "$n processes: the same answer, tokens and scores"
+    done
+    echo "-- questions, one after the other; a document on standard input"
+    printf 'What is the pass key?\nWho sat?\n' >questions
+    run 3 ask --json -t 1 -k 120 -n 4 --questions questions -f long | grep -c '"answer"'
+    run 3 select -q -t 1 -k 120 'Who sat?' <long | cmp - "$(gemkv select -q --schedule layer -t 1 -k 120 -f long 'Who sat?' >sat; echo sat)" &&
+        echo "the same passages"
+    echo "-- what is wrong is said once"
+    run 3 ask --nonsense >out 2>err; echo "status $?"; grep gemkv: err | grep -v mpirun
+    run 3 ask -m none.gguf -f long x >out 2>err; echo "status $?"; grep gemkv: err
+    run 2 ask -f long --method snapkv x >out 2>err; echo "status $?"; grep gemkv: err
+    run 2 ask -f none x >out 2>err; test $? -ne 0 && echo "failed"; grep gemkv: err
+    GEMKV_PLUGIN_DIR=/nowhere run 2 ask -f long x >out 2>err; test $? -ne 0 && echo "failed"; grep gemkv: err | sed 's/-[a-z]*\.so/-MPI.so/'
+    echo "-- a process that dies"
+    run 2 select -t 1 --schedule layer -k 120 -f - 'Who sat?' <&3 >killed 2>err &
+    sleep 1
+    pid=$(pgrep -f "gemkv select -t 1 --schedule layer -k 120 -f - Who" | tail -n 1)
+    kill -KILL "$pid"
+    wait $!
+    test $? -ne 0 && echo "all end"
+done 3<>"$(mkfifo fifo; echo fifo)"
