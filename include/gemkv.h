@@ -217,8 +217,9 @@ typedef struct {
 #define GKV_THINK (-1)                  /* think: without a number                           */
 
 /* Processes that read a text together: `size` of them, each with the same model and with gkv_options.group set to its
- * own.  Rank 0 has documents and questions; the others call gkv_group_help.  Of the methods only those of two passes, of the
- * schedules only layer and stream can be shared, and schedule layer chooses the same tokens as in one process.
+ * own.  Rank 0 has documents and questions; the others call gkv_group_help.  Of the
+ * schedules layer and stream are shared, and schedule layer chooses the same tokens as in one process.  Methods without
+ * a first pass, and those of one pass, are computed by rank 0 alone, with a warning.
  *
  * The functions carry bytes between them.  All ranks call cast and gather in the same order, one at a time; both may
  * return before they have ended, and then what they were given stays until wait has said so.  They return 0, and

@@ -155,9 +155,8 @@ gkv_status gkv__plan_task(struct gkv__plan *p, const gkv_model *m, const gkv_opt
     p->rows = gkv__decode_rows(m, o->draft);
     t->filter = o->layer >= 0 ? (uint32_t)o->layer : m->filter_layer;
     t->n_new = gkv__plan_new(m, o);
-    if (gkv__grouped(t) && t->method->kind != GKV__SCORES)
-        return gkv__fail(err, GKV_UNSUPPORTED, "method %s cannot be shared by %u processes; take one of two passes, or start "
-                         "one process", t->method->name, t->group->size);
+    if (t->method->kind != GKV__SCORES)         /* this process alone */
+        t->group = NULL;
     if (gkv__has_states(m) && t->method->kind > GKV__SCORES)
         return gkv__fail(err, GKV_UNSUPPORTED, "method %s chooses among the keys of every layer, and layers of "
                          "architecture %s have a state instead; take gemfilter, or another of two passes",

@@ -11,6 +11,7 @@
 #include "src/answer/decode.h"
 #include "src/base/mem.h"
 #include "src/base/unicode.h"
+#include "src/first/group.h"
 #include "src/plan.h"
 #include "src/prompt.h"
 #include "src/run.h"
@@ -513,7 +514,10 @@ static void remark(gkv_session *s)
     const bool scores = s->plan.kind == GKV__SCORES, unread = s->by_text && s->plan.kind < GKV__SCORES;
     char line[200];
 
-    if (*s->document->warning && s->writer == s->model)
+    if (s->opt.group && s->opt.group->size > 1 && !gkv__grouped(t))
+        snprintf(s->warning, sizeof s->warning, "method %s is computed by one of the %u processes", t->method->name,
+                 s->opt.group->size);
+    else if (*s->document->warning && s->writer == s->model)
         snprintf(s->warning, sizeof s->warning, "%s", s->document->warning);
     else if (trained && t->n > trained && !unread && !(scores && !t->schedule->exact))     /* those have no limit */
         snprintf(s->warning, sizeof s->warning, "the prompt has %" PRIu64 " tokens, the model was trained for "

@@ -2,6 +2,7 @@
  * unit-group.c - a first pass that several processes share gives the scores of one process, to the bit; what one rank
  * cannot do is an error of the question, and the next question is answered.  The processes here are threads. */
 #include "config.h"
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,6 +223,88 @@ static void same_scores(const char *name, const char *method, const char *kv, ui
         gkv_model_close(m[i]);
 }
 
+/* Each rank's part is streamed as if it were all of the text: the first tokens, the part, the question; what is scored
+ * there is that, less its mean and over its deviation.  Then the best passages have the scores of a text of their own. */
+static void parts(void)
+{
+    enum { RANKS = 3, SINKS = 4 };
+    gkv_model *m[RANKS];
+    gkv_options o = options();
+    char *text = text_of(5000);
+    gkv_session *s = NULL;
+    size_t n, far = 0, tail;
+
+    for (uint32_t i = 0; i < RANKS; i++)
+        m[i] = model_named("llama3");
+    o.schedule = "stream:refine=0,budget=256,step=128";
+    o.method = "gemfilter:kernel=1";            /* scores as they are */
+    o.group = open_group(RANKS, m, &o);
+    if (gkv_session_open(&s, m[0], &o, &err) || gkv_feed(s, text, 5000, &err) || gkv_select(s, "Who?", 4, &err)) {
+        ok(false, "three parts: %s", err.text);
+        exit(1);
+    }
+    n = s->prompt.n;
+    tail = s->plan.task.n_tail;
+    for (size_t r = 0; r < RANKS; r++) {
+        const size_t at = (n - tail) * r / RANKS, end = (n - tail) * (r + 1) / RANKS, head = r ? SINKS : 0;
+        const size_t rows = head + end - at + tail;
+        uint32_t *id = calloc(rows, sizeof *id);
+        float *score = calloc(rows, sizeof *score);
+        double sum = 0, squares = 0;
+        struct gkv__task t = s->plan.task;
+
+        memcpy(id, s->prompt.id, head * sizeof *id);
+        memcpy(id + head, s->prompt.id + at, (end - at) * sizeof *id);
+        memcpy(id + rows - tail, s->prompt.id + n - tail, tail * sizeof *id);
+        t.n = rows;
+        t.group = NULL;
+        if (t.schedule->run(&s->exec, &(struct gkv__first){ .t = &t, .id = id, .score = score }, &err))
+            printf("# %s\n", err.text);
+        for (size_t i = head; i < rows; i++)
+            sum += (double)score[i] / (double)(rows - head);
+        for (size_t i = head; i < rows; i++)
+            squares += ((double)score[i] - sum) * ((double)score[i] - sum) / (double)(rows - head);
+        for (size_t i = 0; i < end - at; i++)
+            far += fabs(((double)score[head + i] - sum) / sqrt(squares) - (double)s->run.score[at + i]) > 1e-4;
+        free(id);
+        free(score);
+    }
+    ok(n > 1000 && !far, "stream: scores of three parts are those of the parts alone, levelled (%zu of %zu are not)", far, n);
+    gkv_session_close(s);
+    ok(close_group(RANKS), "... and all end");
+    free(text);
+    for (uint32_t i = 0; i < RANKS; i++)
+        gkv_model_close(m[i]);
+}
+
+/* The passages that are read again; or all of a text that is not longer. */
+static void read_again(uint32_t keep, const char *what)
+{
+    gkv_model *m[3] = { model_named("llama3"), model_named("llama3"), model_named("llama3") };
+    gkv_options o = options(), of;
+    size_t n, n_one, again = 0;
+    float *several, *one;
+
+    o.keep = keep;
+    o.method = "gemfilter:kernel=1";
+    o.schedule = "stream:budget=256,step=128";
+    of = o;
+    of.group = open_group(3, m, &o);
+    several = scores(m[0], &of, 3000, &n);
+    ok(close_group(3) && several, "stream in three processes, %s", what);
+    o.schedule = "layer";
+    o.kv_type = "f16";
+    one = scores(m[0], &o, 3000, &n_one);
+    for (size_t i = 0; one && several && i < n; i++)
+        again += !memcmp(one + i, several + i, sizeof *one);
+    ok(one && several && n == n_one && (2 * keep < n ? again < n / 10 : again == n), "... %zu of %zu scores are those of schedule "
+       "layer", again, n);
+    free(one);
+    free(several);
+    for (uint32_t i = 0; i < 3; i++)
+        gkv_model_close(m[i]);
+}
+
 /* What cannot be done is said by rank 0, and the next question has its answer. */
 static void refused(const char *what, const char *name, const char *other, const char *method, const char *schedule,
                     uint64_t memory, const char *says)
@@ -278,8 +361,10 @@ int main(void)
     same_scores("gemma3", "gemfilter", "f32", 256);
     same_scores("qwen3moe", "gemfilter", "bf16", 512);
     same_scores("head64", "gemfilter", "q8_0", 1000);
+    parts();
+    read_again(100, "two hundred tokens read again");
+    read_again(2000, "all of a short text");
     refused("row=largest", "llama3", "llama3", "gemfilter:row=largest", "layer", 0, "row=largest");
-    refused("a method of one pass", "llama3", "llama3", "snapkv", NULL, 0, "snapkv");
     refused("a schedule that is not shared", "llama3", "llama3", NULL, "chunk", 0, "schedule chunk");
     refused("layers with a state", "qwen35", "qwen35", NULL, NULL, 0, "state");
     refused("another model", "llama3", "mistral", NULL, NULL, 0, "another file");

@@ -61,9 +61,14 @@ static int show(struct run *r)
     return code ? code : unfit;
 }
 
-static int run(const struct cmd *self, struct io *io, int argc, char **argv)
+static int alone(const struct cmd *self, struct io *io, int argc, char **argv)
 {
     return run_questions(self, io, argc, argv, gkv_ask, show);
+}
+
+static int run(const struct cmd *self, struct io *io, int argc, char **argv)
+{
+    return run_together(self, io, argc, argv, alone);
 }
 
 const struct cmd cmd_ask = {

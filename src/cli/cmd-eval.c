@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "src/cli/eval/eval.h"
+#include "src/cli/run.h"
 #include "src/cli/say.h"
 
 /* A task is a command whose name begins with this one's. */
@@ -47,7 +48,7 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 
     for (const struct cmd *const *t = tasks; name && *t; t++)
         if (!strcmp(word(*t), name))
-            return (*t)->run(*t, io, argc - 1, argv + 1);
+            return run_together(*t, io, argc - 1, argv + 1, (*t)->run);
     if (!name)                                  /* --help, or an invalid option */
         code = options_parse(&(struct options){ .n_operand = 0 }, self, io, argc, argv);
     if (code)

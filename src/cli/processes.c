@@ -24,7 +24,7 @@ struct processes {
     const struct gkv_group_plugin *api;
     void            *library, *context;
     gkv_group        group;
-    bool             ready;                     /* the others help, until they are told that it is over */
+    bool             asked, ready;              /* whether all are; then the others help, until they are told that it is over */
 };
 
 static unsigned long number(const char *name)
@@ -128,6 +128,7 @@ int processes_ready(struct processes *p, struct io *io, int code, const gkv_erro
 
     if (!p)
         return code;
+    p->asked = true;
     if (err)
         memcpy(mine.text, err->text, sizeof mine.text);
     all = grow(NULL, p->group.size, sizeof *all);
@@ -151,10 +152,12 @@ int64_t processes_next(struct processes *p)
     return p->api->next(p->context);
 }
 
-void processes_close(struct processes *p, int code)
+void processes_close(struct processes *p, struct io *io, int code)
 {
     if (!p)
         return;
+    if (!p->asked)
+        processes_ready(p, io, code ? code : EXIT_SHOWN, NULL);
     if (p->ready && (code == EXIT_FAILED || (!p->group.rank && gkv_group_end(&p->group, NULL))))
         p->api->abort(p->context, code);
     p->api->close(p->context);

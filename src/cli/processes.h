@@ -22,6 +22,6 @@ int              processes_ready(struct processes *p, struct io *io, int code, c
 int64_t          processes_next(struct processes *p);
 /* The end of all, with this process's exit status: together, or, if it is EXIT_FAILED, at once, since the others may wait for
  * what this process was to compute. */
-void             processes_close(struct processes *p, int code);
+void             processes_close(struct processes *p, struct io *io, int code);
 
 #endif

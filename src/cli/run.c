@@ -637,50 +637,61 @@ static int ask_one(struct run *r, run_ask *ask, int (*show)(struct run *r))
 
 /* What a process does that is not the first of several: it computes parts of first passes.  The first one says what is
  * wrong with the command line. */
-static int help_others(const struct cmd *cmd, struct io *io, int argc, char **argv, struct processes *p)
+static int help_others(const struct cmd *cmd, struct io *io, int argc, char **argv)
 {
-    struct io  mute = { .out = fopen("/dev/null", "w"), .err = NULL };
-    struct run r = { .question = NULL };
+    enum { OWN = 4096 };                        /* rows of the command's own go behind its options; they say nothing here */
+    struct { struct run run; char own[OWN]; } room = { .run = { .question = NULL } };
+    struct io  mute = { .out = fopen("/dev/null", "w") };
     gkv_error  err = { 0 };
     gkv_status status = GKV_OK;
     char      *path = NULL;
     int        code;
 
     mute.err = mute.out;
-    code = mute.out ? options_parse(&r.o, cmd, &mute, argc, argv) : EXIT_FAILED;
+    code = mute.out ? options_parse(&room.run.o, cmd, &mute, argc, argv) : EXIT_FAILED;
     if (!code)
-        code = run_begin(&r.o, &path);
+        code = run_begin(&room.run.o, &path);
     if (!code)
-        status = calibrated_open(&mute, &r.model, path, &err);
+        status = calibrated_open(&mute, &room.run.model, path, &err);
     if (!code && !status)
-        status = run_open_reader(&r.o, path, &r.reader, &err);
+        status = run_open_reader(&room.run.o, path, &room.run.reader, &err);
     if (status)
         code = fail_library(&mute, status, &err, NULL);
-    code = processes_ready(p, io, code, &err);
-    r.o.gkv.group = processes_group(p);
-    if (!code && gkv_group_help(run_reader(&r), &r.o.gkv, &err))
+    code = processes_ready(io->processes, io, code, &err);
+    room.run.o.gkv.group = processes_group(io->processes);
+    if (!code && gkv_group_help(run_reader(&room.run), &room.run.o.gkv, &err))
         code = fail(io, EXIT_FAILED, "%s", err.text);
     free(path);
-    run_close(&r);
-    processes_close(p, code);
+    run_close(&room.run);
     if (mute.out)
         fclose(mute.out);
+    return code;
+}
+
+int run_together(const struct cmd *cmd, struct io *io, int argc, char **argv, run_command *first)
+{
+    int code = processes_open(&io->processes, io);
+
+    if (code)
+        return code;
+    if (!processes_helps(io->processes)) {
+        code = first(cmd, io, argc, argv);
+        processes_close(io->processes, io, code);
+        return code;
+    }
+    code = help_others(cmd, io, argc, argv);
+    processes_close(io->processes, io, code);
     return code == EXIT_FAILED ? code : EXIT_DONE;      /* the first one's is that of all */
 }
 
 int run_questions(const struct cmd *cmd, struct io *io, int argc, char **argv, run_ask *ask,
                   int (*show)(struct run *r))
 {
-    struct run        r = { .question = NULL };
-    struct processes *p;
-    int               code = processes_open(&p, io), written;
+    struct run r = { .question = NULL };
+    int        code = run_open(&r, cmd, io, argc, argv, check), written;
 
-    if (code)
-        return code;
-    if (processes_helps(p))
-        return help_others(cmd, io, argc, argv, p);
-    code = processes_ready(p, io, run_open(&r, cmd, io, argc, argv, check), NULL);
-    r.o.gkv.group = processes_group(p);
+    code = processes_ready(io->processes, io, code, NULL);
+    r.o.gkv.group = processes_group(io->processes);
     if (!code && ask == gkv_select && (!r.o.gkv.device || !strcmp(r.o.gkv.device, "auto")))
         r.o.gkv.device = "cpu";                 /* a device would have nothing to do      */
     if (!code && !r.questions)
@@ -697,7 +708,6 @@ int run_questions(const struct cmd *cmd, struct io *io, int argc, char **argv, r
     }
     written = report_write(&r);             /* what was answered before a failure, too */
     run_close(&r);
-    processes_close(p, code);
     return code ? code : written;
 }
 

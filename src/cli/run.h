@@ -53,6 +53,11 @@ void run_more_help(struct io *io);              /* the methods and their paramet
 int  run_questions(const struct cmd *cmd, struct io *io, int argc, char **argv, run_ask *ask,
                    int (*show)(struct run *r));
 
+/* Runs a command by `first`.  Started several times by mpirun, all but the first process help that one; a command calls
+ * processes_ready before its first question. */
+typedef int run_command(const struct cmd *cmd, struct io *io, int argc, char **argv);
+int  run_together(const struct cmd *cmd, struct io *io, int argc, char **argv, run_command *first);
+
 /* The steps of that, for commands that ask in their own way.  Open: from the command line to a model; a message
  * has been printed where that fails.  Read: a session of the documents, or of those of a library that the
  * question's words choose, if it is not there yet.  Ask: one question. */

@@ -20,6 +20,7 @@
 
 struct io {
     FILE *out, *err;            /* results; messages                                      */
+    struct processes *processes;                /* that run this command together, or NULL        */
     bool  quiet;                /* no say and no warn                                     */
     bool  fleeting;             /* err ends with a line that the next message erases      */
     int   lost;                 /* errno of the first write to out that failed, negative once it is said; 0: none */

@@ -67,7 +67,7 @@ gkv_status gkv__group_call(const struct gkv__exec *e, const struct gkv__first *f
     const struct gkv__task *t = f->t;
     struct gkv__errand errand = {
         .n = t->n, .n_tail = t->n_tail, .n_new = t->n_new, .k = t->k, .fingerprint = gkv_model_fingerprint(t->m),
-        .filter = t->filter, .chunk = e->chunk, .row = t->row, .again = f->again,
+        .filter = t->filter, .chunk = (uint32_t)gkv__min(e->chunk, t->n), .row = t->row, .again = f->again,
     };
 
     if (t->group->rank)

@@ -5,11 +5,18 @@
  * with the text; time is linear in it.  Scores are approximate from the second chunk on, so the
  * best passages are prefilled again without a bound and ranked by that (refine.h).
  *
- * With place=chunk no keys are kept: the question's last row of each chunk scores that chunk. */
+ * With place=chunk no keys are kept: the question's last row of each chunk scores that chunk.
+ *
+ * Of several processes each streams a part of the text as if that were all, behind the text's first tokens and in front of
+ * the question.  The question's queries differ between parts, since they have seen other text, so scores are taken
+ * relative to those of their own part; the best passages of all parts are then read again together. */
 #include "config.h"
 #include <inttypes.h>
+#include <math.h>
+#include <string.h>
 #include "src/first/bounded.h"
 #include "src/engine/layer.h"
+#include "src/first/group.h"
 #include "src/base/mem.h"
 #include "src/first/keys.h"
 #include "src/first/refine.h"
@@ -92,6 +99,59 @@ static size_t n_again(const struct gkv__task *t)
     return gkv__min(gkv__times((uint64_t)t->schedule_param[REFINE], t->k), t->n);
 }
 
+/* ---- parts of several processes --------------------------------------------------------- */
+
+/* Where the part of a rank begins; `size` is one too far. */
+static size_t part_start(const struct gkv__task *t, uint32_t rank)
+{
+    const size_t tail = gkv__min(gkv__max(t->n_tail, 1), t->n), text = (size_t)t->n - tail;
+
+    return rank < t->group->size ? (size_t)((uint64_t)text * rank / t->group->size) : text;
+}
+
+static size_t part_rows(const struct gkv__task *t, uint32_t rank)
+{
+    return part_start(t, rank + 1) - part_start(t, rank);
+}
+
+static size_t part_head(const struct gkv__task *t, uint32_t rank)
+{
+    return gkv__min(GKV__SINKS, part_start(t, rank));
+}
+
+/* The longest part is the last one or as long. */
+static size_t most_rows(const struct gkv__task *t)
+{
+    size_t most = 0;
+
+    for (uint32_t i = 0; i < t->group->size; i++)
+        most = gkv__max(most, part_rows(t, i));
+    return most;
+}
+
+/* The text of a rank: the first tokens, its part, the question. */
+static struct gkv__task part_of(const struct gkv__task *t, uint32_t rank)
+{
+    struct gkv__task p = *t;
+
+    p.group = NULL;
+    p.n = part_head(t, rank) + part_rows(t, rank) + (t->n - part_start(t, t->group->size));
+    p.schedule_param[REFINE] = 0;
+    return p;
+}
+
+static uint64_t bytes(const struct gkv__task *t, uint32_t chunk, unsigned n_threads);
+
+/* A part, its ids and scores; then all scores. */
+static uint64_t parts_bytes(const struct gkv__task *t, uint32_t chunk, unsigned n_threads)
+{
+    const struct gkv__task p = part_of(t, t->group->rank);
+
+    return gkv__plus(gkv__plus(gkv__times(p.n, sizeof(uint32_t) + sizeof(float)),
+                               gkv__times((uint64_t)t->group->size + 1, most_rows(t) * sizeof(float))),
+                     bytes(&p, chunk, n_threads));
+}
+
 static uint64_t bytes(const struct gkv__task *t, uint32_t chunk, unsigned n_threads)
 {
     struct stream s = { 0 };
@@ -99,6 +159,11 @@ static uint64_t bytes(const struct gkv__task *t, uint32_t chunk, unsigned n_thre
 
     if (n_again(t) == t->n)
         return gkv__refine_bytes(t, t->n, chunk, n_threads);
+    if (gkv__grouped(t)) {
+        first = parts_bytes(t, chunk, n_threads);
+        again = n_again(t) ? gkv__refine_bytes(t, n_again(t), chunk, n_threads) : 0;
+        return gkv__max(first, again);
+    }
     sizes(&s, t, chunk);
     first = gkv__plus(gkv__bounded_bytes(&s.b, t->n), gkv__times(t->n, key_row(&s)));
     again = n_again(t) ? gkv__refine_bytes(t, n_again(t), chunk, n_threads) : 0;
@@ -212,6 +277,72 @@ static double work_of(const struct stream *s)
     return by_chunk(s) ? sum : sum + gkv__bounded_work(&s->b, held, s->n_text, 0);
 }
 
+static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error *err);
+
+/* Scores less their mean, over their deviation: those of different queries become comparable. */
+static void level(float *score, size_t n)
+{
+    double sum = 0, squares = 0, mean, deviation;
+
+    for (size_t i = 0; i < n; i++)
+        sum += (double)score[i];
+    mean = n ? sum / (double)n : 0;
+    for (size_t i = 0; i < n; i++)
+        squares += ((double)score[i] - mean) * ((double)score[i] - mean);
+    deviation = n ? sqrt(squares / (double)n) : 0;
+    for (size_t i = 0; i < n; i++)
+        score[i] = (float)(((double)score[i] - mean) / (deviation > 0 ? deviation : 1));
+}
+
+/* Our part alone: mine[most_rows] are its scores.  Rank 0 has those of the question, too. */
+static gkv_status run_part(struct gkv__exec *e, const struct gkv__first *f, float *mine, gkv_error *err)
+{
+    const struct gkv__task *t = f->t;
+    const uint32_t rank = t->group->rank;
+    const struct gkv__task p = part_of(t, rank);
+    const size_t head = part_head(t, rank), rows = part_rows(t, rank), tail = (size_t)p.n - head - rows;
+    uint32_t *id = gkv__pages(p.n, sizeof *id);
+    float *score = gkv__pages(p.n, sizeof *score);
+    gkv_status status = id && score ? GKV_OK : gkv__fail(err, GKV_NOMEM, "out of memory");
+
+    if (status == GKV_OK) {
+        memcpy(id, f->id, head * sizeof *id);
+        memcpy(id + head, f->id + part_start(t, rank), rows * sizeof *id);
+        memcpy(id + head + rows, f->id + t->n - tail, tail * sizeof *id);
+        status = run(e, &(struct gkv__first){ .t = &p, .id = id, .score = score }, err);
+    }
+    if (status == GKV_OK) {
+        level(score + head, rows + tail);
+        memcpy(mine, score + head, rows * sizeof *mine);
+        memcpy(f->score + t->n - tail, score + head + rows, tail * sizeof *score);
+    }
+    gkv__pages_free(id, p.n, sizeof *id);
+    gkv__pages_free(score, p.n, sizeof *score);
+    return status;
+}
+
+static gkv_status run_parts(struct gkv__exec *e, const struct gkv__first *f, gkv_error *err)
+{
+    const struct gkv__task *t = f->t;
+    const size_t rows = most_rows(t), ranks = t->group->size;
+    float *mine, *all;
+    gkv_status status;
+
+    GKV__TRY(gkv__group_call(e, f, err));
+    mine = gkv__pages(ranks + 1, rows * sizeof *mine);
+    all = mine + rows;
+    status = mine ? run_part(e, f, mine, err) : gkv__fail(err, GKV_NOMEM, "out of memory");
+    status = gkv__group_agree(e, t->group, status, f->agreed, err);
+    if (status == GKV_OK)
+        status = gkv__group_start(t->group, mine, rows * sizeof *mine, all, err);
+    if (status == GKV_OK)
+        status = gkv__group_wait(e, t->group, err);
+    for (uint32_t i = 0; status == GKV_OK && i < ranks; i++)
+        memcpy(f->score + part_start(t, i), all + i * rows, part_rows(t, i) * sizeof *mine);
+    gkv__pages_free(mine, ranks + 1, rows * sizeof *mine);
+    return status;
+}
+
 static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error *err)
 {
     struct stream s = { .score = f->score };
@@ -221,6 +352,10 @@ static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error
     GKV__TRY(check(&s, err));
     if (n_again(f->t) == f->t->n)
         return gkv__refine(e, f, n_again(f->t), err);
+    if (gkv__grouped(f->t)) {           /* in the second step other ranks are asked by rank 0 */
+        status = run_parts(e, f, err);
+        return status == GKV_OK && n_again(f->t) && !f->t->group->rank ? gkv__refine(e, f, n_again(f->t), err) : status;
+    }
     status = begin(&s, e, f->id, err);
     if (status == GKV_OK)
         gkv__stage(e, GKV_STAGE_FIRST_PASS, f->t->n, work_of(&s));
@@ -242,6 +377,7 @@ const struct gkv__schedule gkv__schedule_stream = {
     .summary = "chunk by chunk; each early layer keeps what the question attends to: bounded "
                "memory, time linear in the text, approximate",
     .params = params,
+    .splits = true,
     .kv_type = "f16",
     .run = run,
     .bytes = bytes,

@@ -46,7 +46,7 @@ static void divide(struct split *s, const struct gkv__task *t, size_t chunk)
     s->t = t;
     s->g = t->group;
     s->n = (size_t)t->n;
-    s->size = chunk;
+    s->size = chunk = gkv__min(chunk, s->n);
     while (!t->m->shape.n_expert && s->size % 2 == 0 && s->size / 2 >= LEAST && s->n / s->size < (size_t)STRIPES * s->g->size)
         s->size /= 2;
     s->n_blocks = (s->n + s->size - 1) / s->size;

@@ -32,7 +32,8 @@ for mpi in openmpi mpich; do
     echo "-- what is wrong is said once"
     run 3 ask --nonsense >out 2>err; echo "status $?"; grep gemkv: err | grep -v mpirun
     run 3 ask -m none.gguf -f long x >out 2>err; echo "status $?"; grep gemkv: err
-    run 2 ask -f long --method snapkv x >out 2>err; echo "status $?"; grep gemkv: err
+    run 2 ask -f long --schedule chunk x >out 2>err; echo "status $?"; grep gemkv: err
+    run 2 ask -q -k 100 -n 2 -f text --method snapkv x >out 2>err; echo "status $?"; grep gemkv: err
     run 2 ask -f none x >out 2>err; test $? -ne 0 && echo "failed"; grep gemkv: err
     GEMKV_PLUGIN_DIR=/nowhere run 2 ask -f long x >out 2>err; test $? -ne 0 && echo "failed"; grep gemkv: err | sed 's/-[a-z]*\.so/-MPI.so/'
     echo "-- a process that dies"

@@ -14,6 +14,7 @@
 #include "src/cli/eval/eval.h"
 #include "src/cli/json.h"
 #include "src/cli/json-parse.h"
+#include "src/cli/processes.h"
 #include "src/cli/run.h"
 #include "src/cli/say.h"
 #include "src/cli/text.h"
@@ -69,6 +70,10 @@ int eval_open(struct eval *e)
     code = methods_check(o, e->model);
     if (code)
         return code;
+    code = processes_ready(o->io->processes, o->io, 0, NULL);
+    if (code)
+        return code;
+    o->gkv.group = processes_group(o->io->processes);
     progress_start(&e->progress, o->io, run_draws(o));
     o->gkv.progress = within;
     o->gkv.progress_arg = e;
