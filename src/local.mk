@@ -167,6 +167,8 @@ src_libcli_la_SOURCES = \
 	src/cli/memory.h \
 	src/cli/methods.c \
 	src/cli/methods.h \
+	src/cli/mix.c \
+	src/cli/mix.h \
 	src/cli/model-name.c \
 	src/cli/model-name.h \
 	src/cli/options.c \

@@ -1,28 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * cmd-ask.c - answer a question about documents */
 #include "config.h"
-#include <inttypes.h>
 #include <unistd.h>
 #include "src/cli/answerer.h"
 #include "src/cli/report.h"
 #include "src/cli/run.h"
 #include "src/cli/say.h"
 #include "src/cli/view.h"
-
-static int take(struct run *r, struct text *answer)
-{
-    gkv_error  err = { 0 };
-    gkv_status status;
-    gkv_stats  s;
-    int        code = run_answer(r, answer, &status, &err);
-
-    if (code)                                   /* nobody reads it: no need to decode the rest */
-        return code;
-    if (status != GKV_CANCELLED)
-        return status == GKV_END ? 0 : run_failed(r->o.io, &r->progress, status, &err);
-    run_stats(r, &s);
-    return fail(r->o.io, EXIT_FAILED, "cancelled after %" PRIu64 " tokens of the answer", s.tokens_answer);
-}
 
 static int show(struct run *r)
 {
@@ -37,7 +21,7 @@ static int show(struct run *r)
         if (together)
             say(r->o.io, "%s", "");
     }
-    code = take(r, &a);
+    code = run_take(r, &a);
     if (!code && !r->o.json)
         code = out_flush(r->o.io);              /* before what is said about it */
     if (!code) {

@@ -269,17 +269,12 @@ void output_drop(struct output *o)
 }
 
 /* ---- files that a later run continues --------------------------------------------------- */
-int output_resume(struct output *o, struct io *io, const char *path, const char *begins,
-                  const char *other, char **text, size_t *n)
+int output_continue(struct output *o, struct io *io, const char *path)
 {
-    struct text t = { NULL, 0, 0 };
     struct stat st;
-    char        piece[65536];
-    ssize_t     k = 0;
-    int         fd, code = 0;
+    int         fd;
 
     *o = (struct output){ .path = path, .io = io };
-    *text = NULL;
     /* A FIFO must not block, and a terminal must not become our controlling terminal. */
     fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
     if (fd < 0)
@@ -291,10 +286,22 @@ int output_resume(struct output *o, struct io *io, const char *path, const char 
         return cannot(o);
     if (!S_ISREG(st.st_mode))
         return irregular(o);
-    if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
-        return locked(o);
+    return flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK ? locked(o) : 0;
+}
+
+int output_resume(struct output *o, struct io *io, const char *path, const char *begins,
+                  const char *other, char **text, size_t *n)
+{
+    struct text t = { NULL, 0, 0 };
+    char        piece[65536];
+    ssize_t     k = 0;
+    int         code = output_continue(o, io, path);
+
+    *text = NULL;
+    if (code)
+        return code;
     text_add(&t, "", 0);
-    while (!code && (k = read(fd, piece, sizeof piece)) > 0) {
+    while (!code && (k = read(fileno(o->f), piece, sizeof piece)) > 0) {
         text_add(&t, piece, (size_t)k);
         /* If the file is something else, stop reading: it may be large. */
         if (strncmp(t.p, begins, t.n < strlen(begins) ? t.n : strlen(begins)))
@@ -335,6 +342,11 @@ int output_line(struct output *o, const char *line, size_t n)
 int output_cut(struct output *o, size_t n)
 {
     return ftruncate(fileno(o->f), (off_t)n) ? cannot(o) : 0;
+}
+
+int output_sync(struct output *o)
+{
+    return fdatasync(fileno(o->f)) && errno != EINVAL ? cannot(o) : 0;
 }
 
 int output_folders(const char *path)

@@ -33,14 +33,16 @@ void output_drop(struct output *o);
 /* For signal handlers: removes the unfinished outputs that have a temporary name. */
 void output_remove_all(void);
 
-/* Opens a file that lines are added to; creates it if needed, and locks it against another gemkv.  *text
- * is its content, *n bytes and a NUL, for free().  A file that does not begin with `begins` is refused
- * with the message `other`. */
+/* Opens a file that lines are added to; creates it if needed, and locks it against another gemkv. */
+int  output_continue(struct output *o, struct io *io, const char *path);
+/* The same.  *text is its content, *n bytes and a NUL, for free().  A file that does not begin with `begins` is
+ * refused with the message `other`. */
 int  output_resume(struct output *o, struct io *io, const char *path, const char *begins,
                    const char *other, char **text, size_t *n);
 /* Adds the whole line or nothing. */
 int  output_line(struct output *o, const char *line, size_t n);
 int  output_cut(struct output *o, size_t n);            /* truncates to n bytes */
+int  output_sync(struct output *o);                     /* waits until it is on the disk */
 
 /* Makes all folders above path, for this user alone.  0, or -1 with errno. */
 int  output_folders(const char *path);

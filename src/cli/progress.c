@@ -167,13 +167,15 @@ static void describe(char *text, size_t size, const struct progress *p, uint64_t
     left = (uint64_t)(elapsed * (1 - p->fraction) / p->fraction + 0.5);
     text += n;
     size -= (size_t)n;
+    n = tokens ? snprintf(text, size, "  %.0f tokens/s", rate) : 0;
+    if (n < 0 || (size_t)n >= size)
+        return;
+    text += n;
+    size -= (size_t)n;
     if (left < 3600)
-        snprintf(text, size, "  %.0f tokens/s  %" PRIu64 ":%02" PRIu64 " left", rate,
-                 left / 60, left % 60);
+        snprintf(text, size, "  %" PRIu64 ":%02" PRIu64 " left", left / 60, left % 60);
     else
-        snprintf(text, size,
-                 "  %.0f tokens/s  %" PRIu64 ":%02" PRIu64 ":%02" PRIu64 " left", rate,
-                 left / 3600, left / 60 % 60, left % 60);
+        snprintf(text, size, "  %" PRIu64 ":%02" PRIu64 ":%02" PRIu64 " left", left / 3600, left / 60 % 60, left % 60);
 }
 
 void progress_show(struct progress *p, const char *stage, double fraction, uint64_t tokens)

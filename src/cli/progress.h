@@ -30,7 +30,7 @@ void progress_end(struct progress *p);
 void progress_watch(struct progress *p, gkv_session *s);
 void progress_watch_eval(struct progress *p, gkv_eval *e);
 void progress_note(struct progress *p, const char *fmt, ...) SAY_FORMAT(2, 3);
-void progress_show(struct progress *p, const char *stage, double fraction, uint64_t tokens);
+void progress_show(struct progress *p, const char *stage, double fraction, uint64_t tokens);     /* tokens 0: not known */
 /* For gkv_options.progress, with the struct as its argument. */
 void progress_update(void *p, const gkv_progress *g);
 /* The done share of all the work before the answer. */

@@ -259,6 +259,16 @@ static int feed(void *arg, const char *text, size_t len)
                                          : gkv_feed(f->run->session, text, len, &err), &err);
 }
 
+/* What is in memory already, as the only document. */
+static int feed_text(struct run *r)
+{
+    struct feeding f = { r, r->o.file.v[0], true };
+
+    r->part = grow(r->part, 1, sizeof *r->part);
+    r->part[0] = NULL;
+    return feed(&f, r->text, r->n_text);
+}
+
 /* With -r, a file without text is left out: most were not asked for by name. */
 static void leave_out(struct words *w, size_t i)
 {
@@ -270,6 +280,8 @@ static int feed_all(struct run *r)
     gkv_error err = { 0 };
     int       code = 0;
 
+    if (r->text)
+        return feed_text(r);
     r->part = grow(r->part, r->o.file.n, sizeof *r->part);
     for (size_t i = 0; i < r->o.file.n && !code;) {
         struct feeding   f = { r, input_name(r->o.file.v[i]), false };
@@ -291,17 +303,23 @@ static int feed_all(struct run *r)
     return code;
 }
 
-static int read_often(struct run *r)
+int run_read_document(struct run *r)
 {
     gkv_options opt = r->o.gkv;
     gkv_error   err = { 0 };
     gkv_status  status;
-    int         code;
 
     if (r->reader)
         opt = run_reader_options(&opt);
     status = gkv_document_open(&r->shelf.document, run_reader(r), &opt, &err);
-    code = status ? run_failed(r->o.io, &r->progress, status, &err) : feed_all(r);
+    return status ? run_failed(r->o.io, &r->progress, status, &err) : feed_all(r);
+}
+
+static int read_often(struct run *r)
+{
+    gkv_error  err = { 0 };
+    gkv_status status;
+    int        code = r->shelf.document ? 0 : run_read_document(r);
 
     if (code)
         return code;
@@ -608,6 +626,28 @@ int run_answer(struct run *r, struct text *answer, gkv_status *status, gkv_error
     return code;
 }
 
+int run_take(struct run *r, struct text *answer)
+{
+    gkv_error  err = { 0 };
+    gkv_status status;
+    gkv_stats  s;
+    int        code = run_answer(r, answer, &status, &err);
+
+    if (code)                                   /* nobody reads it: no need to decode the rest */
+        return code;
+    if (status != GKV_CANCELLED)
+        return status == GKV_END ? 0 : run_failed(r->o.io, &r->progress, status, &err);
+    run_stats(r, &s);
+    return fail(r->o.io, EXIT_FAILED, "cancelled after %" PRIu64 " tokens of the answer", s.tokens_answer);
+}
+
+void run_leave(struct run *r)
+{
+    progress_watch(&r->progress, NULL);
+    gkv_session_close(r->session);
+    r->session = NULL;
+}
+
 void run_close(struct run *r)
 {
     output_drop(&r->output);
@@ -796,14 +836,20 @@ static void json_two_seconds(struct json *j, const gkv_stats *s)
 
 void run_json(struct json *j, const struct run *r, const char *answer, size_t len)
 {
-    gkv_stats s;
-
-    run_stats(r, &s);
     json_open(j, '{');
     if (r->o.lines)
         json_named_string(j, "event", answer ? "answer" : "selection");
     if (r->often)
         json_named_string(j, "question", r->question);
+    run_json_members(j, r, answer, len);
+    json_close(j);
+}
+
+void run_json_members(struct json *j, const struct run *r, const char *answer, size_t len)
+{
+    gkv_stats s;
+
+    run_stats(r, &s);
     if (answer) {
         if (r->o.cite && !r->nothing) {
             evidence_citations(j, r, answer, len);
@@ -886,5 +932,4 @@ void run_json(struct json *j, const struct run *r, const char *answer, size_t le
         library_json(j, r);
     evidence_kept(j, r);
     evidence_passages(j, r);
-    json_close(j);
 }

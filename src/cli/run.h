@@ -21,6 +21,8 @@ struct run {
     struct options o;                           /* must be first */
     const char   *question;
     const char   *words;                        /* that choose documents; NULL: the question's */
+    const char   *text;                         /* n_text bytes: the only document, which o.file names; NULL: files */
+    size_t        n_text;
     const gkv_turn *turn;                       /* n_turns of the conversation so far     */
     size_t        n_turns;
     bool          often;                        /* more than one question may come        */
@@ -63,6 +65,9 @@ int  run_together(const struct cmd *cmd, struct io *io, int argc, char **argv, r
  * question's words choose, if it is not there yet.  Ask: one question. */
 int  run_open(struct run *r, const struct cmd *cmd, struct io *io, int argc, char **argv, int (*check)(struct run *r));
 int  run_read(struct run *r);
+/* Only the documents: run_read then makes sessions of them, each after run_leave. */
+int  run_read_document(struct run *r);
+void run_leave(struct run *r);
 int  run_one(struct run *r, run_ask *ask);
 void run_close(struct run *r);
 /* The model that documents are made for. */
@@ -76,6 +81,9 @@ int  run_check_documents(const struct run *r);
 /* Decodes the answer into *text, and prints it as it is made, unless for JSON.  *status is how it ended.  Not 0: it
  * cannot be printed, which has been said, and is not decoded to its end. */
 int  run_answer(struct run *r, struct text *text, gkv_status *status, gkv_error *err);
+
+/* The same, and says how it ended unless it is whole.  0 or an exit status. */
+int  run_take(struct run *r, struct text *text);
 
 /* Says that the answer was cut, if it was.  An exit status if it is not what --grammar asks for. */
 int  run_cut(const struct run *r);
@@ -98,6 +106,8 @@ int  run_failed(struct io *io, const struct progress *p, gkv_status status, cons
 
 /* Writes the documented JSON object; answer NULL: without "answer" and "finish". */
 void run_json(struct json *j, const struct run *r, const char *answer, size_t len);
+/* Its members, but for the question. */
+void run_json_members(struct json *j, const struct run *r, const char *answer, size_t len);
 
 /* ---- for other commands too ---------------------------------------------------------- */
 /* These return 0, or an exit status after saying why not. */

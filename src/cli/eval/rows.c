@@ -14,6 +14,7 @@
 #include "src/cli/eval/eval.h"
 #include "src/cli/json.h"
 #include "src/cli/json-parse.h"
+#include "src/cli/mix.h"
 #include "src/cli/processes.h"
 #include "src/cli/run.h"
 #include "src/cli/say.h"
@@ -362,25 +363,6 @@ static gkv_status answer_row(struct eval *e, const struct row *row, const struct
 }
 
 /* ---- --out --------------------------------------------------------------------------- */
-static uint64_t mix(uint64_t h, const void *p, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ ((const unsigned char *)p)[i]) * 0x100000001b3u;
-    return h;
-}
-
-static uint64_t mix_string(uint64_t h, const char *s)
-{
-    return s ? mix(h, s, strlen(s) + 1) : mix(h, "\xff", 1);
-}
-
-static uint64_t mix_uint(uint64_t h, uint64_t u)
-{
-    for (int i = 0; i < 8; i++, u >>= 8)
-        h = mix(h, &(unsigned char){ (unsigned char)u }, 1);
-    return h;
-}
-
 /* A number of what is in the library: answers depend on it. */
 static int look_at_library(struct eval *e)
 {
@@ -391,7 +373,7 @@ static int look_at_library(struct eval *e)
 
     if (!code && gkv_library_find(r.shelf.library, NULL, e->o.among, 0, &n, &err))
         code = fail(e->o.io, EXIT_DOCUMENT, "%s", err.text);
-    e->library = mix_uint(0xcbf29ce484222325u, e->o.top);
+    e->library = mix_uint(MIX_START, e->o.top);
     for (size_t i = 0; i < n; i++) {
         gkv_library_entry_info entry;
 
@@ -408,7 +390,7 @@ static uint64_t run_number(const struct eval *e, const struct row *row, const st
     const gkv_options *o = &way->opt;
     const gkv_model   *reader = way->alone ? NULL : e->reader;
     gkv_model_info     m;
-    uint64_t           h = mix_uint(0xcbf29ce484222325u, e->fingerprint);
+    uint64_t           h = mix_uint(MIX_START, e->fingerprint);
 
     gkv_model_describe(e->model, &m);
     if (reader)
