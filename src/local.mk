@@ -79,6 +79,14 @@ src_libcli_la_SOURCES = \
 	src/cli/answerer.h \
 	src/cli/args.c \
 	src/cli/args.h \
+	src/cli/batch/answers.c \
+	src/cli/batch/answers.h \
+	src/cli/batch/merge.c \
+	src/cli/batch/merge.h \
+	src/cli/batch/rows.c \
+	src/cli/batch/rows.h \
+	src/cli/batch/shard.c \
+	src/cli/batch/shard.h \
 	src/cli/bench-methods.c \
 	src/cli/bench.h \
 	src/cli/calibrated.c \
@@ -86,6 +94,7 @@ src_libcli_la_SOURCES = \
 	src/cli/cite.c \
 	src/cli/cite.h \
 	src/cli/cmd-ask.c \
+	src/cli/cmd-batch.c \
 	src/cli/cmd-bench.c \
 	src/cli/cmd-calibrate.c \
 	src/cli/cmd-chat.c \

@@ -11,7 +11,8 @@ enum {
     EXIT_USAGE,
     EXIT_MODEL,                 /* the model file was refused                             */
     EXIT_TOO_BIG,               /* would exceed --memory or --context                     */
-    EXIT_DOCUMENT               /* the document was refused                               */
+    EXIT_DOCUMENT,              /* the document was refused                               */
+    EXIT_ROWS                   /* all is done, but rows have failed                      */
 };
 
 struct io;
@@ -30,7 +31,7 @@ struct cmd {
     const struct cmd *const *tasks;             /* subcommands, NULL last; or NULL */
 };
 
-extern const struct cmd cmd_ask, cmd_chat, cmd_select, cmd_bench, cmd_calibrate, cmd_eval, cmd_index, cmd_info,
+extern const struct cmd cmd_ask, cmd_batch, cmd_chat, cmd_select, cmd_bench, cmd_calibrate, cmd_eval, cmd_index, cmd_info,
                         cmd_models, cmd_pair, cmd_serve, cmd_tokenize;
 
 #endif

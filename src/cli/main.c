@@ -15,8 +15,8 @@
 #include "src/cli/say.h"
 
 static const struct cmd *const commands[] = {
-    &cmd_ask, &cmd_chat, &cmd_select, &cmd_index, &cmd_serve, &cmd_bench, &cmd_calibrate, &cmd_eval, &cmd_pair, &cmd_info,
-    &cmd_models, &cmd_tokenize
+    &cmd_ask, &cmd_chat, &cmd_batch, &cmd_select, &cmd_index, &cmd_serve, &cmd_bench, &cmd_calibrate, &cmd_eval, &cmd_pair,
+    &cmd_info, &cmd_models, &cmd_tokenize
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof *commands };

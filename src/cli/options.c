@@ -8,7 +8,8 @@
 #include "src/cli/options.h"
 #include "src/cli/say.h"
 
-#define ANSWER  (FOR_ASK | FOR_CHAT)
+#define TALK    (FOR_ASK | FOR_CHAT)
+#define ANSWER  (TALK | FOR_BATCH)
 #define SELECT  (ANSWER | FOR_BENCH | FOR_ROWS)
 #define COMPUTE (SELECT | FOR_CALIBRATE | FOR_PERPLEXITY | FOR_INDEX | FOR_PAIR | FOR_SERVE)
 
@@ -43,11 +44,11 @@ const struct opt options_table[] = {
       "ask each line of it, after the documents were read once; - is standard input", opt_text, AT(questions) },
     { FOR_SERVE, 'L', "library", "FOLDER", NULL, "documents that gemkv index has read, for questions without one",
       opt_text, AT(library) },
-    { ANSWER | FOR_QA, 'L', "library", "FOLDER", NULL, "documents that gemkv index has read, instead of files",
+    { TALK | FOR_QA, 'L', "library", "FOLDER", NULL, "documents that gemkv index has read, instead of files",
       opt_text, AT(library) },
-    { ANSWER | FOR_QA | FOR_SERVE, 0, "among", "GLOB", "all", "with -L: documents whose names match, such as 'notes/*'",
+    { TALK | FOR_QA | FOR_SERVE, 0, "among", "GLOB", "all", "with -L: documents whose names match, such as 'notes/*'",
       opt_text, AT(among) },
-    { ANSWER | FOR_QA | FOR_SERVE, 0, "top", "N", "16", "with -L: documents to ask about at most; their words choose them",
+    { TALK | FOR_QA | FOR_SERVE, 0, "top", "N", "16", "with -L: documents to ask about at most; their words choose them",
       opt_u32, IN(top, 1, UINT32_MAX) },
     { FOR_BENCH, 'f', "file", "FILE", NULL,
       "measure methods on this document instead; - is standard input", opt_file, AT(text) },
@@ -149,7 +150,7 @@ const struct opt options_table[] = {
       "index each document first, and ask the index", opt_text, AT(grade) },
     { FOR_ROWS, 0, "metric", "em|f1|contains|rouge-1|rouge-l|all|part", "the task's",
       "what the score is", opt_choice, AT(metric) },
-    { FOR_ROWS | FOR_PAIR, 0, "out", "FILE", NULL,
+    { FOR_ROWS | FOR_PAIR | FOR_BATCH, 0, "out", "FILE", NULL,
       "append each answer to this JSONL file; what it has is not asked again",
       opt_text, AT(out) },
     { FOR_ROWS | FOR_CALIBRATE, 0, "plot", "FILE", NULL, "write the result to this new file as an SVG picture",
@@ -159,20 +160,20 @@ const struct opt options_table[] = {
       opt_text, AT(rows) },
     { FOR_ASK, 0, "report", "FILE", "none",
       "write the documents with the kept passages marked to this new HTML file", opt_text, AT(report) },
-    { FOR_ASK | FOR_ROWS | FOR_CALIBRATE, 0, "force", NULL, NULL, "replace output files that exist",
+    { FOR_ASK | FOR_BATCH | FOR_ROWS | FOR_CALIBRATE, 0, "force", NULL, NULL, "replace output files that exist",
       opt_flag, AT(force) },
     { FOR_ROWS, 0, "csv", NULL, NULL, "write a line per row and method, as CSV",
       opt_flag, AT(csv) },
     { (COMPUTE | FOR_INFO | FOR_MODELS) & ~(ANSWER | FOR_SERVE), 0, "json", NULL, NULL, "write JSON to standard output",
       opt_flag, AT(json) },
-    { ANSWER, 0, "json", "[=lines]", NULL,
+    { TALK, 0, "json", "[=lines]", NULL,
       "write JSON to standard output; lines: an object per line, while the answer is made", opt_json, AT(json) },
     { ANSWER, 0, "cite", NULL, NULL, "number the answer's sentences, and name the passage that each rests on",
       opt_flag, AT(cite) },
     { ANSWER, 0, "min-score", "S", "none",
       "\"not found in the document\" unless a passage scores S", opt_score, AT(min_score) },
     { COMPUTE, 'q', "quiet", NULL, NULL, "only the result, and errors", opt_flag, AT(quiet) },
-    { ANSWER, 'v', "verbose", NULL, NULL, "show every kept passage", opt_flag, AT(verbose) },
+    { TALK, 'v', "verbose", NULL, NULL, "show every kept passage", opt_flag, AT(verbose) },
     { COMPUTE, 0, "tty", NULL, NULL, NULL, opt_flag, AT(tty) },
     { FOR_ALL, 'h', "help", NULL, NULL, "show this help", opt_help, AT(cmd) },
     { FOR_ALL, 0, "list-options", NULL, NULL, NULL, opt_list, AT(cmd) },
@@ -287,6 +288,15 @@ static size_t find(const struct cmd *cmd, const char *name, const struct opt **o
 static int set(struct options *o, const struct args *a)
 {
     return a->opt->set(a, (char *)o + a->opt->at);
+}
+
+int options_set(struct options *o, const char *name, const char *value)
+{
+    struct args  a = { .cmd = o->cmd, .io = o->io, .value = value };
+    const size_t i = find(o->cmd, name, &a.opt);
+
+    o->given |= UINT64_C(1) << i;
+    return set(o, &a);
 }
 
 bool options_has(const struct options *o, const char *name)

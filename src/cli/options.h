@@ -32,6 +32,7 @@ enum {
     FOR_ELSEWHERE = 65536,              /* that show answers, perhaps of another program  */
     FOR_PAIR = 131072,
     FOR_SERVE = 262144,
+    FOR_BATCH = 524288,
     FOR_ALL = ~0
 };
 
@@ -73,6 +74,8 @@ extern const struct opt options_table[];        /* NULL name last               
 int  options_parse(struct options *o, const struct cmd *cmd, struct io *io, int argc, char **argv);
 /* Folders and patterns among the names of documents become files, as --recursive and --ocr say.  0 or an exit status. */
 int  options_find(struct options *o, struct words *w);
+/* Sets an option that the command has, as if it were given.  0, or an exit status after saying what is wrong. */
+int  options_set(struct options *o, const char *name, const char *value);
 bool options_has(const struct options *o, const char *name);      /* its command has it */
 bool options_given(const struct options *o, const char *name);    /* ... and it was given */
 void options_free(struct options *o);
