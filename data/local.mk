@@ -2,6 +2,10 @@
 # The default model and the demonstration document (data/README.md says what they are).
 dist_pkgdata_DATA = data/gemkv-mini-q8_0.gguf data/prophets-mantle.txt \
 	data/needles.json
+recipesdir = $(pkgdatadir)/recipes
+dist_recipes_SCRIPTS = data/recipes/batch-parallel.sh data/recipes/batch-slurm.sh data/recipes/batch-mpirun.sh \
+	data/recipes/batch-dask.py
+dist_recipes_DATA = data/recipes/batch-kubernetes.yaml
 servedir = $(pkgdatadir)/serve
 dist_serve_DATA = data/serve/page.html data/serve/page.css data/serve/page.js
 
