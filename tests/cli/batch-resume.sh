@@ -48,10 +48,10 @@ echo "[$?] $(($(wc -l <part) - lines)) lines more"
 gemkv batch -q --merge all --in rows part
 echo "[$?] $(grep -c '"answer' all) answers"
 rm nowhere3
-sed 's/^\({"id": "q8".*\)$/\1, "question": "Who?"}/' rows >rows2
+sed 's/^\({"id": "q8".*\)$/\1, "question": "Who?"}/; s/nowhere3/doc3/' rows >rows2
 cp whole part
 gemkv batch -k 96 -n 2 -t 1 --in rows2 --out part -q
-batch_lines part | grep q8
+batch_lines part | grep 'q[38]'
 # within a run: a file that comes late
 (sleep 1; cp text late) &
 awk 'BEGIN { print "{\"file\": \"late\", \"question\": \"Who?\"}"
