@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# batch-mpirun.sh - gemkv batch with mpirun of Open MPI or MPICH: each rank does the part that its number says
+# batch-mpirun.sh - gemkv batch with mpirun of Open MPI or MPICH: documents go to whichever rank is free
 #
 #     batch-mpirun.sh ROWS ANSWERS RANKS [OPTION...]
 #

@@ -19,6 +19,7 @@
 #include "src/cli/input.h"
 #include "src/cli/input/find.h"
 #include "src/cli/mix.h"
+#include "src/cli/processes.h"
 #include "src/cli/run.h"
 #include "src/cli/say.h"
 
@@ -46,13 +47,14 @@ struct batch {
     double          synced;             /* when                                           */
     uint64_t        run;                /* a number of model and options                  */
     size_t          at;                 /* the next group                                 */
+    size_t         *order;              /* of groups that ranks of MPI are handed as they come; NULL: each has a part */
     struct row      open;               /* the row whose document is open                 */
     struct words    file, found;        /* ... its files, and their names that are ours   */
     struct settings set;                /* of the session that is open; key NULL: none    */
     char           *refused;            /* why it cannot be read, or NULL ...             */
     int             refused_code;
     unsigned        pass;               /* 0, and more with --retry                       */
-    size_t          n_mine, n_before, n_answered, n_failed, n_again, n_strange;
+    size_t          n_mine, n_before, n_failed_before, n_answered, n_failed, n_again, n_strange;
     double          work_all, work_done, work_now;     /* of rows, as their weights           */
 };
 
@@ -333,6 +335,26 @@ static int resume(struct batch *b)
     return !code && tail.open ? output_line(&b->out, "\n", 1) : code;
 }
 
+/* What other ranks have done in an earlier run: any rank may get any group. */
+static int resume_others(struct batch *b)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < b->shard.n && !code; i++) {
+        const struct shard s = { i, b->shard.n, NULL };
+        char       *name = shard_name(&s, b->r.o.out);
+        FILE       *f = i != b->shard.i ? fopen(name, "rb") : NULL;
+        struct tail tail;
+
+        if (f) {
+            code = answers_each(b->o.io, name, f, found, b, &tail);
+            fclose(f);
+        }
+        free(name);
+    }
+    return code;
+}
+
 /* ---- a document ---------------------------------------------------------------------- */
 static void leave_session(struct batch *b)
 {
@@ -524,9 +546,26 @@ static bool is_to_do(const struct batch *b, const struct group *g)
     return false;
 }
 
+/* The groups that this rank has got have its number. */
+static const struct group *handed(struct batch *b)
+{
+    int64_t i;
+
+    while ((i = processes_next(b->o.io->processes)) >= 0 && (size_t)i < b->rows.n_groups) {
+        struct group *g = &b->rows.group[b->order[i]];
+
+        g->shard = b->shard.i;
+        if (is_to_do(b, g))
+            return g;
+    }
+    return NULL;
+}
+
 /* The next group of rows that this process does; NULL: there is none. */
 static const struct group *next_group(struct batch *b)
 {
+    if (b->order && !b->pass)
+        return handed(b);
     while (b->at < b->rows.n_groups) {
         const struct group *g = &b->rows.group[b->at++];
 
@@ -590,7 +629,7 @@ static void count(struct batch *b)
     for (size_t i = 0; i < b->rows.n_groups; i++) {
         const struct group *g = &b->rows.group[i];
 
-        for (size_t k = g->shard == b->shard.i ? g->first : SIZE_MAX; k != SIZE_MAX; k = b->rows.entry[k].next) {
+        for (size_t k = b->order || g->shard == b->shard.i ? g->first : SIZE_MAX; k != SIZE_MAX; k = b->rows.entry[k].next) {
             struct entry *e = &b->rows.entry[k];
 
             if (e->state == ROW_FAILED && b->retry && !e->twin)
@@ -598,11 +637,13 @@ static void count(struct batch *b)
             b->n_mine++;
             b->n_failed += e->state == ROW_FAILED;
             b->n_answered += e->state == ROW_ANSWERED;
-            b->work_all += e->state == ROW_TO_DO ? row_work(g) : 0;
+            b->work_all += e->state == ROW_TO_DO ? row_work(g) / (b->order ? (double)b->shard.n : 1) : 0;
         }
+        b->rows.group[i].shard = b->order ? SIZE_MAX : g->shard;        /* nobody's yet */
     }
     b->n_before = b->n_failed + b->n_answered;
-    if (b->shard.n > 1)
+    b->n_failed_before = b->n_failed;
+    if (b->shard.n > 1 && !b->order)
         say(b->o.io, "part %zu of %zu%s%s: %zu of %zu rows", b->shard.i + 1, b->shard.n, b->shard.from ? ", by " : "",
             b->shard.from ? b->shard.from : "", b->n_mine, b->rows.n);
 }
@@ -635,6 +676,17 @@ static int check_options(struct batch *b)
     return status ? fail_library(b->o.io, status, &err, NULL) : 0;
 }
 
+/* Groups are handed out to ranks of MPI as they come, where each has a file of its own for its answers.  Without a plugin for
+ * that library each rank has the part of its number. */
+static void connect(struct batch *b)
+{
+    const bool ranks = b->shard.from && b->shard.n > 1 &&
+                       (!strcmp(b->shard.from, "OMPI_COMM_WORLD_RANK") || !strcmp(b->shard.from, "PMI_RANK"));
+
+    if (ranks && b->out_name && strcmp(b->out_name, b->r.o.out) != 0)
+        processes_open(&b->o.io->processes, NULL);
+}
+
 static int check(struct run *r)
 {
     struct batch     *b = (struct batch *)r;    /* which it begins                        */
@@ -657,6 +709,8 @@ static int check(struct run *r)
     code = shard_find(&b->shard, cmd, r->o.io, b->shard_word);
     if (!code && r->o.out && strcmp(r->o.out, "-"))
         b->out_name = shard_name(&b->shard, r->o.out);
+    if (!code)                          /* before anything that one rank alone may fail at */
+        connect(b);
     return code;
 }
 
@@ -665,6 +719,22 @@ static int merge(struct batch *b)
     int code = rows_open(&b->rows, b->r.o.io, b->in);
 
     return code ? code : merge_answers(&b->r.o, &b->rows, b->merge, b->r.o.operand, (size_t)b->r.o.n_operand);
+}
+
+/* Of all ranks: the first one has the figures and says them. */
+static int sum(struct batch *b, int code)
+{
+    uint64_t n[] = { b->n_answered + b->n_failed - b->n_before, b->n_failed, b->n_answered };
+
+    if (!b->order || code)
+        return code;
+    n[1] -= b->n_failed_before;
+    n[2] = n[0] - n[1];
+    if (!processes_add(b->o.io->processes, n, sizeof n / sizeof *n))
+        return EXIT_FAILED;
+    b->n_failed = b->n_failed_before + n[1];
+    b->n_answered = b->n_before - b->n_failed_before + n[2];
+    return 0;
 }
 
 static int prepare(struct batch *b)
@@ -684,6 +754,12 @@ static int prepare(struct batch *b)
     b->run = run_number(b);
     if (b->out_name)
         code = resume(b);
+    if (b->o.io->processes) {
+        b->order = rows_order(&b->rows);
+        code = code ? code : resume_others(b);
+        /* Nobody writes before all have read. */
+        code = processes_meet(b->o.io->processes, b->o.io, code, NULL);
+    }
     b->synced = progress_clock();
     if (!code)
         count(b);
@@ -697,6 +773,8 @@ static int report(const struct batch *b, int code)
 
     if (progress_cancelled())
         return fail(b->o.io, EXIT_FAILED, "cancelled, %zu of %zu rows%s", done, b->n_mine, on);
+    if (processes_helps(b->o.io->processes) && !code)
+        return 0;
     if (code) {
         say(b->o.io, "%zu of %zu rows were done%s", done, b->n_mine, on);
         return code;
@@ -719,7 +797,7 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
     } else if (!code) {
         code = prepare(&b);
         if (!code)
-            code = report(&b, do_all(&b));
+            code = report(&b, sum(&b, do_all(&b)));
         leave_document(&b);
         b.r.o = b.o;
     }
@@ -727,7 +805,9 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
     output_drop(&b.out);
     rows_close(&b.rows);
     free(b.out_name);
+    free(b.order);
     run_close(&b.r);
+    processes_close(io->processes, io, code);
     return code;
 }
 

@@ -24,7 +24,8 @@ struct processes {
     const struct gkv_group_plugin *api;
     void            *library, *context;
     gkv_group        group;
-    bool             asked, ready;              /* whether all are; then the others help, until they are told that it is over */
+    bool             met, together;             /* all of them have, and none failed      */
+    bool             helped;                    /* by the others, until they are told that it is over */
 };
 
 static unsigned long number(const char *name)
@@ -108,7 +109,7 @@ int processes_open(struct processes **out, struct io *io)
         return 0;
     }
     free(p);
-    return failed(io, how, why);
+    return io ? failed(io, how, why) : 0;
 }
 
 const gkv_group *processes_group(const struct processes *p)
@@ -121,30 +122,58 @@ bool processes_helps(const struct processes *p)
     return p && p->group.rank;
 }
 
-int processes_ready(struct processes *p, struct io *io, int code, const gkv_error *err)
+/* all[rank] = mine of each. */
+static bool gather(struct processes *p, const void *mine, size_t bytes, void *all)
+{
+    int left;
+
+    if (p->group.gather(p->group.context, mine, bytes, all))
+        return false;
+    while ((left = p->group.wait(p->group.context)) > 0)
+        continue;
+    return !left;
+}
+
+int processes_meet(struct processes *p, struct io *io, int code, const gkv_error *err)
 {
     struct said { int code; char text[sizeof err->text]; } mine = { .code = code }, *all;
-    int left = -1;
 
     if (!p)
         return code;
-    p->asked = true;
+    p->met = true;
     if (err)
         memcpy(mine.text, err->text, sizeof mine.text);
     all = grow(NULL, p->group.size, sizeof *all);
-    if (!p->group.gather(p->group.context, &mine, sizeof mine, all))
-        while ((left = p->group.wait(p->group.context)) > 0)
-            continue;
-    if (left)
-        code = EXIT_FAILED;
-    for (uint32_t i = 0; !left && i < p->group.size && !code; i++) {
+    if (!gather(p, &mine, sizeof mine, all))
+        mine.code = code = EXIT_FAILED;
+    for (uint32_t i = 0; i < p->group.size && !code; i++) {
         code = all[i].code;
         if (code && *all[i].text && !p->group.rank)
             say(io, "gemkv: rank %u of %u: %s", i, p->group.size, all[i].text);
     }
     free(all);
-    p->ready = !code;
+    p->together = !code;
     return code;
+}
+
+int processes_ready(struct processes *p, struct io *io, int code, const gkv_error *err)
+{
+    code = processes_meet(p, io, code, err);
+    if (p)
+        p->helped = !code;
+    return code;
+}
+
+bool processes_add(struct processes *p, uint64_t *number, size_t n)
+{
+    uint64_t *all = grow(NULL, p->group.size * n, sizeof *all);
+    bool      good = gather(p, number, n * sizeof *number, all);
+
+    for (size_t i = 0; good && i < n; i++)
+        for (uint32_t rank = number[i] = 0; rank < p->group.size; rank++)
+            number[i] += all[rank * n + i];
+    free(all);
+    return good;
 }
 
 int64_t processes_next(struct processes *p)
@@ -156,9 +185,9 @@ void processes_close(struct processes *p, struct io *io, int code)
 {
     if (!p)
         return;
-    if (!p->asked)
-        processes_ready(p, io, code ? code : EXIT_SHOWN, NULL);
-    if (p->ready && (code == EXIT_FAILED || (!p->group.rank && gkv_group_end(&p->group, NULL))))
+    if (!p->met)                                /* the others are about to */
+        processes_meet(p, io, code ? code : EXIT_SHOWN, NULL);
+    if (p->together && (code == EXIT_FAILED || (p->helped && !p->group.rank && gkv_group_end(&p->group, NULL))))
         p->api->abort(p->context, code);
     p->api->close(p->context);
     free(p);                    /* the library stays: threads of MPI may still be in it */

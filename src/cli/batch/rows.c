@@ -326,24 +326,35 @@ static int by_weight(const void *a, const void *b)
 }
 
 /* The heaviest group first, each to the shard that has least so far. */
-void rows_deal(struct rows *r, size_t n)
+size_t *rows_order(const struct rows *r)
 {
-    struct load  *heap = grow(NULL, n, sizeof *heap);
     struct heavy *h = grow(NULL, r->n_groups, sizeof *h);
+    size_t       *order = grow(NULL, r->n_groups, sizeof *order);
 
-    for (size_t i = 0; i < n; i++)
-        heap[i] = (struct load){ 0, i };
     for (size_t i = 0; i < r->n_groups; i++)
         h[i] = (struct heavy){ r->group[i].weight, i };
     if (r->n_groups)
         qsort(h, r->n_groups, sizeof *h, by_weight);
+    for (size_t i = 0; i < r->n_groups; i++)
+        order[i] = h[i].group;
+    free(h);
+    return order;
+}
+
+void rows_deal(struct rows *r, size_t n)
+{
+    struct load  *heap = grow(NULL, n, sizeof *heap);
+    size_t       *order = rows_order(r);
+
+    for (size_t i = 0; i < n; i++)
+        heap[i] = (struct load){ 0, i };
     for (size_t i = 0; i < r->n_groups; i++) {
-        r->group[h[i].group].shard = heap->shard;
-        heap->weight += h[i].weight;
+        r->group[order[i]].shard = heap->shard;
+        heap->weight += r->group[order[i]].weight;
         sink(heap, n);
     }
     free(heap);
-    free(h);
+    free(order);
 }
 
 /* ---- the file ------------------------------------------------------------------------ */

@@ -50,6 +50,8 @@ struct rows {
 int  rows_open(struct rows *r, struct io *io, const char *path);
 /* Says which of n shards has each group: from the rows alone, so that each process says the same. */
 void rows_deal(struct rows *r, size_t n);
+/* The groups, heaviest first: n_groups numbers, for free(). */
+size_t *rows_order(const struct rows *r);
 void rows_close(struct rows *r);
 /* The row with this id, as JSON, or NULL. */
 struct entry *rows_find(const struct rows *r, const char *id);
