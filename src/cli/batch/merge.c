@@ -137,9 +137,9 @@ static int cannot_read(const struct merge *m, size_t file, const char *why)
 
 static int write_all(const struct merge *m, struct output *out)
 {
-    char  *line = NULL;
+    size_t room = 4096, open = SIZE_MAX;
+    char  *line = grow(NULL, room, 1);
     FILE  *f = NULL;
-    size_t room = 0, open = SIZE_MAX;
     int    code = 0;
 
     for (size_t i = 0; i < m->rows->n && !code && !ferror(out->f); i++) {

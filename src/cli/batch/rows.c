@@ -475,9 +475,9 @@ static int read_lines(struct rows *r, struct place **place, uint64_t **weight, s
 
 int rows_open(struct rows *r, struct io *io, const char *path)
 {
-    struct place *place = NULL;
-    uint64_t     *weight = NULL;
-    size_t       *asks = NULL, n_objects = 0;
+    struct place *place = grow(NULL, 1, sizeof *place);
+    uint64_t     *weight = grow(NULL, 1, sizeof *weight);
+    size_t       *asks = grow(NULL, 1, sizeof *asks), n_objects = 0;
     int           code;
 
     *r = (struct rows){ .io = io, .path = path };
