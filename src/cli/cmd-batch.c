@@ -582,8 +582,10 @@ static double row_work(const struct group *g)
 
 static void note(struct batch *b)
 {
-    progress_note(&b->r.progress, "%zu of %zu%s", b->n_answered + b->n_failed, b->n_mine,
-                  b->n_failed ? ", some failed" : "");
+    if (b->n_failed)
+        progress_note(&b->r.progress, "%zu of %zu, %zu failed", b->n_answered + b->n_failed, b->n_mine, b->n_failed);
+    else
+        progress_note(&b->r.progress, "%zu of %zu", b->n_answered, b->n_mine);
     progress_show(&b->r.progress, "batch", b->work_done / b->work_all, 0);
 }
 

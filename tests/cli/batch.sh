@@ -72,6 +72,11 @@ echo "[$?]"
 batch_lines piped
 wait
 
+# On a terminal one line says how far it is.
+sed -n '8p;2p' rows | gemkv batch $small -t 1 --tty 2>&1 >/dev/null | tr '\r' '\n' | sed 's/\x1b\[K//; s/ *[0-9]* %/ N %/' |
+    grep '^batch' | head -n 1
+sed -n 2p rows | gemkv batch -q $small -t 1 --tty 2>&1 >/dev/null
+
 # Rows that change meanwhile are not asked.
 mkfifo late
 awk 'BEGIN { print "{\"file\": \"late\", \"question\": \"Who?\"}"; print "{\"file\": \"text\", \"question\": \"Who?\"}" }' >changing
