@@ -112,8 +112,8 @@ static void on_cpu(const gkv_model *m, const char *gemm, const uint32_t *id, flo
     float *x = malloc(s->n_embd * sizeof *x);
     gkv_error err = { 0 };
 
-    if (!x || gkv__exec_open(&e, gkv__simd(), gkv__gemm_named(gemm), s, gkv__cores().cores, n_prompt, &err) ||
-        gkv__cache_open_for(&c, m, gkv__quant_named("f16"), s->n_layer, n_prompt + N_STEPS, &err))
+    if (!x || gkv__exec_open(&e, gkv__simd(), gkv__gemm_named(gemm), s, gkv__cores().cores, (uint32_t)n_prompt, &err) ||
+        gkv__cache_open_for(&c, m, gkv__quant_named("f16"), s->n_layer, (uint32_t)n_prompt + N_STEPS, &err))
         stop(err.text);
     for (size_t i = 0; i <= N_STEPS; i++) {
         const size_t at = i ? n_prompt + i - 1 : 0, n = i ? 1 : n_prompt;

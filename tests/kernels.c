@@ -659,7 +659,7 @@ static void test_attend_few(const struct gkv__simd *k, const struct gkv__quant *
         for (size_t ir = 0; ir < sizeof rs / sizeof *rs && ds[id] % t->block == 0; ir++)
             for (size_t c = 0; c < SIGHTS * sizeof ns / sizeof *ns; c++) {
                 const size_t d = ds[id], rows = rs[ir], nk = ns[c / SIGHTS], row = GKV__FEW_ROW(d);
-                const int kind = c % SIGHTS, masked = kind != ALL;
+                const int kind = (int)(c % SIGHTS), masked = kind != ALL;
                 const size_t bytes = nk * d / t->block * t->bytes;
                 float *q = floats(rows * row, masked), *o = floats(rows * row, masked);
                 float *m = floats(rows, masked), *l = floats(rows, masked);

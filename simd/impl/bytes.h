@@ -140,7 +140,7 @@ INLINE v32 bytes_q2_k(const void *row, size_t i, float d[2], float m[2])
     const size_t s = i % 8;
     const float dl = half(b->d), ml = half(b->dmin);
 
-    for (int h = 0; h < 2; h++) {
+    for (size_t h = 0; h < 2; h++) {
         d[h] = dl * (float)(b->scale[2 * s + h] & 15);
         m[h] = -(ml * (float)(b->scale[2 * s + h] >> 4));
     }
@@ -201,7 +201,7 @@ INLINE v32 bytes_q6_k(const void *row, size_t i, float d[2], float m[2])
     const size_t s = i % 8, t = s % 4;
     const float dl = half(b->d);
 
-    for (int h = 0; h < 2; h++)
+    for (size_t h = 0; h < 2; h++)
         d[h] = dl * (float)b->scale[2 * s + h];
     same(m, 0);
     return (right(load32(b->q + s / 4 * 64 + t % 2 * 32), t / 2 * 4) & 15) |

@@ -66,7 +66,7 @@ INLINE v8h every_nth(const uint8_t *p, size_t n)
     const __m512i a = _mm512_loadu_si512(p), b = _mm512_loadu_si512(p + 8 * n);
     const short i = (short)n;
     const __m512i at = _mm512_castsi128_si512(
-        _mm_setr_epi16(0, i, 2 * i, 3 * i, 32, 32 + i, 32 + 2 * i, 32 + 3 * i));
+        _mm_setr_epi16(0, i, (short)(2 * i), (short)(3 * i), 32, (short)(32 + i), (short)(32 + 2 * i), (short)(32 + 3 * i)));
 
     return (v8h)_mm512_castsi512_si128(_mm512_permutex2var_epi16(a, at, b));
 }

@@ -118,7 +118,7 @@ INLINE void tile_store(int mr, int nv, float *c, size_t ldc, vf acc[8][4], size_
         for (int r = 0; r < mr; r++)
             for (size_t j = 0; j < n; j++) {
                 float *p = c + (size_t)r * ldc + j;
-                *p = add ? *p + buf[(size_t)r * (nv * VW) + j] : buf[(size_t)r * (nv * VW) + j];
+                *p = add ? *p + buf[(size_t)r * (size_t)(nv * VW) + j] : buf[(size_t)r * (size_t)(nv * VW) + j];
             }
     }
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "src/base/status.h"
 
-gkv_status gkv__fail(gkv_error *err, gkv_status status, const char *fmt, ...)
+gkv_status (gkv__fail)(gkv_error *err, gkv_status status, const char *fmt, ...)
 {
     va_list ap;
 

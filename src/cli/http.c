@@ -40,10 +40,11 @@ static char *part(CURLU *u, CURLUPart what)
 
 static bool has(CURLU *u, CURLUPart what)
 {
-    char *s = part(u, what);
+    char      *s = part(u, what);
+    const bool there = s;
 
     free(s);
-    return s;
+    return there;
 }
 
 static void add_path(CURLU *u, const char *path)

@@ -33,7 +33,7 @@ enum {
     FOR_PAIR = 131072,
     FOR_SERVE = 262144,
     FOR_BATCH = 524288,
-    FOR_ALL = ~0
+    FOR_ALL = 0x7fffffff
 };
 
 struct options {

@@ -128,7 +128,7 @@ static char *name_of(const char *below)
     for (size_t i = 0; i < 2 && !skip; i++)
         if (!strncmp(below, usual[i], strlen(usual[i])))
             skip = strlen(usual[i]);
-    return tag && tag > below + skip ? format("%.*s:%s", (int)(tag - below - skip), below + skip, tag + 1) : NULL;
+    return tag && tag > below + skip ? format("%.*s:%s", (int)(tag - (below + skip)), below + skip, tag + 1) : NULL;
 }
 
 /* ---- folders --------------------------------------------------------------------------- */

@@ -51,12 +51,7 @@ char *report_grouped(uint64_t n)
 }
 
 /* ---- pieces of the page ------------------------------------------------------------------- */
-static const struct html_hole holes[];
-
-static void fill(FILE *f, const char *template, const struct page *p)
-{
-    html_fill(f, template, holes, p);
-}
+static void fill(FILE *f, const char *template, const struct page *p);
 
 static void put(FILE *f, const char *s)
 {
@@ -546,6 +541,11 @@ static const struct html_hole holes[] = {
     { "title", title }, { "unit", unit }, { "version", version }, { "where", where },
     { "where document", where_document }, { NULL, NULL }
 };
+
+static void fill(FILE *f, const char *template, const struct page *p)
+{
+    html_fill(f, template, holes, p);
+}
 
 int report_write(struct run *r)
 {

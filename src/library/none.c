@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * none.c - libraries in a build without SQLite: none */
 #include "config.h"
-#if !HAVE_SQLITE
 #include "src/base/status.h"
+#if !HAVE_SQLITE
 
 static gkv_status none(gkv_error *err)
 {

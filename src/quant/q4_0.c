@@ -19,8 +19,8 @@ void gkv__to_f32_q4_0(const void *src, float *dst, size_t n)
         memcpy(&b, p, sizeof b);
         d = gkv__f16_to_f32(b.d);
         for (size_t j = 0; j < QK / 2; j++) {
-            dst[i + j] = d * ((b.q[j] & 15) - 8);
-            dst[i + j + QK / 2] = d * ((b.q[j] >> 4) - 8);
+            dst[i + j] = d * (float)((b.q[j] & 15) - 8);
+            dst[i + j + QK / 2] = d * (float)((b.q[j] >> 4) - 8);
         }
     }
 }

@@ -22,8 +22,8 @@ void gkv__to_f32_q5_0(const void *src, float *dst, size_t n)
             int lo = (b.q[j] & 15) | (b.h[j / 8] >> j % 8 & 1) << 4;
             int hi = b.q[j] >> 4 | (b.h[2 + j / 8] >> j % 8 & 1) << 4;
 
-            dst[i + j] = d * (lo - 16);
-            dst[i + j + QK / 2] = d * (hi - 16);
+            dst[i + j] = d * (float)(lo - 16);
+            dst[i + j + QK / 2] = d * (float)(hi - 16);
         }
     }
 }
