@@ -253,6 +253,7 @@ tests/cli: ; @:
 # Replays files through the reader; with -DGKV_LIBFUZZER -fsanitize=fuzzer, the fuzzer itself.
 tests_fuzz_gguf_SOURCES = tests/fuzz/gguf.c tests/gguf-walk.h
 tests_fuzz_gguf_LDADD   = src/libcore.la
+EXTRA_DIST += tests/fuzz/requests.py
 
 TESTS += tests/unit-group.test
 check_PROGRAMS += tests/unit-group.test
