@@ -220,7 +220,7 @@ static void test_join(gkv_model *m, const char *grade)
     ok(gkv_session_of(&s, back, &o, &err) == GKV_OK && select_by(s, questions[2], &alone), "... and the first alone");
     joined.n = 0;
     for (size_t i = 0; i < BYTES; i++)
-        joined.n += joined.kept[0][i];
+        joined.n += (size_t)joined.kept[0][i];
     memset(joined.kept[1], 0, BYTES);
     printf("# %.2f of the first document's kept bytes are kept alone too\n", overlap(&joined, &alone));
     ok(overlap(&joined, &alone) >= 0.95, "... whose best tokens are the same");

@@ -834,7 +834,7 @@ static void test_killed(void)
         broken += !sound(l);
         n = entries(l);
         gkv_library_close(l);
-        orphans += count("killed/segments") - n;
+        orphans += (unsigned)(count("killed/segments") - n);
         l = library("killed", GKV_LIBRARY_WRITE);
         broken += !l || !sound(l) || count("killed/segments") != entries(l);
         gkv_library_close(l);

@@ -136,7 +136,7 @@ static void test_f16(void)
     rounded = 0;
     for (int i = 0; i < 100000; i++) {
         float    f = float_of(rng() & 0xbfffffff);
-        _Float16 theirs = (_Float16)f;
+        __extension__ _Float16 theirs = (_Float16)f;
         uint16_t h;
 
         memcpy(&h, &theirs, sizeof h);

@@ -86,7 +86,7 @@ INLINE vh bf16_half(vf x)
 {
     const vu u = round_bf16(x);
 
-    return (vh){ EACH(u) };
+    return __builtin_convertvector(u, vh);
 }
 
 #include "simd/impl/pairs.h"
