@@ -227,7 +227,6 @@ int haystack_read(struct haystack *h, struct io *io, const char *const *file, si
         }
         free(one);
     }
-    free(own);
     while (t.n && strchr(" \n\r\t", t.p[t.n - 1]))
         t.p[--t.n] = 0;
     if (!code && !t.n)
@@ -235,6 +234,7 @@ int haystack_read(struct haystack *h, struct io *io, const char *const *file, si
     if (!code)
         haystack_of(h, t.p, "\n\n");
     text_free(&t);
+    free(own);                                          /* file[0] may be it */
     return code;
 }
 
