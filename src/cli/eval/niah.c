@@ -73,8 +73,9 @@ double niah_weight(const void *arg, size_t i)
 {
     const struct niah    *n = arg;
     const struct options *o = &n->e.o;
+    const size_t          length = i / o->samples / o->depths.n;
 
-    return (double)o->lengths.v[i / o->samples / o->depths.n];
+    return (double)o->lengths.v[length];
 }
 
 static int run(const struct cmd *self, struct io *io, int argc, char **argv)

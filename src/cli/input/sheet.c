@@ -108,8 +108,8 @@ static char *date_text(double serial, enum looks looks, bool from_1904)
     }
     h = (int)(seconds / 3600), m = (int)(seconds / 60 % 60), s = (int)(seconds % 60);
     if (looks == LOOKS_TIME)
-        return s ? format("%02lld:%02d:%02d", (long long)(days * 24 + h), m, s)
-                 : format("%02lld:%02d", (long long)(days * 24 + h), m);
+        return s ? format("%02lld:%02d:%02d", (long long)days * 24 + h, m, s)
+                 : format("%02lld:%02d", (long long)days * 24 + h, m);
     z = days + (from_1904 ? 1462 : 0) - 25569 + 719468;
     if (z < 0 || z > 4000000)
         return format("%.11g", serial);
