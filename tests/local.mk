@@ -242,10 +242,10 @@ gpu_null_gemkv_null_la_SOURCES = gpu/null/null.c gpu/plugin.h
 gpu_null_gemkv_null_la_LIBADD  = src/libcore.la
 gpu_null_gemkv_null_la_LDFLAGS = -module -avoid-version -rpath /nowhere
 
-TESTS += tests/cli.sh tests/man.sh tests/man-examples.sh tests/map.sh tests/baseline.sh tests/rooms.sh tests/units.sh tests/state.sh \
+TESTS += tests/cli.sh tests/man.sh tests/man-examples.sh tests/map.sh tests/baseline.sh tests/rooms.sh tests/units.sh tests/state.sh tests/packaging.sh \
 	tests/example.sh tests/recipes.sh
 EXTRA_DIST += tests/recipes.sh tests/cli.sh tests/library-killed.sh tests/man.sh tests/man-examples.sh tests/map.sh tests/baseline.sh tests/rooms.sh tests/units.sh \
-	tests/state.sh tests/example.sh tests/cli tests/files/README tests/files/manual \
+	tests/state.sh tests/packaging.sh tests/example.sh tests/cli tests/files/README tests/files/manual \
 	tests/files/office.py tests/files/damage.py
 # make has a rule of its own to make X of X.sh, and would try it when cli.sh is newer than this folder.
 tests/cli: ; @:

@@ -98,7 +98,8 @@ class Asking(Case):
         self.check_passages(self.document, a.kept)
         self.assertEqual([p.score for p in a.passages], sorted((p.score for p in a.passages), reverse=True))
         self.assertEqual([p.start for p in a.kept], sorted(p.start for p in a.kept))
-        self.assertIn(2, [p.page for p in ask(self.document, keep=300).kept])
+        # All of it can be one passage, which begins on the first page.
+        self.assertTrue(any(p.page == 2 or "\f" in p.text for p in ask(self.document, keep=300).kept))
 
     @unittest.skipUnless(PROGRAM, "no $GEMKV, the program")
     def test_as_the_program(self) -> None:
