@@ -778,7 +778,7 @@ static void schema(struct schema *s, const struct value *node, struct text *t)
         if (!is_true(node))
             refuse(s, "a schema is an object, or true");
         text_puts(t, "value");
-    } else if ((v = parse_member(node, "$ref"))) {
+    } else if (parse_member(node, "$ref")) {
         only(s, node, ref);
         use(s, t, target(s, node));
     } else if ((v = parse_member(node, "const"))) {
