@@ -148,7 +148,8 @@ static const char      *cap;
 static bool             bad;
 static struct gkv__simd table;
 
-/* Lines of gemkv info --cpu: fixed slots, then products with each tensor type. */
+/* Lines of gemkv info --cpu: fixed slots, then products with each tensor type; in parentheses those of many rows, if
+ * they are in another form. */
 #define SLOT(name, field) { name, offsetof(struct gkv__simd, field) }
 static const struct { const char *name; size_t at; } slots[] = {
     SLOT("gemm", gemm), SLOT("attend", attend.run),
@@ -157,7 +158,7 @@ static const struct { const char *name; size_t at; } slots[] = {
     SLOT("state", state.step),
 };
 enum { N_SLOTS = sizeof slots / sizeof *slots, N_LINES = N_SLOTS + GKV__N_TYPES };
-static char lines[N_LINES][32];
+static char lines[N_LINES][48];
 
 static int find_level(const char *name, unsigned *mask)
 {
@@ -192,8 +193,13 @@ static void describe(void)
         const char *form = table.product[t].form;
         size_t at = form ? offsetof(struct gkv__simd, product[t].gemm) : offsetof(struct gkv__simd, dot[t]);
 
-        snprintf(lines[N_SLOTS + t], sizeof *lines, "%s: %s, %s", gkv__quant_of((enum gkv__type)t)->name,
-                 form ? form : "f32", level_of(at));
+        const char *many = table.many[t].form;
+        int n = snprintf(lines[N_SLOTS + t], sizeof *lines, "%s: %s, %s", gkv__quant_of((enum gkv__type)t)->name,
+                         form ? form : "f32", level_of(at));
+
+        if (many && form && strcmp(many, form))
+            snprintf(lines[N_SLOTS + t] + n, sizeof *lines - (size_t)n, " (many rows: %s, %s)", many,
+                     level_of(offsetof(struct gkv__simd, many[t].gemm)));
     }
 }
 

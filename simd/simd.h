@@ -83,6 +83,25 @@ static inline size_t gkv__one_bytes(const struct gkv__product *p, size_t n)
     return n / 256 * p->one_bytes + n % 256 / p->unit * p->x_bytes;
 }
 
+/* Products of many rows in a form of their own, straight from the weights.
+ *
+ * "bf16": weights and activations are rounded to bfloat16 (to nearest even: up to 2^-8 of each), products are summed in
+ * f32.  Weights of bf16 are exact.
+ *
+ * prepare converts up to GKV__GROUP rows of x, ldx floats apart.  Such a group takes x_bytes per unit of each of its
+ * rows; only the last may have fewer rows.  gemm is c[m, n] (+)= x[m, k] W^T for at most `rows` rows and `cols`
+ * outputs: stride is from weights to those of the next output, ldc from row to row of c.  A result does not depend on
+ * m and n. */
+enum { GKV__GROUP = 16 };
+struct gkv__many {
+    const char *form;                   /* NULL: there is none                               */
+    uint16_t    unit, x_bytes, rows, cols;      /* rows is a multiple of GKV__GROUP          */
+    uint32_t    scratch;                /* bytes that gemm needs, aligned to 64              */
+    void      (*prepare)(void *to, const float *x, size_t ldx, size_t rows, size_t n);
+    void      (*gemm)(float *c, size_t ldc, const void *x, const void *w, size_t stride, size_t m, size_t n, size_t k,
+                      void *scratch, int add);
+};
+
 /* Which of nk keys a query sees if it does not see all; i is its lane or row.  A query may see no key: then
  * its sums do not change. */
 struct gkv__sight {
@@ -197,6 +216,7 @@ struct gkv__simd {
     gkv__gemm_fn    *gemm;              /* pack and gemm share nr                            */
     size_t           nr;                /* columns of a panel                                */
     struct gkv__product product[GKV__N_TYPES];
+    struct gkv__many many[GKV__N_TYPES];        /* used from a few rows on, where there is one */
     struct gkv__attend attend;
     gkv__attend_few_fn *attend_few[GKV__N_TYPES];   /* types that a cache can have           */
     gkv__rmsnorm_fn *rmsnorm;

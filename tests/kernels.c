@@ -1087,6 +1087,82 @@ static void test_step(const struct gkv__simd *k)
     ok(worst <= 1 && !bad, "step: %s (%.2f of the bound)", k->level, worst);
 }
 
+/* Products of many rows, straight from the weights, against double precision with weights and activations rounded to
+ * bfloat16: then products are exact, and what remains is the rounding of sums.  Each output is what the row has alone. */
+static void test_many(const struct gkv__simd *k, const struct gkv__quant *q)
+{
+    const struct gkv__many *many = &k->many[q->type];
+    const struct gkv__quant *bf16 = gkv__quant_of(GKV__TYPE_BF16);
+    /* Inputs: 256 k + 32 part.  The last four are of whole calls, of more than one slab, and so wide that lines are
+     * written past the caches. */
+    static const struct { size_t m, n, k, part, ldc; } sizes[] = {
+        { 1, 1, 0, 1, 3 }, { 5, 3, 1, 0, 3 }, { 16, 16, 0, 9, 16 }, { 17, 15, 1, 0, 20 }, { 31, 33, 0, 3, 40 },
+        { 32, 32, 0, 8, 32 }, { 33, 31, 2, 0, 31 }, { 48, 48, 0, 17, 64 }, { 64, 64, 3, 0, 64 }, { 77, 70, 2, 0, 71 },
+        { 256, 40, 0, 10, 40 }, { 254, 256, 1, 0, 256 }, { 40, 40, 9, 0, 48 }, { 256, 64, 0, 2, 1024 },
+    };
+    double worst = 0;
+    int poison = 0, alone = 0;
+
+    for (size_t is = 0; is < sizeof sizes / sizeof *sizes; is++)
+        for (int add = 0; add < 2; add++) {
+            const size_t m = sizes[is].m, n = sizes[is].n, ldc = sizes[is].ldc, ldx = 7;
+            const size_t kk = q->block > 32 ? (sizes[is].k ? sizes[is].k : 1) * 256
+                                            : sizes[is].k * 256 + sizes[is].part * 32;
+            const size_t stride = kk / q->block * q->bytes, n_c = (m - 1) * ldc + n;
+            float *x = floats((m - 1) * (kk + ldx) + kk, add), *c = floats(n_c, ldc == 1024 ? 1 : add);
+            float *one = floats(1, add);
+            uint8_t *w = blocks(q, n * kk, add), *form = guard(m * kk / many->unit * many->x_bytes, add);
+            uint8_t *form1 = guard(kk / many->unit * many->x_bytes, add), *scratch = guard(many->scratch, add);
+            float *old = malloc(n_c * sizeof *old), *f = malloc(n * kk * sizeof *f), *fx = malloc(m * kk * sizeof *fx);
+            uint16_t *r = malloc((m > n ? m : n) * kk * sizeof *r);
+
+            memcpy(old, c, n_c * sizeof *old);
+            q->to_f32(w, f, n * kk);
+            bf16->from_f32(f, r, n * kk);
+            bf16->to_f32(r, f, n * kk);
+            for (size_t i = 0; i < m; i++) {
+                bf16->from_f32(x + i * (kk + ldx), r, kk);
+                bf16->to_f32(r, fx + i * kk, kk);
+            }
+            for (size_t i = 0; i < m; i += GKV__GROUP)
+                many->prepare(form + i * kk / many->unit * many->x_bytes, x + i * (kk + ldx), kk + ldx,
+                              m - i < GKV__GROUP ? m - i : GKV__GROUP, kk);
+            many->gemm(c, ldc, form, w, stride, m, n, kk, scratch, add);
+            for (size_t i = 0; i < m; i++)
+                for (size_t j = 0; j < ldc && i * ldc + j < n_c; j++) {
+                    double want = add ? (double)old[i * ldc + j] : 0, mag = fabs(want);
+
+                    if (j >= n) {
+                        poison += c[i * ldc + j] != old[i * ldc + j];
+                        continue;
+                    }
+                    for (size_t z = 0; z < kk; z++) {
+                        const double p = (double)fx[i * kk + z] * (double)f[j * kk + z];
+
+                        want += p;
+                        mag += fabs(p);
+                    }
+                    mag = (double)(kk + 4) * EPS * mag + 1e-36;
+                    worst = fmax(worst, fabs((double)c[i * ldc + j] - want) / mag);
+                }
+            for (size_t i = 0; i < m; i += 1 + m / 3) {
+                const size_t j = i * 7 % n;
+
+                *one = old[i * ldc + j];
+                many->prepare(form1, x + i * (kk + ldx), kk + ldx, 1, kk);
+                many->gemm(one, 1, form1, w + j * stride, stride, 1, 1, kk, scratch, add);
+                alone += memcmp(one, c + i * ldc + j, sizeof *one) != 0;
+            }
+            free(old);
+            free(f);
+            free(fx);
+            free(r);
+            release();
+        }
+    ok(worst <= 1 && !poison && !alone, "many rows, %s %s: %s (%.2f of the bound)", q->name, many->form, k->level,
+       worst);
+}
+
 static void test_level(const struct gkv__simd *k)
 {
     for (int t = 0; t < GKV__N_TYPES; t++) {
@@ -1096,6 +1172,8 @@ static void test_level(const struct gkv__simd *k)
             test_dots(k, gkv__quant_of((enum gkv__type)t));
         if (k->product[t].form)
             test_mul(k, gkv__quant_of((enum gkv__type)t));
+        if (k->many[t].form)
+            test_many(k, gkv__quant_of((enum gkv__type)t));
         if (k->attend_few[t])
             test_attend_few(k, gkv__quant_of((enum gkv__type)t));
     }
@@ -1133,6 +1211,7 @@ int main(void)
     }
 #if HAVE_ISA_AVX2
     if (cpu & GKV__CPU_AVX2) {
+        memset(&k.many, 0, sizeof k.many);
         fill_wide_table(&k);
         test_level(&k);
         fill_wide_bf16_table(&k);

@@ -83,11 +83,12 @@ static void product(struct gkv__exec *e, float *to, size_t rows, const struct gk
 }
 
 /* |y - want| relative to what rounding explains: of sums in f32, and of activations to 8 bits in blocks
- * or to bf16. */
+ * or to bf16, weights too where many rows are multiplied in bf16. */
 static double worst(const struct gkv__gemm *g, size_t rows, const struct gkv__mat *m, bool add)
 {
     const enum gkv__type type = m->format->type;
     const bool ints = !strcmp(g->name, "own") && gkv__simd()->product[type].form;
+    const bool many = ints && gkv__simd()->many[type].form && rows > GKV__FEW_MOST;
     const bool bf16 = !strcmp(g->name, "onednn") && type == GKV__TYPE_BF16;
     double most = 0;
 
@@ -103,7 +104,7 @@ static double worst(const struct gkv__gemm *g, size_t rows, const struct gkv__ma
                 all += fabs((double)w[o * m->n_in + i]);
             }
             bound = ((double)m->n_in + 8) * (double)FLT_EPSILON / 2 * size;
-            bound += ints ? all / 254 * 1.01 : bf16 ? size / 256 : 0;
+            bound += many ? size / 128 * 1.01 : ints ? all / 254 * 1.01 : bf16 ? size / 256 : 0;
             most = fmax(most, fabs((double)y[r * m->n_out + o] - sum) / bound);
         }
     return most;

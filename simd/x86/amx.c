@@ -18,6 +18,7 @@
 #define ANV 4
 #define BNV 2
 #include "simd/impl/vec.h"
+#include "simd/impl/bytes.h"
 #include "simd/impl/tile.h"
 
 /* For products of one row, which would use only one row of a tile.  */
@@ -60,6 +61,19 @@ INLINE void configure(uint8_t rows)
     for (int i = 0; i < 8; i++) {
         config.bytes[i] = 64;
         config.rows[i] = i <= 4 ? rows : 16;
+    }
+    WRITTEN(&config);
+    _tile_loadconfig(&config);
+}
+
+/* The same with 16 rows, where tiles 0, 2 and 6 have a columns of 32 bits, and 1, 3 and 7 have b. */
+INLINE void configure_columns(uint8_t a, uint8_t b)
+{
+    struct config config = { .palette = 1 };
+
+    for (int i = 0; i < 8; i++) {
+        config.bytes[i] = i == 4 || i == 5 ? 64 : i % 2 ? 4 * b : 4 * a;
+        config.rows[i] = 16;
     }
     WRITTEN(&config);
     _tile_loadconfig(&config);
@@ -136,6 +150,38 @@ static void gemm_bf16_amx(float *c, size_t ldc, const void *x, size_t ldx, const
         }
     _tile_release();
 }
+
+INLINE void transpose16(__m512i r[16])
+{
+    __m512i a[16], b[16];
+
+    UNROLL
+    for (int i = 0; i < 16; i += 2) {
+        a[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
+        a[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
+    }
+    UNROLL
+    for (int i = 0; i < 16; i += 4)
+        UNROLL
+        for (int j = 0; j < 2; j++) {
+            b[i + 2 * j] = _mm512_unpacklo_epi64(a[i + j], a[i + j + 2]);
+            b[i + 2 * j + 1] = _mm512_unpackhi_epi64(a[i + j], a[i + j + 2]);
+        }
+    UNROLL
+    for (int i = 0; i < 4; i++) {
+        const __m512i even[] = { _mm512_shuffle_i32x4(b[i], b[i + 4], 0x88),
+                                 _mm512_shuffle_i32x4(b[i + 8], b[i + 12], 0x88) };
+        const __m512i odd[] = { _mm512_shuffle_i32x4(b[i], b[i + 4], 0xdd),
+                                _mm512_shuffle_i32x4(b[i + 8], b[i + 12], 0xdd) };
+
+        r[i] = _mm512_shuffle_i32x4(even[0], even[1], 0x88);
+        r[i + 4] = _mm512_shuffle_i32x4(odd[0], odd[1], 0x88);
+        r[i + 8] = _mm512_shuffle_i32x4(even[0], even[1], 0xdd);
+        r[i + 12] = _mm512_shuffle_i32x4(odd[0], odd[1], 0xdd);
+    }
+}
+
+#include "simd/impl/gemm_tiles.h"
 
 /* ---- attention -------------------------------------------------------------------------- */
 
@@ -243,36 +289,6 @@ static void attend_amx(float *ot, float *m, float *l, const void *q, const void 
     _tile_release();
 }
 
-INLINE void transpose16(__m512i r[16])
-{
-    __m512i a[16], b[16];
-
-    UNROLL
-    for (int i = 0; i < 16; i += 2) {
-        a[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
-        a[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
-    }
-    UNROLL
-    for (int i = 0; i < 16; i += 4)
-        UNROLL
-        for (int j = 0; j < 2; j++) {
-            b[i + 2 * j] = _mm512_unpacklo_epi64(a[i + j], a[i + j + 2]);
-            b[i + 2 * j + 1] = _mm512_unpackhi_epi64(a[i + j], a[i + j + 2]);
-        }
-    UNROLL
-    for (int i = 0; i < 4; i++) {
-        const __m512i even[] = { _mm512_shuffle_i32x4(b[i], b[i + 4], 0x88),
-                                 _mm512_shuffle_i32x4(b[i + 8], b[i + 12], 0x88) };
-        const __m512i odd[] = { _mm512_shuffle_i32x4(b[i], b[i + 4], 0xdd),
-                                _mm512_shuffle_i32x4(b[i + 8], b[i + 12], 0xdd) };
-
-        r[i] = _mm512_shuffle_i32x4(even[0], even[1], 0x88);
-        r[i + 4] = _mm512_shuffle_i32x4(odd[0], odd[1], 0x88);
-        r[i + 8] = _mm512_shuffle_i32x4(even[0], even[1], 0xdd);
-        r[i + 12] = _mm512_shuffle_i32x4(odd[0], odd[1], 0xdd);
-    }
-}
-
 /* [n / 32][width][32]: 32 values of a dimension side by side; zeros for rows from n on. */
 INLINE void columns(enum gkv__type type, uint16_t *to, const char *from, size_t n, size_t width)
 {
@@ -311,4 +327,5 @@ void gkv__simd_amx(struct gkv__simd *k)
     k->attend = (struct gkv__attend){ "bf16", GKV__TYPE_BF16, 3, LANES, 256, pairs_bf16_amx, narrow_bf16_amx,
                                       values_amx, attend_amx };
     fill_bf16_amx(k);
+    fill_many_amx(k);
 }

@@ -18,6 +18,7 @@ struct gkv__job {
     void                  (*prepare)(void *to, const float *x, size_t n);
     size_t                  x_bytes;            /* of a row in that form                     */
     const struct gkv__product *mul;             /* our kernels for that form                 */
+    const struct gkv__many *many;               /* not NULL: instead of prepare and mul      */
     size_t                  nc, mc, step;       /* outputs, rows and inputs of an item       */
 };
 

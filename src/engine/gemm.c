@@ -23,6 +23,8 @@ enum {
     PACKED = 256 << 10, /* bytes of packed weights at most                                   */
     BLOCK = 256,        /* steps of K are multiples of it; it is a multiple of every type's block */
     FEW = GKV__FEW_MOST + 1,            /* fewer rows than this use dot products: reading the weights takes the time */
+    LEAST_COLS = 32,    /* outputs of an item, and items, where products are straight from the weights */
+    LEAST_ITEMS = 16,
     PAIRS = 16,         /* pairs of outputs in a unit of work; a thread takes several units, ... */
     MOST = 16,          /* ... at most so many: their weights stay in a cache for the next row */
     FORM_MAX = 72,      /* bytes of 32 activations in the largest form: i16 for one row      */
@@ -48,10 +50,29 @@ static size_t step_of(size_t cols, size_t bytes, size_t unit)
 
 /* ---- libraries --------------------------------------------------------------------------- */
 
+/* Outputs and rows of a work item where many rows are multiplied straight from the weights: as many as a call takes,
+ * but so few that there are items for many threads. */
+static void begin_many(struct gkv__job *j, const struct gkv__many *many)
+{
+    const size_t blocks = items(j->x->n, many->rows);
+
+    j->many = many;
+    j->x_bytes = j->w->n_in / many->unit * many->x_bytes;
+    j->step = j->w->n_in;
+    j->mc = items(items(j->x->n, blocks), 2 * GKV__GROUP) * 2 * GKV__GROUP;
+    for (j->nc = many->cols; j->nc > LEAST_COLS && items(j->w->n_out, j->nc) * blocks < LEAST_ITEMS;)
+        j->nc /= 2;
+}
+
 static void begin_own(struct gkv__job *j)
 {
     const struct gkv__product *mul = &j->e->simd->product[j->w->format->type];
+    const struct gkv__many *many = &j->e->simd->many[j->w->format->type];
 
+    if (!j->few && many->form && j->w->n_in % many->unit == 0) {
+        begin_many(j, many);
+        return;
+    }
     if (!mul->form || j->w->n_in % mul->unit)
         return;
     j->mul = mul;
@@ -91,7 +112,10 @@ static bool multiply_own(const struct gkv__job *j, const struct gkv__item *it, v
     float *y = j->y + it->row * w->n_out + it->col;
 
     (void)thread;
-    if (mul) {
+    if (j->many) {
+        j->many->gemm(y, w->n_out, (const uint8_t *)j->x->form + it->row * j->x_bytes, gkv__weights(w, it->col, 0),
+                      bytes, it->m, n, k, scratch, add);
+    } else if (mul) {
         const uint8_t *x = (const uint8_t *)j->x->form + it->row * j->x_bytes;
         const size_t units = k / mul->unit;
         uint8_t *panel = scratch;
@@ -120,7 +144,9 @@ static bool multiply_own(const struct gkv__job *j, const struct gkv__item *it, v
 
 static void about_own(char *to, size_t size)
 {
-    snprintf(to, size, "integer formats in integers, activations rounded to 8 or 16 bits");
+    snprintf(to, size, "%s", gkv__simd() && gkv__simd()->many[GKV__TYPE_Q8_0].form
+             ? "many rows in bfloat16, few in integers with activations rounded to 8 bits"
+             : "integer formats in integers, activations rounded to 8 or 16 bits");
 }
 
 static void about_exact(char *to, size_t size)
@@ -223,6 +249,8 @@ uint64_t gkv__gemm_scratch(const struct gkv__gemm *g, const struct gkv__simd *si
 
             most = bytes > most ? bytes : most;
         }
+        if (simd->many[t].form && simd->many[t].scratch > most)
+            most = simd->many[t].scratch;
     }
     return theirs > most ? theirs : most;
 }
@@ -306,13 +334,20 @@ static void few_items(void *arg, size_t from, size_t to, unsigned thread)
     }
 }
 
-enum { PREPARE = 16 };          /* rows per work item */
+enum { PREPARE = GKV__GROUP };  /* rows per work item */
 
 static void prepare_item(void *arg, size_t i, unsigned thread)
 {
     const struct gkv__job *j = arg;
 
     (void)thread;
+    if (j->many) {
+        const size_t r = i * PREPARE, n_in = j->w->n_in;
+
+        j->many->prepare((uint8_t *)j->x->form + r * j->x_bytes, j->x->x + r * n_in, n_in,
+                         gkv__min(PREPARE, j->x->n - r), n_in);
+        return;
+    }
     for (size_t r = i * PREPARE; r < gkv__min((i + 1) * PREPARE, j->x->n); r++)
         j->prepare((uint8_t *)j->x->form + r * j->x_bytes, j->x->x + r * j->w->n_in, j->w->n_in);
 }
@@ -327,12 +362,14 @@ void gkv__gemm(struct gkv__exec *e, float *y, struct gkv__rows *x, const struct 
         .nc = cols, .mc = g->mc ? g->mc : MC,
         .step = g->step ? g->step : step_of(cols, sizeof(float), 1),
     };
+    gkv__have *have;
 
     if (g->begin)
         g->begin(&j);
-    if (j.prepare && x->have != j.prepare) {
+    have = j.many ? (gkv__have *)j.many->prepare : (gkv__have *)j.prepare;
+    if (have && x->have != have) {
         gkv__for(e->n_threads, items(x->n, PREPARE), prepare_item, &j);
-        x->have = j.prepare;
+        x->have = have;
     }
     if (j.few) {
         gkv__for_parts(e->n_threads, items(gkv__band_most(w->n_out), PAIRS), MOST, few_items, &j);

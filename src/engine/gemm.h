@@ -7,9 +7,10 @@
 #include "src/engine/exec.h"
 
 /* Libraries that multiply blocks of rows, and their arithmetic.
- *   own        our kernels (simd.h: gkv__product).  Weights are exact.  With integer types
+ *   own        our kernels (simd.h: gkv__product, gkv__many).  Weights are exact.  With integer types
  *              activations are rounded to 8 or 16 bits in blocks of 32; with bf16 weights to bf16
- *              where the processor multiplies bf16; otherwise f32
+ *              where the processor multiplies bf16; otherwise f32.  Where it has tiles, many rows are
+ *              multiplied in bf16, with integer types weights being rounded, too
  *   exact      f32 activations with exactly dequantised weights, sums in f32
  *   openblas   the same, by that library
  *   onednn     the same, by that library; where the processor multiplies bf16, bf16 weights with
@@ -28,11 +29,12 @@ void                    gkv__gemm_close(const struct gkv__gemm *g, void *library
 /* Rows of activations that products read: x[n, n_in], packed.  form: buffer of gkv__gemm_form floats
  * per row for the activations as products want them, shared by all products that want the same form;
  * `have` says which form is in it, NULL: none. */
+typedef void gkv__have(void);           /* the function that converted them                  */
 struct gkv__rows {
     const float *x;
     size_t       n;
     void        *form;
-    void       (*have)(void *to, const float *x, size_t n);
+    gkv__have   *have;
 };
 size_t gkv__gemm_form(size_t n_in);
 
