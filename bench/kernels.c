@@ -193,6 +193,53 @@ static void formats(void)
     }
 }
 
+/* Prefill: products of many rows with each type, as the engine calls them, activations prepared each time. */
+static void prefill(void)
+{
+    enum { ROWS = 512, WIDE = 2048 };
+    static const struct gkv__shape s = { .n_layer = 1, .n_embd = WIDE, .n_head = 1, .n_head_kv = 1,
+                                         .head_dim = D, .n_ff = WIDE, .n_rot = D };
+    static double rate[GKV__N_TYPES][RUNS];
+    float *x = numbers((size_t)ROWS * WIDE), *y = numbers((size_t)ROWS * WIDE);
+    float *f = numbers(ROWS * gkv__gemm_form(WIDE));
+    struct gkv__exec e = { 0 };
+
+    if (!x || !y || !f || gkv__exec_open(&e, simd, gkv__gemm_named("own"), &s, 1, 16, NULL) != GKV_OK)
+        return;
+    for (int r = -1; r < RUNS; r++)
+        for (size_t t = 0; t < GKV__N_TYPES; t++) {
+            const struct gkv__quant *q = gkv__quant_of((enum gkv__type)t);
+            static uint8_t *w[GKV__N_TYPES];
+            const struct gkv__mat m = { q, w[t], WIDE, WIDE };
+            struct gkv__rows in = { x, ROWS, f, NULL };
+            double start;
+
+            if (!simd->product[t].form)
+                continue;
+            if (r < 0) {
+                const size_t have = (size_t)N * K / q->block * q->bytes;
+                const size_t bytes = (size_t)WIDE * WIDE / q->block * q->bytes;
+
+                w[t] = (uint8_t *)numbers((size_t)WIDE * WIDE);
+                for (size_t at = 0; at < bytes; at += have)
+                    memcpy(w[t] + at, weights[t], bytes - at < have ? bytes - at : have);
+                continue;
+            }
+            start = cpu_seconds();
+            gkv__gemm(&e, y, &in, &m, false);
+            rate[t][r] = 2e-9 * ROWS * WIDE * WIDE / (cpu_seconds() - start);
+        }
+    printf("\nproducts of %d rows, %d inputs and outputs, as the engine calls them: GOP/s\n", ROWS, WIDE);
+    for (size_t t = 0; t < GKV__N_TYPES; t++)
+        if (simd->product[t].form) {
+            qsort(rate[t], RUNS, sizeof **rate, ascending);
+            printf("%-8s %-5s %7.1f  (%.1f - %.1f)\n", gkv__quant_of((enum gkv__type)t)->name,
+                   simd->many[t].form ? simd->many[t].form : simd->product[t].form, rate[t][RUNS / 2], rate[t][0],
+                   rate[t][RUNS - 1]);
+        }
+    gkv__exec_close(&e);
+}
+
 /* Decoding: query heads that share a KV head; more f16 keys and values than CPU caches hold, in
  * pieces as in src/engine/attend.c.  The first line is a loop that only reads them. */
 static void decode(void)
@@ -266,6 +313,7 @@ int main(void)
     }
     gemms();
     formats();
+    prefill();
     decode();
     return 0;
 }

@@ -95,6 +95,7 @@ static inline size_t gkv__one_bytes(const struct gkv__product *p, size_t n)
 enum { GKV__GROUP = 16 };
 struct gkv__many {
     const char *form;                   /* NULL: there is none                               */
+    uint16_t    least;                  /* rows from which on it is faster than gkv__product */
     uint16_t    unit, x_bytes, rows, cols;      /* rows is a multiple of GKV__GROUP          */
     uint32_t    scratch;                /* bytes that gemm needs, aligned to 64              */
     void      (*prepare)(void *to, const float *x, size_t ldx, size_t rows, size_t n);
@@ -216,7 +217,7 @@ struct gkv__simd {
     gkv__gemm_fn    *gemm;              /* pack and gemm share nr                            */
     size_t           nr;                /* columns of a panel                                */
     struct gkv__product product[GKV__N_TYPES];
-    struct gkv__many many[GKV__N_TYPES];        /* used from a few rows on, where there is one */
+    struct gkv__many many[GKV__N_TYPES];        /* from its least rows on             */
     struct gkv__attend attend;
     gkv__attend_few_fn *attend_few[GKV__N_TYPES];   /* types that a cache can have           */
     gkv__rmsnorm_fn *rmsnorm;

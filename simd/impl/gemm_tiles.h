@@ -12,7 +12,7 @@
  *
  * The including file has bf16_row, configure_columns, transpose16, put_sums and WRITTEN. */
 
-enum { TILE_BYTES = 1024, DEEP = 8, SLAB = 64, MANY_ROWS = 256, MANY_COLS = 256, STREAMED = 1 << 20 };
+enum { TILE_BYTES = 1024, DEEP = 8, SLAB = 32, MANY_ROWS = 256, MANY_COLS = 256, STREAMED = 1 << 20 };
 
 /* Scratch of a call: sums of 32 outputs times 32 rows, [cols / 32][rows / 32][4][16][16]; two blocks of weights;
  * outputs of 16 rows. */
@@ -329,10 +329,12 @@ MANY(BF16, bf16)
 
 static void FN(fill_many)(struct gkv__simd *k)
 {
-#define SLOT(TYPE, name, ...)                                                               \
+#define SLOT(TYPE, name, from)                                                              \
     k->many[GKV__TYPE_##TYPE] = (struct gkv__many){                                         \
-        "bf16", 32, 64, MANY_ROWS, MANY_COLS, MANY_SCRATCH, prepare_many, FN(gemm_many_##name) };
-    GKV__BYTE_TYPES(SLOT)
-    SLOT(BF16, bf16)
+        "bf16", from, 32, 64, MANY_ROWS, MANY_COLS, MANY_SCRATCH, prepare_many, FN(gemm_many_##name) };
+#define SLOT_32(TYPE, name, ...) SLOT(TYPE, name, 32)
+    GKV__BYTE_TYPES(SLOT_32)
+    SLOT(BF16, bf16, 1)
+#undef SLOT_32
 #undef SLOT
 }

@@ -69,7 +69,7 @@ static void begin_own(struct gkv__job *j)
     const struct gkv__product *mul = &j->e->simd->product[j->w->format->type];
     const struct gkv__many *many = &j->e->simd->many[j->w->format->type];
 
-    if (!j->few && many->form && j->w->n_in % many->unit == 0) {
+    if (!j->few && many->form && j->x->n >= many->least && j->w->n_in % many->unit == 0) {
         begin_many(j, many);
         return;
     }
@@ -145,7 +145,7 @@ static bool multiply_own(const struct gkv__job *j, const struct gkv__item *it, v
 static void about_own(char *to, size_t size)
 {
     snprintf(to, size, "%s", gkv__simd() && gkv__simd()->many[GKV__TYPE_Q8_0].form
-             ? "many rows in bfloat16, few in integers with activations rounded to 8 bits"
+             ? "many rows in bfloat16; else integer formats in integers, activations rounded to 8 bits"
              : "integer formats in integers, activations rounded to 8 or 16 bits");
 }
 
