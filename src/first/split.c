@@ -31,6 +31,7 @@ struct split {
     const struct gkv__first *f;
     const struct gkv__task  *t;
     const gkv_group         *g;
+    size_t                   chunk;             /* that one process would take               */
     size_t                   n, size, rows;     /* of a block, of the largest one            */
     size_t                   n_blocks, stripes;
     struct gkv__spill        x;                 /* rows of block number i of ours: from i * rows on */
@@ -46,7 +47,7 @@ static void divide(struct split *s, const struct gkv__task *t, size_t chunk)
     s->t = t;
     s->g = t->group;
     s->n = (size_t)t->n;
-    s->size = chunk = gkv__min(chunk, s->n);
+    s->size = s->chunk = chunk = gkv__min(chunk, s->n);
     while (!t->m->shape.n_expert && s->size % 2 == 0 && s->size / 2 >= LEAST && s->n / s->size < (size_t)STRIPES * s->g->size)
         s->size /= 2;
     s->n_blocks = (s->n + s->size - 1) / s->size;
@@ -225,6 +226,15 @@ static gkv_status filter_rows(struct split *s, const struct gkv__pass *p, size_t
     return GKV_OK;
 }
 
+/* The first row of its block whose query is computed, for that of `row`: as in one process, few rows only if the chunk has
+ * no more. */
+static size_t first_query(const struct split *s, size_t block, size_t row)
+{
+    const size_t n = rows_of(s, block), first = row - start_of(s, block), end = start_of(s, block) + n;
+
+    return n - first < FEW && end % s->chunk && end < s->n ? n - gkv__min(n, FEW) : first;
+}
+
 /* The query is of one rank, and goes to all; then each scores the keys of its blocks. */
 static gkv_status score_all(struct split *s, const struct gkv__pass *p, float *q, gkv_error *err)
 {
@@ -233,7 +243,7 @@ static gkv_status score_all(struct split *s, const struct gkv__pass *p, float *q
     const size_t its = gkv__min(row / s->size, s->n_blocks - 1);
 
     if (owner(s, its) == s->g->rank) {
-        GKV__TRY(filter_rows(s, p, its / s->g->size, row - start_of(s, its), err));
+        GKV__TRY(filter_rows(s, p, its / s->g->size, first_query(s, its, row), err));
         gkv__fold_query(s->e, row - start_of(s, its), q);
     }
     GKV__TRY(gkv__group_cast(s->e, s->g, owner(s, its), q, shape->n_head_kv * shape->head_dim * sizeof *q, err));
