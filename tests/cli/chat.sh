@@ -23,7 +23,9 @@ grep left err
 printf 'Who?\n\377\nWho?\n' | $chat -q >out 2>err
 echo "[$?] $(wc -l <out)"; cat err
 # Of a library.
-if ! gemkv index --list nothing 2>&1 | grep -q 'built without'; then
+if gemkv index --list nothing 2>&1 | grep -q 'built without'; then
+    echo 2
+else
     gemkv index -q --grade exact lib text
     printf 'Who sat?\nWhere?\n' | gemkv chat -t 2 -k 256 -n 8 --json -L lib 2>/dev/null | grep -c '"document": "text"'
 fi

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Messages and mailboxes.
+printf 'Un caf\351, une cr\350me br\373l\351e et un No\353l tr\350s appr\351ci\351 des Fran\347ais, \340 bient\364t.\n' >latin
+gemkv select --method full -q -f latin q 2>&1 | grep -q 'not UTF-8 text' && skip "built without uchardet"
+printf '<html><p>a</p></html>\n' >page
+gemkv select --method full -q -f page q 2>&1 | grep -q w3m && skip "built without libxml2"
 show() { echo "== $1"; gemkv select --method full -q -f "$1" q 2>&1 | tr '\f' '@'; }
 cat >one <<'M'
 Received: from a

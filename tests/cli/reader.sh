@@ -1,4 +1,5 @@
 # One model reads, another answers.  tiny.gguf reads for a wider one of another seed.
+libraries
 "$mkmodel" --layers=6 --seed=5 large.gguf || exit 99
 echo "-- words, sentences"
 for snap in word sentence none; do

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # A model thinks before it answers, which is no part of the answer; one that cannot is refused.
+libraries
 chat="{% for m in messages %}<|im_start|>{{ m.role }}
 {{ m.content }}<|im_end|>
 {% endfor %}<|im_start|>assistant
