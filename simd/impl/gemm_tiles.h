@@ -93,15 +93,15 @@ INLINE void block_of_sums(float *sum, const uint8_t *w, const uint8_t *x, size_t
     store_four(sum);
 }
 
-static void whole_sums(float *sum, const uint8_t *w, const uint8_t *x, size_t apart, size_t tiles, int first)
+static void FN(whole_sums)(float *sum, const uint8_t *w, const uint8_t *x, size_t apart, size_t tiles, int first)
 {
     block_of_sums(sum, w, x, apart, tiles, first, NULL, NULL);
 }
 
 /* The same for the last rows, fewer than 32: a of the first group, b of the second, in narrower tiles.  x begins with
  * tile 0. */
-static void last_sums(float *sum, const uint8_t *w, const uint8_t *x, size_t apart, size_t tile, size_t tiles,
-                      int first, size_t a, size_t b)
+static void FN(last_sums)(float *sum, const uint8_t *w, const uint8_t *x, size_t apart, size_t tile, size_t tiles,
+                          int first, size_t a, size_t b)
 {
     const uint8_t *y = x + apart + tile * b * 64;
 
@@ -131,7 +131,7 @@ static void last_sums(float *sum, const uint8_t *w, const uint8_t *x, size_t apa
 struct matrix { const uint8_t *w; size_t stride, n, tiles; };
 struct place { size_t slab, col, tile; };
 
-static size_t end_of(const struct matrix *w, const struct place *p)
+static size_t FN(end_of)(const struct matrix *w, const struct place *p)
 {
     const size_t slab = p->slab + SLAB < w->tiles ? p->slab + SLAB : w->tiles;
 
@@ -139,7 +139,7 @@ static size_t end_of(const struct matrix *w, const struct place *p)
 }
 
 /* Slab by slab, output by output.  Returns 0 after the last block. */
-static int advance(const struct matrix *w, struct place *p)
+static int FN(advance)(const struct matrix *w, struct place *p)
 {
     const size_t slab = p->slab + SLAB < w->tiles ? p->slab + SLAB : w->tiles;
 
@@ -156,9 +156,9 @@ static int advance(const struct matrix *w, struct place *p)
 }
 
 /* Outputs from n on repeat the last one, and their sums are not used. */
-static struct packing packing_of(const struct matrix *w, const struct place *p, uint8_t *to)
+static struct packing FN(packing_of)(const struct matrix *w, const struct place *p, uint8_t *to)
 {
-    struct packing pack = { .to = to, .first = p->tile, .end = 32 * (end_of(w, p) - p->tile) };
+    struct packing pack = { .to = to, .first = p->tile, .end = 32 * (FN(end_of)(w, p) - p->tile) };
 
     for (size_t r = 0; r < 32; r++)
         pack.row[r] = w->w + (p->col + r < w->n ? p->col + r : w->n - 1) * w->stride;
@@ -166,9 +166,9 @@ static struct packing packing_of(const struct matrix *w, const struct place *p, 
 }
 
 /* Prefetches the rows from .. to - 1 of a block. */
-static void fetch_rows(const struct matrix *w, const struct place *p, size_t from, size_t to)
+static void FN(fetch_rows)(const struct matrix *w, const struct place *p, size_t from, size_t to)
 {
-    const size_t begin = p->tile * w->stride / w->tiles, bytes = (end_of(w, p) - p->tile) * w->stride / w->tiles;
+    const size_t begin = p->tile * w->stride / w->tiles, bytes = (FN(end_of)(w, p) - p->tile) * w->stride / w->tiles;
 
     for (size_t r = from; r < to; r++)
         for (size_t i = 0; i <= bytes; i += 64)
@@ -176,7 +176,7 @@ static void fetch_rows(const struct matrix *w, const struct place *p, size_t fro
 }
 
 /* c (+)= sums. */
-static void put_all(float *c, size_t ldc, const float *sums, float *lines, size_t m, size_t n, int add)
+static void FN(put_all)(float *c, size_t ldc, const float *sums, float *lines, size_t m, size_t n, int add)
 {
     const size_t across = (m + 31) / 32, width = (n + 15) / 16 * 16;
     const int stream = !add && n % 16 == 0 && ldc % 16 == 0 && (uintptr_t)c % 64 == 0 && m * ldc * 4 >= STREAMED;
@@ -199,7 +199,7 @@ static void put_all(float *c, size_t ldc, const float *sums, float *lines, size_
                 for (size_t o = 0; o < n; o += 16)
                     _mm512_stream_si512((void *)(c + (r + i) * ldc + o), _mm512_load_si512(lines + i * width + o));
             else
-                put_sums(c + (r + i) * ldc, lines + i * width, n, add);
+                FN(put_sums)(c + (r + i) * ldc, lines + i * width, n, add);
     }
     if (stream)
         _mm_sfence();
@@ -212,20 +212,20 @@ INLINE void rows_of_sums(bf16s_fn *bf16s, float *sums, const uint8_t *w, const u
                          const struct matrix *of, const struct place *now, struct packing *next,
                          const struct place *after)
 {
-    const size_t tiles = end_of(of, now) - now->tile, apart = of->tiles * TILE_BYTES, blocks = (m + 31) / 32;
+    const size_t tiles = FN(end_of)(of, now) - now->tile, apart = of->tiles * TILE_BYTES, blocks = (m + 31) / 32;
     const int first = !now->tile;
 
     for (size_t r = 0; r < blocks; r++, sums += 1024, x += 2 * apart) {
         const size_t rows = m - 32 * r;
 
-        fetch_rows(of, after, 32 * r / blocks, 32 * (r + 1) / blocks);
+        FN(fetch_rows)(of, after, 32 * r / blocks, 32 * (r + 1) / blocks);
         if (rows < 32) {
-            last_sums(sums, w, x, apart, now->tile, tiles, first, rows < 16 ? rows : 16, rows < 16 ? 0 : rows - 16);
+            FN(last_sums)(sums, w, x, apart, now->tile, tiles, first, rows < 16 ? rows : 16, rows < 16 ? 0 : rows - 16);
         } else if (next->at + 4 * tiles <= next->end) {
             block_of_sums(sums, w, x + now->tile * TILE_BYTES, apart, tiles, first, bf16s, next);
             next->at += 4 * tiles;
         } else {
-            whole_sums(sums, w, x + now->tile * TILE_BYTES, apart, tiles, first);
+            FN(whole_sums)(sums, w, x + now->tile * TILE_BYTES, apart, tiles, first);
         }
     }
 }
@@ -238,7 +238,7 @@ INLINE void gemm_many(bf16s_fn *bf16s, void (*finish)(struct packing *), float *
     float *sums = scratch, *lines = sums + SUMS + 2 * BLOCK_BYTES / 4;
     uint8_t *present = (uint8_t *)(sums + SUMS), *other = present + BLOCK_BYTES;
     struct place now = { 0 }, next = now;
-    struct packing pack = packing_of(&of, &now, present);
+    struct packing pack = FN(packing_of)(&of, &now, present);
     int more;
 
     configure(16);
@@ -247,11 +247,11 @@ INLINE void gemm_many(bf16s_fn *bf16s, void (*finish)(struct packing *), float *
         struct place after;
         uint8_t *const done = present;
 
-        more = advance(&of, &next);
+        more = FN(advance)(&of, &next);
         after = next;
         if (more) {
-            pack = packing_of(&of, &next, other);
-            if (!advance(&of, &after))
+            pack = FN(packing_of)(&of, &next, other);
+            if (!FN(advance)(&of, &after))
                 after = (struct place){ .col = n };     /* probably those of the next call       */
         } else {
             pack.at = pack.end = 0;
@@ -264,11 +264,11 @@ INLINE void gemm_many(bf16s_fn *bf16s, void (*finish)(struct packing *), float *
     } while (more);
     WRITTEN(sums);
     _tile_release();
-    put_all(c, ldc, sums, lines, m, n, add);
+    FN(put_all)(c, ldc, sums, lines, m, n, add);
 }
 
 /* Activations: [k / 32][16 pairs][rows][2], and of the next group after that. */
-static void prepare_many(void *to, const float *x, size_t ldx, size_t rows, size_t n)
+static void FN(prepare_many)(void *to, const float *x, size_t ldx, size_t rows, size_t n)
 {
     const __mmask16 those = (__mmask16)((1u << rows) - 1);
     uint8_t *p = to;
@@ -313,7 +313,7 @@ INLINE __m512i bf16s_bf16(const void *row, size_t i)
 }
 
 #define MANY(TYPE, name, ...)                                                               \
-    static void finish_##name(struct packing *p)                                            \
+    static void FN(finish_##name)(struct packing *p)                                        \
     {                                                                                       \
         for (; p->at < p->end; p->at++)                                                     \
             pack_one(bf16s_##name, p, p->at);                                               \
@@ -321,7 +321,7 @@ INLINE __m512i bf16s_bf16(const void *row, size_t i)
     static void FN(gemm_many_##name)(float *c, size_t ldc, const void *x, const void *w, size_t stride, size_t m, \
                                      size_t n, size_t k, void *scratch, int add)            \
     {                                                                                       \
-        gemm_many(bf16s_##name, finish_##name, c, ldc, x, w, stride, m, n, k, scratch, add); \
+        gemm_many(bf16s_##name, FN(finish_##name), c, ldc, x, w, stride, m, n, k, scratch, add); \
     }
 GKV__BYTE_TYPES(MANY)
 MANY(BF16, bf16)
@@ -331,7 +331,7 @@ static void FN(fill_many)(struct gkv__simd *k)
 {
 #define SLOT(TYPE, name, from)                                                              \
     k->many[GKV__TYPE_##TYPE] = (struct gkv__many){                                         \
-        "bf16", from, 32, 64, MANY_ROWS, MANY_COLS, MANY_SCRATCH, prepare_many, FN(gemm_many_##name) };
+        "bf16", from, 32, 64, MANY_ROWS, MANY_COLS, MANY_SCRATCH, FN(prepare_many), FN(gemm_many_##name) };
 #define SLOT_32(TYPE, name, ...) SLOT(TYPE, name, 32)
     GKV__BYTE_TYPES(SLOT_32)
     SLOT(BF16, bf16, 1)

@@ -115,7 +115,7 @@ static void rest(float *sum, const uint8_t *x, size_t ldx, const uint8_t *w, siz
         }
 }
 
-static void put_sums(float *c, const float *sum, size_t n, int add)
+static void FN(put_sums)(float *c, const float *sum, size_t n, int add)
 {
     size_t i = 0;
 
@@ -146,7 +146,7 @@ static void gemm_bf16_amx(float *c, size_t ldc, const void *x, size_t ldx, const
             rest(sum, rows + (mr == 32 ? 2 * whole : 0), ldx, w + (mr == 32 ? 2 * whole * BNR : 0),
                  mr, mr == 32 ? k - whole : k);
             for (size_t i = r - at; i < mr; i++)
-                put_sums(c + (at + i) * ldc + j, sum + i * BNR, n - j < BNR ? n - j : BNR, add);
+                FN(put_sums)(c + (at + i) * ldc + j, sum + i * BNR, n - j < BNR ? n - j : BNR, add);
         }
     _tile_release();
 }
