@@ -1093,12 +1093,13 @@ static void test_many(const struct gkv__simd *k, const struct gkv__quant *q)
 {
     const struct gkv__many *many = &k->many[q->type];
     const struct gkv__quant *bf16 = gkv__quant_of(GKV__TYPE_BF16);
-    /* Inputs: 256 k + 32 part.  The last four are of whole calls, of more than one slab, and so wide that lines are
-     * written past the caches. */
+    /* Inputs: 256 k + 32 part.  The last five are of whole calls, of more than one slab, and so wide that lines are
+     * written past the caches, unless they begin in the middle. */
     static const struct { size_t m, n, k, part, ldc; } sizes[] = {
         { 1, 1, 0, 1, 3 }, { 5, 3, 1, 0, 3 }, { 16, 16, 0, 9, 16 }, { 17, 15, 1, 0, 20 }, { 31, 33, 0, 3, 40 },
         { 32, 32, 0, 8, 32 }, { 33, 31, 2, 0, 31 }, { 48, 48, 0, 17, 64 }, { 64, 64, 3, 0, 64 }, { 77, 70, 2, 0, 71 },
-        { 256, 40, 0, 10, 40 }, { 254, 256, 1, 0, 256 }, { 40, 40, 9, 0, 48 }, { 256, 64, 0, 2, 1024 },
+        { 59, 18, 2, 1, 18 }, { 256, 40, 0, 10, 40 }, { 254, 256, 1, 0, 256 }, { 40, 40, 9, 0, 48 },
+        { 256, 64, 0, 2, 1024 }, { 256, 64, 0, 2, 1040 },
     };
     double worst = 0;
     int poison = 0, alone = 0;
@@ -1109,7 +1110,8 @@ static void test_many(const struct gkv__simd *k, const struct gkv__quant *q)
             const size_t kk = q->block > 32 ? (sizes[is].k ? sizes[is].k : 1) * 256
                                             : sizes[is].k * 256 + sizes[is].part * 32;
             const size_t stride = kk / q->block * q->bytes, n_c = (m - 1) * ldc + n;
-            float *x = floats((m - 1) * (kk + ldx) + kk, add), *c = floats(n_c, ldc == 1024 ? 1 : add);
+            const size_t shift = ldc > 1024 ? 4 : 0;
+            float *x = floats((m - 1) * (kk + ldx) + kk, add), *c = floats(n_c + shift, ldc >= 1024 ? 1 : add) + shift;
             float *one = floats(1, add);
             uint8_t *w = blocks(q, n * kk, add), *form = guard(m * kk / many->unit * many->x_bytes, add);
             uint8_t *form1 = guard(kk / many->unit * many->x_bytes, add), *scratch = guard(many->scratch, add);
