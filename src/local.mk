@@ -201,6 +201,8 @@ src_libcli_la_SOURCES = \
 	src/cli/report-write.c \
 	src/cli/report.c \
 	src/cli/report.h \
+	src/cli/run-json.c \
+	src/cli/run-together.c \
 	src/cli/run.c \
 	src/cli/run.h \
 	src/cli/say.c \
