@@ -723,19 +723,18 @@ static int merge(struct batch *b)
     return code ? code : merge_answers(&b->r.o, &b->rows, b->merge, b->r.o.operand, (size_t)b->r.o.n_operand);
 }
 
-/* Of all ranks: the first one has the figures and says them. */
+/* Rows that all ranks have done in this run come to those that were done before; the first rank says how many. */
 static int sum(struct batch *b, int code)
 {
-    uint64_t n[] = { b->n_answered + b->n_failed - b->n_before, b->n_failed, b->n_answered };
+    const size_t failed = b->n_failed_before, answered = b->n_before - failed;
+    uint64_t     n[] = { b->n_failed - failed, b->n_answered - answered };
 
     if (!b->order || code)
         return code;
-    n[1] -= b->n_failed_before;
-    n[2] = n[0] - n[1];
     if (!processes_add(b->o.io->processes, n, sizeof n / sizeof *n))
         return EXIT_FAILED;
-    b->n_failed = b->n_failed_before + n[1];
-    b->n_answered = b->n_before - b->n_failed_before + n[2];
+    b->n_failed = failed + n[0];
+    b->n_answered = answered + n[1];
     return 0;
 }
 
