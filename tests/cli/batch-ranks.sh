@@ -1,13 +1,5 @@
 # gemkv batch under mpirun: documents go to whichever rank is free, and each once; what any rank has done is not done again.
-OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_plm=isolated
-OMPI_MCA_btl_vader_single_copy_mechanism=none GEMKV_PLUGIN_DIR=$groups
-export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_rmaps_base_oversubscribe OMPI_MCA_plm
-export OMPI_MCA_btl_vader_single_copy_mechanism GEMKV_PLUGIN_DIR
-not_sanitized "MPI libraries keep memory"
-for mpi in openmpi mpich; do
-    test -f "$groups/gemkv-$mpi.so" && command -v mpirun.$mpi >/dev/null && some=$mpi
-done
-test -n "$some" || skip "no MPI library, or no mpirun"
+several_processes
 
 for i in $(seq 24); do head -n $((1 + i % 7)) text | sed "s/cat/cat $i/" >text.$i; done
 awk 'BEGIN {
@@ -19,8 +11,7 @@ few="-t 1 -k 96 -n 4"
 answers() { sed 's/.*\("id": "[^"]*"\).*\("\(answer\|error\)": "[^"]*"\).*/\1 \2/' "$@" | sort; }
 gemkv batch -q --in rows --out alone $few 2>err; echo "status $?"
 answers alone >expected
-for mpi in openmpi mpich; do
-    test -f "$groups/gemkv-$mpi.so" && command -v mpirun.$mpi >/dev/null || mpi=$some
+for mpi in $mpis; do
     ranks() { mpirun.$mpi -n 3 sh -c 'gemkv batch "$@" || test $? = 6' sh "$@"; }
     echo "-- each row once, and the figures of all"
     ranks --in rows --out a.%s $few 2>err

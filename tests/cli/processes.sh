@@ -1,25 +1,11 @@
 # gemkv as several processes of mpirun, with each MPI library that there is.
-OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_plm=isolated OMPI_MCA_btl_vader_single_copy_mechanism=none
-PRTE_ALLOW_RUN_AS_ROOT=1
-export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_rmaps_base_oversubscribe OMPI_MCA_plm
-export OMPI_MCA_btl_vader_single_copy_mechanism
-GEMKV_PLUGIN_DIR=$groups
-export GEMKV_PLUGIN_DIR
-not_sanitized "MPI libraries keep memory"
-for mpi in openmpi mpich; do
-    test -f "$groups/gemkv-$mpi.so" && command -v mpirun.$mpi >/dev/null && some=$mpi
-done
-test -n "$some" || skip "no MPI library, or no mpirun"
+several_processes
 
 for i in 1 2 3 4 5 6; do cat text; done >long
 all_but_costs() { sed 's/"seconds".*"kept"/"kept"/; s/"predicted.*//; s/"schedule_reason": "[^"]*", //'; }
 gemkv ask --json --schedule layer -t 1 -k 120 -n 8 --chunk 512 -f long 'What is the pass key?' | all_but_costs >alone
-for mpi in openmpi mpich; do
+for mpi in $mpis; do
     run() { n=$1; shift; mpirun.$mpi -n "$n" gemkv "$@"; }
-    if ! test -f "$groups/gemkv-$mpi.so" || ! command -v mpirun.$mpi >/dev/null; then
-        mpi=$some           # what it prints does not depend on it
-    fi
     for n in 2 4; do
         run $n ask --json -t 1 -k 120 -n 8 --chunk 512 -f long 'What is the pass key?' | all_but_costs | cmp - alone &&
             echo "$n processes: the same answer, tokens and scores"
@@ -33,9 +19,14 @@ for mpi in openmpi mpich; do
     run 3 ask --nonsense >out 2>err; echo "status $?"; grep gemkv: err | grep -v mpirun
     run 3 ask -m none.gguf -f long x >out 2>err; echo "status $?"; grep gemkv: err
     run 2 ask -f long --schedule chunk x >out 2>err; echo "status $?"; grep gemkv: err
-    run 2 ask -q -k 100 -n 2 -f text --method snapkv x >out 2>err; echo "status $?"; grep gemkv: err
+    run 2 ask -k 100 -n 2 -f text --method snapkv x >out 2>err; echo "status $?"; grep gemkv: err
     run 2 ask -f none x >out 2>err; test $? -ne 0 && echo "failed"; grep gemkv: err
     GEMKV_PLUGIN_DIR=/nowhere run 2 ask -f long x >out 2>err; test $? -ne 0 && echo "failed"; grep gemkv: err | sed 's/-[a-z]*\.so/-MPI.so/'
+    mkdir -p other
+    echo "no plugin" >other/gemkv-$mpi.so
+    GEMKV_PLUGIN_DIR=$PWD/other run 2 ask -f long x >out 2>err; test $? -ne 0 && echo "failed"
+    grep -c "gemkv: 2 processes were started, and cannot be connected: .*/other/gemkv-$mpi.so" err
+    rm other/gemkv-$mpi.so
     echo "-- a process that dies"
     run 2 select -t 1 --schedule layer -k 120 -f - 'Who sat?' <&3 >killed 2>err &
     sleep 1
