@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * mpi.c - processes that mpirun or srun started, connected by an MPI library.
+ * mpi.c - processes that mpirun started, connected by an MPI library.
  *
  * MPI libraries move data while they are called, not while the program computes.  So one thread makes all calls: it starts
  * what the program asks for, tests it until it has ended, and sleeps in between, more and more rarely.  On rank 0 it also

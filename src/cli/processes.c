@@ -17,7 +17,6 @@
 static const struct { const char *size, *rank, *plugin; } starters[] = {
     { "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "openmpi" },
     { "PMI_SIZE", "PMI_RANK", "mpich" },
-    { "SLURM_STEP_NUM_TASKS", "PMIX_RANK", "openmpi" },
 };
 
 struct processes {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * processes.h - gemkv started several times by mpirun or srun, as one command */
+ * processes.h - gemkv started several times by mpirun, as one command */
 #ifndef GEMKV_CLI_PROCESSES_H
 #define GEMKV_CLI_PROCESSES_H
 
