@@ -28,7 +28,10 @@ for i in $(seq 0 "$n"); do
     ip -n "$name-$i" link set lo up
     shape=
     test "$rate" = 0 || shape="tbf rate $rate burst 256kb latency 50ms"
-    test "$delay" = 0 || shape="netem delay $delay ${rate:+rate $rate}"
+    if test "$delay" != 0; then
+        shape="netem delay $delay"
+        test "$rate" = 0 || shape="$shape rate $rate"
+    fi
     # shellcheck disable=SC2086
     test -z "$shape" || { ip netns exec "$name-$i" tc qdisc add dev eth0 root $shape; tc qdisc add dev "v$i.$$" root $shape; }
     test "$i" = 0 || echo "10.77.0.$((i + 1)) slots=1" >>"$scratch/hosts"
