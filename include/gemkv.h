@@ -217,9 +217,9 @@ typedef struct {
 #define GKV_THINK (-1)                  /* think: without a number                           */
 
 /* Processes that read a text together: `size` of them, each with the same model and with gkv_options.group set to its
- * own.  Rank 0 has documents and questions; the others call gkv_group_help.  Of the
- * schedules layer and stream are shared, and schedule layer chooses the same tokens as in one process.  Methods without
- * a first pass, and those of one pass, are computed by rank 0 alone, with a warning.
+ * own.  Rank 0 has documents and questions; the others call gkv_group_help.  They share first passes by schedule layer,
+ * which chooses the same tokens as in one process, and by stream.  Methods without a first pass, and those of one pass,
+ * are computed by rank 0 alone, with a warning.
  *
  * The functions carry bytes between them.  All ranks call cast and gather in the same order, one at a time; both may
  * return before they have ended, and then what they were given stays until wait has said so.  They return 0, and
@@ -319,9 +319,9 @@ typedef struct {
  * (GKV_KEEP_PROMPT).                                                                       */
 GKV_API gkv_status gkv_session_turns(gkv_session *s, const gkv_turn *turn, size_t n, gkv_error *err);
 /* In all ranks of a group but 0: computes their parts of first passes of this model until rank 0 calls gkv_group_end.  Of
- * *opt it uses group, threads, memory_limit, chunk and progress.  An error ends the group: a rank that was to compute does not
- * come any more, so the program should end.  What does not fit into the memory of one rank is an error of rank 0's
- * question, and gkv_group_help goes on.                                                     */
+ * *opt it uses group, threads, memory_limit and progress.  After an error the group is of no use, since the others wait for this
+ * rank: end the program.  What does not fit into the memory of one rank is no such error: rank 0's question fails, and
+ * gkv_group_help goes on.                                                                   */
 GKV_API gkv_status gkv_group_help(gkv_model *model, const gkv_options *opt, gkv_error *err);
 GKV_API gkv_status gkv_group_end(const gkv_group *group, gkv_error *err);       /* rank 0     */
 /* The next piece of the answer: *len bytes of whole UTF-8 characters, without a NUL, valid until the next call.

@@ -16,7 +16,7 @@ static inline bool gkv__grouped(const struct gkv__task *t)
 struct gkv__errand {
     uint64_t n, n_tail, n_new, k;
     uint64_t fingerprint;               /* of the model                                      */
-    uint32_t filter, chunk, row, again; /* chunk 0: there will be no more              */
+    uint32_t filter, chunk, row, again; /* chunk 0: there will be no more errands           */
     double   param[GKV__MAX_PARAMS];    /* of the schedule                                   */
     char     schedule[16], kv[8], level[16], gemm[16];
 };
