@@ -437,6 +437,8 @@ typedef struct {
     const char *thought;                /* ... and their text, or NULL: valid until the next question */
     int         can_think;              /* options.think means something for the model that answers  */
     uint64_t    drafted_reader, accepted_reader;        /* those of drafted and accepted that the reader guessed */
+    uint32_t    processes;              /* that computed the first pass together (options.group), 1: this one alone, ... */
+    double      waited;                 /* ... and seconds of it that this one waited for the others */
 } gkv_stats;
 
 /* Runs of kept document tokens of the last question, merged where adjacent, in document order.  Valid

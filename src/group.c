@@ -102,7 +102,7 @@ gkv_status gkv_group_help(gkv_model *model, const gkv_options *opt, gkv_error *e
 
 gkv_status gkv_group_end(const gkv_group *group, gkv_error *err)
 {
-    const struct gkv__exec e = { 0 };
+    struct gkv__exec e = { 0 };
     struct gkv__errand none = { 0 };
 
     return gkv__group_cast(&e, group, 0, &none, sizeof none, err);

@@ -662,6 +662,8 @@ static gkv_status prepare(gkv_session *s, const char *question, size_t len, gkv_
     s->stats.layer = s->run.chosen;
     if (p->kind >= GKV__SCORES)
         s->stats.first = gkv__seconds() - start;
+    s->stats.processes = gkv__grouped(&p->task) ? p->task.group->size : 1;
+    s->stats.waited = s->exec.waited;
     GKV__TRY(status);
     GKV__TRY(gkv__prompt_passages(&s->prompt, s->run.kept, s->run.n_kept, s->run.score, false, &s->span,
                                   &s->n_spans, &s->stats.tokens_document, err));

@@ -213,6 +213,8 @@ class gkv_stats(Structure):
         ("can_think", c_int),
         ("drafted_reader", c_uint64),
         ("accepted_reader", c_uint64),
+        ("processes", c_uint32),
+        ("waited", c_double),
     ]
 
 

@@ -91,6 +91,8 @@ class Stats:
     can_think: int
     drafted_reader: int
     accepted_reader: int
+    processes: int
+    waited: float
 
 
 @dataclass(frozen=True)

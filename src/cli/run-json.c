@@ -146,6 +146,13 @@ void run_json_members(struct json *j, const struct run *r, const char *answer, s
         json_two_seconds(j, &s);
     json_close(j);
 
+    if (s.processes > 1) {
+        json_named_open(j, "processes", '{');
+        json_named_uint(j, "number", s.processes);
+        json_named_real(j, "waited", s.waited);
+        json_close(j);
+    }
+
     json_named_open(j, "draft", '{');           /* as often as it has paid, so no two runs need agree */
     json_named_uint(j, "guessed", s.drafted);
     json_named_uint(j, "right", s.accepted);

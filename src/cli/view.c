@@ -162,6 +162,8 @@ void view_cost(const struct run *r)
     if (s.first > 0)
         snprintf(first, sizeof first, "first pass %.2f s (%.0f tokens/s)%s", s.first,
                  (double)s.tokens_prompt / s.first, s.second > 0 ? ", " : "");
+    if (s.processes > 1)
+        say(r->o.io, "the first pass was shared by %u processes; this one waited %.2f s for the others", s.processes, s.waited);
     if (r->answerer)
         say(r->o.io, "%s%s has begun to answer after %.2f s, first token after %.2f s", first, answerer_model(r->answerer),
             s.second, s.ttft);

@@ -86,6 +86,7 @@ gkv_status gkv__exec_open(struct gkv__exec *e, const struct gkv__simd *simd,
     e->shape = s;
     e->n_threads = n_threads;
     e->chunk = chunk;
+    e->waited = 0;
     e->scratch_bytes = scratch_bytes(simd, gemm, s);
     e->bytes = n_threads * e->scratch_bytes + buffer_bytes(s, chunk);
     e->scratch = p = gkv__pages(e->bytes, 1);

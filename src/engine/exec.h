@@ -41,6 +41,7 @@ struct gkv__exec {
     gkv_stage   stage;
     uint64_t    stage_tokens;
     double      done, total, shown;             /* shown: time of the last call              */
+    double      waited;                         /* seconds, for other processes              */
 };
 
 uint64_t   gkv__exec_bytes(const struct gkv__simd *simd, const struct gkv__gemm *gemm,

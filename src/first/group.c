@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "src/engine/gemm-row.h"
+#include "src/base/mem.h"
 #include "src/first/group.h"
 
 static gkv_status lost(const gkv_group *g, gkv_error *err)
@@ -13,8 +14,9 @@ static gkv_status lost(const gkv_group *g, gkv_error *err)
     return gkv__fail(err, GKV_IO, "rank %u of %u cannot reach the other processes any more", g->rank, g->size);
 }
 
-gkv_status gkv__group_wait(const struct gkv__exec *e, const gkv_group *g, gkv_error *err)
+gkv_status gkv__group_wait(struct gkv__exec *e, const gkv_group *g, gkv_error *err)
 {
+    const double start = gkv__seconds();
     int left;
 
     do {
@@ -22,10 +24,11 @@ gkv_status gkv__group_wait(const struct gkv__exec *e, const gkv_group *g, gkv_er
         if (left > 0 && gkv__cancelled(e))
             return gkv__fail(err, GKV_CANCELLED, "cancelled while waiting for other processes");
     } while (left > 0);
+    e->waited += gkv__seconds() - start;
     return left ? lost(g, err) : GKV_OK;
 }
 
-gkv_status gkv__group_cast(const struct gkv__exec *e, const gkv_group *g, uint32_t root, void *data, size_t bytes,
+gkv_status gkv__group_cast(struct gkv__exec *e, const gkv_group *g, uint32_t root, void *data, size_t bytes,
                            gkv_error *err)
 {
     return g->cast(g->context, root, data, bytes) ? lost(g, err) : gkv__group_wait(e, g, err);
@@ -36,7 +39,7 @@ gkv_status gkv__group_start(const gkv_group *g, const void *mine, size_t bytes, 
     return g->gather(g->context, mine, bytes, all) ? lost(g, err) : GKV_OK;
 }
 
-gkv_status gkv__group_agree(const struct gkv__exec *e, const gkv_group *g, gkv_status status, bool *agreed,
+gkv_status gkv__group_agree(struct gkv__exec *e, const gkv_group *g, gkv_status status, bool *agreed,
                            gkv_error *err)
 {
     gkv_error mine = { .status = status }, *all = calloc(g->size, sizeof *all);
@@ -62,7 +65,7 @@ gkv_status gkv__group_agree(const struct gkv__exec *e, const gkv_group *g, gkv_s
     return theirs;
 }
 
-gkv_status gkv__group_call(const struct gkv__exec *e, const struct gkv__first *f, gkv_error *err)
+gkv_status gkv__group_call(struct gkv__exec *e, const struct gkv__first *f, gkv_error *err)
 {
     const struct gkv__task *t = f->t;
     struct gkv__errand errand = {

@@ -22,18 +22,18 @@ struct gkv__errand {
 };
 
 /* All ranks call the same of these in the same order.  They return GKV_CANCELLED when e is cancelled meanwhile, and GKV_IO
- * when the others cannot be reached; after either the group is of no use. */
+ * when the others cannot be reached; after either the group is of no use.  What they wait is added to e->waited. */
 /* data of rank `root` goes to all. */
-gkv_status gkv__group_cast(const struct gkv__exec *e, const gkv_group *g, uint32_t root, void *data, size_t bytes,
+gkv_status gkv__group_cast(struct gkv__exec *e, const gkv_group *g, uint32_t root, void *data, size_t bytes,
                            gkv_error *err);
 /* all[rank] = mine of that rank, `bytes` each; start returns at once, and what it was given must stay until wait. */
 gkv_status gkv__group_start(const gkv_group *g, const void *mine, size_t bytes, void *all, gkv_error *err);
-gkv_status gkv__group_wait(const struct gkv__exec *e, const gkv_group *g, gkv_error *err);
+gkv_status gkv__group_wait(struct gkv__exec *e, const gkv_group *g, gkv_error *err);
 /* GKV_OK if that is every rank's status; otherwise the first that is not, with the error of that rank, for all, and then
  * *agreed, unless agreed is NULL, becomes true. */
-gkv_status gkv__group_agree(const struct gkv__exec *e, const gkv_group *g, gkv_status status, bool *agreed, gkv_error *err);
+gkv_status gkv__group_agree(struct gkv__exec *e, const gkv_group *g, gkv_status status, bool *agreed, gkv_error *err);
 
 /* Rank 0: tells the others about the first pass that it begins.  Others: nothing. */
-gkv_status gkv__group_call(const struct gkv__exec *e, const struct gkv__first *f, gkv_error *err);
+gkv_status gkv__group_call(struct gkv__exec *e, const struct gkv__first *f, gkv_error *err);
 
 #endif

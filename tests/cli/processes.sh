@@ -10,6 +10,10 @@ for mpi in $mpis; do
         run $n ask --json -t 1 -k 120 -n 8 --chunk 512 -f long 'What is the pass key?' | all_but_costs | cmp - alone &&
             echo "$n processes: the same answer, tokens and scores"
     done
+    run 3 ask --json -t 1 -k 120 -n 1 --schedule layer -f long x >costs
+    sed 's/.*"first": \([^,]*\),.*"processes": {"number": \(.\), "waited": \([^}]*\)}.*/\1 \2 \3/' costs |
+        awk '{ print $2 " processes; " ($3 > 0 && $3 < $1 ? "waited for less than all of the first pass" : $0) }'
+    run 2 ask -v -t 1 -k 120 -n 1 --schedule layer -f long x 2>&1 >out | grep -o 'shared by . processes; this one waited'
     echo "-- questions, one after the other; a document on standard input"
     printf 'What is the pass key?\nWho sat?\n' >questions
     run 3 ask --json -t 1 -k 120 -n 4 --questions questions -f long | grep -c '"answer"'
