@@ -209,7 +209,8 @@ static int64_t next(void *context)
 static void *open_all(gkv_group *out, char error[GKV_GROUP_ERROR])
 {
     struct processes *p = calloc(1, sizeof *p);
-    int level, size = 0;
+    int level, size = 0, local = 0;
+    MPI_Comm here;
 
     snprintf(error, GKV_GROUP_ERROR, "out of memory");
     if (!p)
@@ -223,6 +224,9 @@ static void *open_all(gkv_group *out, char error[GKV_GROUP_ERROR])
     MPI_Comm_set_errhandler(p->comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(p->comm, &p->rank);
     MPI_Comm_size(p->comm, &size);
+    MPI_Comm_split_type(p->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
+    MPI_Comm_size(here, &local);
+    MPI_Comm_free(&here);
     p->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     p->asked = p->ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     if (pthread_create(&p->thread, NULL, serve, p)) {
@@ -231,7 +235,8 @@ static void *open_all(gkv_group *out, char error[GKV_GROUP_ERROR])
         free(p);
         return NULL;
     }
-    *out = (gkv_group){ (uint32_t)p->rank, (uint32_t)size, p, cast, gather, wait_for, { NULL } };
+    *out = (gkv_group){ .rank = (uint32_t)p->rank, .size = (uint32_t)size, .local = (uint32_t)local, .context = p,
+                        .cast = cast, .gather = gather, .wait = wait_for };
     return p;
 }
 

@@ -223,13 +223,17 @@ typedef struct {
  *
  * The functions carry bytes between them.  All ranks call cast and gather in the same order, one at a time; both may
  * return before they have ended, and then what they were given stays until wait has said so.  They return 0, and
- * anything else means that the others cannot be reached any more. */
+ * anything else means that the others cannot be reached any more.
+ *
+ * With size 1 nothing is shared but, by `local`, the machine. */
 typedef struct {
     uint32_t rank, size;
     void    *context;           /* the first argument of: */
     int    (*cast)(void *context, uint32_t root, void *data, size_t bytes);     /* data of rank `root` to all */
     int    (*gather)(void *context, const void *mine, size_t bytes, void *all); /* all[rank][bytes]           */
     int    (*wait)(void *context);      /* 0: it has ended; 1: not yet, after a part of a second; -1: failed  */
+    uint32_t local;             /* of them on this machine, and 0 is 1: each takes that part of the machine, where the
+                                   options do not say how many threads, or how much memory   */
     const void *reserved[4];
 } gkv_group;
 

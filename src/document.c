@@ -8,6 +8,7 @@
 #include "src/base/mem.h"
 #include "src/base/sum.h"
 #include "src/document.h"
+#include "src/first/group.h"
 #include "src/model/model.h"
 #include "src/base/unicode.h"
 
@@ -136,7 +137,7 @@ static gkv_status open_for(gkv_document *d, const gkv_options *o, gkv_error *err
     }
     GKV__TRY(choose_template(d, o, &tmpl, err));
     d->max_context = o->max_context;
-    d->limit = o->memory_limit ? o->memory_limit : gkv_memory_default();
+    d->limit = o->memory_limit ? o->memory_limit : gkv_memory_default() / gkv__group_local(o->group);
     return gkv__document_init(d, m->vocab, tmpl, piece_of(o->max_context), err);
 }
 

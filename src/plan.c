@@ -100,9 +100,9 @@ gkv_status gkv__plan_options(struct gkv__plan *p, const gkv_model *m, const gkv_
     GKV__TRY(kv_types(m, o, p, err));
     GKV__TRY(products(o, p, err));
     GKV__TRY(schedules(o, p, err));
-    p->n_threads = o->threads ? o->threads : gkv__cores().threads;
+    p->n_threads = o->threads ? o->threads : gkv__cores_share(gkv__group_local(o->group));
     p->max_chunk = o->chunk ? o->chunk : 1024;
-    p->limit = o->memory_limit ? o->memory_limit : gkv_memory_default();
+    p->limit = o->memory_limit ? o->memory_limit : gkv_memory_default() / gkv__group_local(o->group);
     return GKV_OK;
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
+#include "src/base/cores.h"
 #include "src/session.h"
 #include "tests/rng.h"
 #include "tests/tap.h"
@@ -101,7 +103,8 @@ static const gkv_group *open_group(uint32_t size, gkv_model *const *m, const gkv
 {
     meeting = (struct meeting){ .lock = PTHREAD_MUTEX_INITIALIZER, .all_here = PTHREAD_COND_INITIALIZER, .size = size };
     for (uint32_t i = 0; i < size; i++) {
-        member[i] = (struct member){ &meeting, 0, { i, size, &member[i], cast, gather, wait_for, { NULL } } };
+        member[i] = (struct member){ &meeting, 0, { .rank = i, .size = size, .context = &member[i], .cast = cast, .gather = gather,
+                                                      .wait = wait_for } };
         helper[i].m = m[i];
         helper[i].o = *o;
         helper[i].o.group = &member[i].group;
@@ -305,6 +308,38 @@ static void read_again(uint32_t keep, const char *what)
         gkv_model_close(m[i]);
 }
 
+/* Processes that share a machine take a part of it each, unless the options say how much. */
+static void machine(void)
+{
+    const gkv_group four = { .size = 1, .local = 4 };
+    const unsigned all = gkv__cores_share(1);
+    gkv_model *m = model_named("llama3");
+    gkv_options o = options();
+    gkv_session *s = NULL;
+    double part;
+
+    ok(all == gkv__cores().threads && gkv__cores_share(0) == all && gkv__cores_share(1 << 20) == 1 &&
+           (gkv__cores_share(2) <= (all + 1) / 2 || gkv__cores().processors < (unsigned)sysconf(_SC_NPROCESSORS_ONLN)),
+       "of %u threads each of two processes has %u", all, gkv__cores_share(2));
+    o.threads = 0;
+    o.group = &four;
+    if (gkv_session_open(&s, m, &o, &err) || gkv_feed(s, "The cat sat on the mat.", 23, &err) || gkv_select(s, "Who?", 4, &err)) {
+        ok(false, "one of four processes: %s", err.text);
+        exit(1);
+    }
+    part = (double)s->plan.limit / (double)gkv_memory_default();
+    ok(s->plan.n_threads == gkv__cores_share(4) && part > 0.15 && part < 0.35 && !*s->warning,
+       "one of four processes: %u threads, %.2f of the memory", s->plan.n_threads, part);
+    gkv_session_close(s);
+    o.threads = 3;
+    o.memory_limit = 123 << 20;
+    s = NULL;
+    ok(!gkv_session_open(&s, m, &o, &err) && !gkv_feed(s, "The cat sat on the mat.", 23, &err) &&
+           !gkv_select(s, "Who?", 4, &err) && s->plan.n_threads == 3 && s->plan.limit == 123 << 20, "... or what the options say");
+    gkv_session_close(s);
+    gkv_model_close(m);
+}
+
 /* What cannot be done is said by rank 0, and the next question has its answer. */
 static void refused(const char *what, const char *name, const char *other, const char *method, const char *schedule,
                     uint64_t memory, const char *says)
@@ -335,7 +370,7 @@ static void refused(const char *what, const char *name, const char *other, const
 /* A rank that never comes. */
 static void cancelled(void)
 {
-    struct member alone = { &meeting, 0, { 0, 2, &alone, cast, gather, wait_for, { NULL } } };
+    struct member alone = { &meeting, 0, { .size = 2, .context = &alone, .cast = cast, .gather = gather, .wait = wait_for } };
     gkv_model *m = model_named("llama3");
     gkv_options o = options();
     gkv_session *s = NULL;
@@ -371,5 +406,6 @@ int main(void)
     refused("another model", "llama3", "mistral", NULL, NULL, 0, "another file");
     refused("a rank with little memory", "llama3", "llama3", NULL, NULL, 1 << 20, "rank 1 of 2");
     cancelled();
+    machine();
     return done();
 }

@@ -230,6 +230,16 @@ struct gkv__cores gkv__cores(void)
     return gkv__cores_of("", may, MOST);
 }
 
+unsigned gkv__cores_share(unsigned processes)
+{
+    const struct gkv__cores x = gkv__cores();
+    const long all = sysconf(_SC_NPROCESSORS_ONLN);
+    const unsigned long cores = all > 0 ? (unsigned long)all * x.cores / x.processors : x.cores;
+    const unsigned long part = cores / (processes ? processes : 1);
+
+    return part >= x.threads ? x.threads : part ? (unsigned)part : 1;
+}
+
 const char *gkv__cores_describe(size_t i)
 {
     static _Thread_local char line[64];

@@ -25,6 +25,10 @@ struct gkv__cores gkv__cores_of(const char *root, const bool *may, size_t n);
 
 struct gkv__cores gkv__cores(void);     /* of this process, now                              */
 
+/* How many threads each of so many processes on this machine should use: an equal part of all cores, but no core that this
+ * process may not run on. */
+unsigned gkv__cores_share(unsigned processes);
+
 /* The i-th line "name: number", NULL when there is none; it is valid until this thread's next call. */
 const char *gkv__cores_describe(size_t i);
 

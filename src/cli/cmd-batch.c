@@ -47,6 +47,7 @@ struct batch {
     double          synced;             /* when                                           */
     uint64_t        run;                /* a number of model and options                  */
     size_t          at;                 /* the next group                                 */
+    gkv_group       alone;              /* of ranks of MPI, which share their machine, and no text */
     size_t         *order;              /* of groups that ranks of MPI are handed as they come; NULL: each has a part */
     struct row      open;               /* the row whose document is open                 */
     struct words    file, found;        /* ... its files, and their names that are ours   */
@@ -687,6 +688,10 @@ static void connect(struct batch *b)
 
     if (ranks && b->out_name && strcmp(b->out_name, b->r.o.out) != 0)
         processes_open(&b->o.io->processes, NULL);
+    if (b->o.io->processes) {
+        b->alone = (gkv_group){ .size = 1, .local = processes_group(b->o.io->processes)->local };
+        b->r.o.gkv.group = &b->alone;
+    }
 }
 
 static int check(struct run *r)

@@ -12,6 +12,12 @@ static inline bool gkv__grouped(const struct gkv__task *t)
     return t->group && t->group->size > 1;
 }
 
+/* How many processes share this machine. */
+static inline uint32_t gkv__group_local(const gkv_group *g)
+{
+    return g && g->local ? g->local : 1;
+}
+
 /* What rank 0 sends; ids of its n tokens follow. */
 struct gkv__errand {
     uint64_t n, n_tail, n_new, k;
