@@ -3,7 +3,11 @@
  *
  * MPI libraries move data while they are called, not while the program computes.  So one thread makes all calls: it starts
  * what the program asks for, tests it until it has ended, and sleeps in between, more and more rarely.  On rank 0 it also
- * hands out numbers. */
+ * hands out numbers.
+ *
+ * What is gathered goes from each rank to each other one at once, in pieces that MPI libraries send without asking whether
+ * the other one is ready: an answer would wait for the next test on either side, and so would each step of MPI_Iallgather,
+ * where ranks hand on what others have sent. */
 #include <errno.h>
 #include <limits.h>
 #include <mpi.h>
@@ -15,8 +19,9 @@
 #include <time.h>
 #include "group/plugin.h"
 
-enum { ASK = 1, GIVE };                 /* tags */
+enum { ASK = 1, GIVE, PIECE };          /* tags */
 enum {
+    PIECE_BYTES = 32768,                /* Open MPI asks from 64 KiB on, with TCP            */
     BRIEF = 20000, LONG = 1000000,      /* nanoseconds between two tests: at first, at most  */
     PATIENCE = 50 * 1000000,            /* of a `wait`                                       */
 };
@@ -37,11 +42,17 @@ struct processes {
     int64_t         number;             /* the answer to NEXT */
     /* Ours: */
     MPI_Comm        comm;
-    MPI_Request     request;
+    MPI_Request    *request;            /* of what is running                                */
+    int             n_requests, most_requests;
     enum what       running;
     int64_t         answer, given;
-    int             rank;
+    int             rank, size;
 };
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
 
 static void sleep_until_asked(struct processes *p, long nanoseconds)
 {
@@ -54,29 +65,66 @@ static void sleep_until_asked(struct processes *p, long nanoseconds)
     pthread_cond_timedwait(&p->asked, &p->lock, &t);
 }
 
+static bool reserve(struct processes *p, size_t requests)
+{
+    MPI_Request *more;
+
+    if (requests <= (size_t)p->most_requests)
+        return true;
+    more = requests <= INT_MAX ? realloc(p->request, requests * sizeof *more) : NULL;
+    if (!more)
+        return false;
+    p->request = more;
+    p->most_requests = (int)requests;
+    return true;
+}
+
+/* Rank r sends to r + 1 first, then to r + 2, ..., so that not all send to the same one. */
+static bool gather_pieces(struct processes *p)
+{
+    const size_t pieces = (p->bytes + PIECE_BYTES - 1) / PIECE_BYTES;
+    char *all = p->data;
+    bool good = reserve(p, 2 * pieces * (size_t)p->size);
+
+    p->n_requests = 0;
+    for (int by = 1; good && by < p->size; by++) {
+        const int from = (p->rank + p->size - by) % p->size;
+
+        for (size_t at = 0; good && at < p->bytes; at += PIECE_BYTES)
+            good = MPI_Irecv(all + (size_t)from * p->bytes + at, (int)least(PIECE_BYTES, p->bytes - at), MPI_BYTE, from, PIECE,
+                             p->comm, &p->request[p->n_requests++]) == MPI_SUCCESS;
+    }
+    for (int by = 1; good && by < p->size; by++)
+        for (size_t at = 0; good && at < p->bytes; at += PIECE_BYTES)
+            good = MPI_Isend((const char *)p->mine + at, (int)least(PIECE_BYTES, p->bytes - at), MPI_BYTE,
+                             (p->rank + by) % p->size, PIECE, p->comm, &p->request[p->n_requests++]) == MPI_SUCCESS;
+    memcpy(all + (size_t)p->rank * p->bytes, p->mine, p->bytes);
+    return good;
+}
+
 static bool begin(struct processes *p)
 {
     int64_t none = 0;
 
+    p->n_requests = 1;
     switch (p->what) {
     case CAST:
-        return MPI_Ibcast(p->data, (int)p->bytes, MPI_BYTE, p->root, p->comm, &p->request) == MPI_SUCCESS;
+        return MPI_Ibcast(p->data, (int)p->bytes, MPI_BYTE, p->root, p->comm, p->request) == MPI_SUCCESS;
     case GATHER:
-        return MPI_Iallgather(p->mine, (int)p->bytes, MPI_BYTE, p->data, (int)p->bytes, MPI_BYTE, p->comm, &p->request) ==
-               MPI_SUCCESS;
+        return gather_pieces(p);
     case NEXT:
         if (!p->rank) {
             p->answer = p->given++;
-            p->request = MPI_REQUEST_NULL;
+            p->n_requests = 0;
             return true;
         }
         return MPI_Send(&none, 1, MPI_INT64_T, 0, ASK, p->comm) == MPI_SUCCESS &&
-               MPI_Irecv(&p->answer, 1, MPI_INT64_T, 0, GIVE, p->comm, &p->request) == MPI_SUCCESS;
+               MPI_Irecv(&p->answer, 1, MPI_INT64_T, 0, GIVE, p->comm, p->request) == MPI_SUCCESS;
     case NOTHING:
     case CLOSE:
         break;
     }
-    return MPI_Ibarrier(p->comm, &p->request) == MPI_SUCCESS;
+    return MPI_Ibarrier(p->comm, p->request) == MPI_SUCCESS;
 }
 
 /* Rank 0: a number for whoever asks. */
@@ -101,6 +149,17 @@ static void end(struct processes *p, bool good)
     p->what = p->running = NOTHING;
     pthread_cond_broadcast(&p->ended);
 }
+
+/* 1: all of what runs has ended; 0: not yet; -1: failed.  In MPICH, MPI_STATUSES_IGNORE is 1, which GCC takes for an array. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
+static int test(struct processes *p)
+{
+    int done = 0;
+
+    return MPI_Testall(p->n_requests, p->request, &done, MPI_STATUSES_IGNORE) == MPI_SUCCESS ? done : -1;
+}
+#pragma GCC diagnostic pop
 
 static void *serve(void *arg)
 {
@@ -127,8 +186,8 @@ static void *serve(void *arg)
         }
         /* The program does not wait for the lock while bytes move. */
         pthread_mutex_unlock(&p->lock);
-        if (p->running != NOTHING && MPI_Test(&p->request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-            done = -1;
+        if (p->running != NOTHING)
+            done = test(p);
         busy = hand_out(p);
         pthread_mutex_lock(&p->lock);
         pause = busy ? BRIEF : pause + pause / 8 < LONG ? pause + pause / 8 : LONG;
@@ -209,21 +268,24 @@ static int64_t next(void *context)
 static void *open_all(gkv_group *out, char error[GKV_GROUP_ERROR])
 {
     struct processes *p = calloc(1, sizeof *p);
-    int level, size = 0, local = 0;
+    int level, local = 0;
     MPI_Comm here;
 
     snprintf(error, GKV_GROUP_ERROR, "out of memory");
-    if (!p)
+    if (!p || !reserve(p, 1)) {
+        free(p);
         return NULL;
+    }
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level) != MPI_SUCCESS || level < MPI_THREAD_SERIALIZED) {
         snprintf(error, GKV_GROUP_ERROR, "this MPI library cannot be called by two threads in turns");
+        free(p->request);
         free(p);
         return NULL;
     }
     MPI_Comm_dup(MPI_COMM_WORLD, &p->comm);
     MPI_Comm_set_errhandler(p->comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(p->comm, &p->rank);
-    MPI_Comm_size(p->comm, &size);
+    MPI_Comm_size(p->comm, &p->size);
     MPI_Comm_split_type(p->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
     MPI_Comm_size(here, &local);
     MPI_Comm_free(&here);
@@ -232,10 +294,11 @@ static void *open_all(gkv_group *out, char error[GKV_GROUP_ERROR])
     if (pthread_create(&p->thread, NULL, serve, p)) {
         snprintf(error, GKV_GROUP_ERROR, "the system refused a thread");
         MPI_Finalize();
+        free(p->request);
         free(p);
         return NULL;
     }
-    *out = (gkv_group){ .rank = (uint32_t)p->rank, .size = (uint32_t)size, .local = (uint32_t)local, .context = p,
+    *out = (gkv_group){ .rank = (uint32_t)p->rank, .size = (uint32_t)p->size, .local = (uint32_t)local, .context = p,
                         .cast = cast, .gather = gather, .wait = wait_for };
     return p;
 }
@@ -249,6 +312,7 @@ static void close_all(void *context)
     pthread_join(p->thread, NULL);
     MPI_Comm_free(&p->comm);
     MPI_Finalize();
+    free(p->request);
     free(p);
 }
 

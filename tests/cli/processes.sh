@@ -14,6 +14,12 @@ for mpi in $mpis; do
     sed 's/.*"first": \([^,]*\),.*"processes": {"number": \(.\), "waited": \([^}]*\)}.*/\1 \2 \3/' costs |
         awk '{ print $2 " processes; " ($3 > 0 && $3 < $1 ? "waited for less than all of the first pass" : $0) }'
     run 2 ask -v -t 1 -k 120 -n 1 --schedule layer -f long x 2>&1 >out | grep -o 'shared by . processes; this one waited'
+    # Keys and values of a block are many pieces of what travels at once.
+    large="-m $cases/../../data/gemkv-mini-q8_0.gguf -t 1 -k 120 --layer 2 --schedule layer -f long"
+    for n in 2 3; do
+        GEMKV_CPU='' run $n select --json $large 'Who sat?' | all_but_costs
+        GEMKV_CPU='' gemkv select --json $large 'Who sat?' | all_but_costs
+    done | uniq | wc -l
     echo "-- questions, one after the other; a document on standard input"
     printf 'What is the pass key?\nWho sat?\n' >questions
     run 3 ask --json -t 1 -k 120 -n 4 --questions questions -f long | grep -c '"answer"'
