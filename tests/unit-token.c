@@ -812,6 +812,7 @@ static void check_gemma4(void)
     close_model(&m);
     ok(make(&m, &(struct recipe){ .model = "gemma4", .bad = "no merges" }, &err) == GKV_FORMAT &&
        strstr(err.text, "merges is not a list"), "gemma4: refused without merges");
+    close_model(&m);
 }
 
 /* Checks pre-tokenizers; build-aux/pre-vectors.py says what a line is. */
