@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Not built by default: make bench/kernels bench/attend bench/decode bench/draft bench/verify bench/token bench/device
-EXTRA_PROGRAMS += bench/kernels bench/attend bench/decode bench/draft bench/verify bench/token bench/device
+# Not built by default: make bench/kernels bench/attend bench/decode bench/draft bench/verify bench/token bench/device bench/links bench/gather
+EXTRA_PROGRAMS += bench/kernels bench/attend bench/decode bench/draft bench/verify bench/token bench/device bench/links bench/gather
 bench_kernels_SOURCES = bench/kernels.c bench/peak.c bench/peak.h
 bench_kernels_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_AVX2)
 bench_kernels_LDADD   = src/libcore.la
@@ -17,8 +17,10 @@ bench_verify_SOURCES  = bench/verify.c
 bench_verify_LDADD    = src/libcore.la
 bench_token_SOURCES   = bench/token.c
 bench_token_LDADD     = src/libcore.la
+bench_links_SOURCES   = bench/links.c
+bench_gather_SOURCES  = bench/gather.c
 EXTRA_DIST += bench/README.md bench/HISTORY.md bench/e2e.sh bench/index.sh bench/load.sh bench/methods.py bench/min-score.py bench/needle.py bench/needles.json \
-	bench/batch.sh bench/library.sh bench/namespaces.sh bench/peers.sh bench/processes.sh bench/record.py bench/rescore.py bench/rows.py bench/serve.py bench/slot.py \
+	bench/batch.sh bench/library.sh bench/namespaces.sh bench/peers.sh bench/processes.sh bench/record.py bench/rescore.py bench/rows.py bench/serve.py bench/slot.py bench/split-model.py \
 	bench/results/cascade-lake.csv bench/results/emerald-rapids.csv bench/results/h200.csv \
 	bench/results/sapphire-rapids.csv bench/results/zen3.csv bench/results/zen4.csv \
 	bench/from-longbench.py bench/from-infinitebench.py bench/from-squad.py bench/from-leval.py

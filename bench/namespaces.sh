@@ -1,41 +1,35 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# namespaces.sh N RATE DELAY COMMAND...
+# namespaces.sh N MEGABITS MICROSECONDS COMMAND...
 #
-# Runs a command, as root, by Open MPI on N hosts, each of which is a network namespace of this machine with a link of RATE to
-# a bridge that delays by DELAY each way: namespaces.sh 4 1gbit 0.1ms gemkv select ...  0: as fast as memory, and at once (a kernel
-# without netem cannot delay).
+# Runs a command, as root, by Open MPI on N hosts, each of which is a network namespace of this machine with a link of that
+# rate to a switch (bench/links) that delays what goes from one host to another: namespaces.sh 4 1000 100 gemkv select ...
 # Processes talk by TCP only, as on machines of their own.
 set -euo pipefail
 n=$1 rate=$2 delay=$3
 shift 3
+links=$(dirname "$0")/links
+test -x "$links" || { echo 'namespaces.sh: make bench/links' >&2; exit 2; }
 name=gkvn$$
 scratch=$(mktemp -d)
 end() {
+    kill "$switch" 2>/dev/null || :
+    wait "$switch" 2>/dev/null || :
     for i in $(seq 0 "$n"); do ip netns del "$name-$i" 2>/dev/null || :; done
-    ip link del "$name" 2>/dev/null || :
     rm -rf "$scratch"
 }
+switch=
 trap end EXIT
-ip link add "$name" type bridge
-ip link set "$name" up
 for i in $(seq 0 "$n"); do
     ip netns add "$name-$i"
-    ip link add "v$i.$$" type veth peer name eth0 netns "$name-$i"
-    ip link set "v$i.$$" master "$name" up
-    ip -n "$name-$i" addr add "10.77.0.$((i + 1))/24" dev eth0
-    ip -n "$name-$i" link set eth0 up
     ip -n "$name-$i" link set lo up
-    shape=
-    test "$rate" = 0 || shape="tbf rate $rate burst 256kb latency 50ms"
-    if test "$delay" != 0; then
-        shape="netem delay $delay"
-        test "$rate" = 0 || shape="$shape rate $rate"
-    fi
-    # shellcheck disable=SC2086
-    test -z "$shape" || { ip netns exec "$name-$i" tc qdisc add dev eth0 root $shape; tc qdisc add dev "v$i.$$" root $shape; }
     test "$i" = 0 || echo "10.77.0.$((i + 1)) slots=1" >>"$scratch/hosts"
 done
+mkfifo "$scratch/ready"
+# shellcheck disable=SC2046
+"$links" "$rate" "$delay" $(seq -f "$name-%.0f" 0 "$n") >"$scratch/ready" &
+switch=$!
+read -r _ <"$scratch/ready"
 # What ssh would do: HOST COMMAND...  Each host has a name of its own.
 cat >"$scratch/enter" <<AGENT
 #!/bin/bash
