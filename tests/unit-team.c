@@ -127,7 +127,7 @@ static void come(void *arg, unsigned thread)
     c->come[thread]++;
     c->n++;
     pthread_sigmask(SIG_SETMASK, NULL, &set);
-    c->unmasked += thread && !sigismember(&set, SIGTERM);
+    c->unmasked += thread && (!sigismember(&set, SIGTERM) || sigismember(&set, SIGBUS));
     for (int i = 0; !thread && i < 10000 && c->n < c->n_threads; i++)
         pause_ms(1);
 }

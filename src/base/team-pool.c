@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <time.h>
 #include "src/base/team.h"
+#include "src/base/thread.h"
 
 enum {
     MOST = 512,                 /* threads of a work: more are not used                      */
@@ -258,15 +259,13 @@ static void prepare(void)
         atomic_store(&pool.wanted, MOST);       /* no helpers, then */
 }
 
-/* Helpers block all signals: they are for the program's own threads. */
 static void hire(unsigned wanted)
 {
-    sigset_t all, before;
+    sigset_t before;
 
     pthread_once(&once, prepare);
-    sigfillset(&all);
     pthread_mutex_lock(&pool.hiring);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    gkv__block_signals(&before);
     for (unsigned i; (i = atomic_load(&pool.n)) < wanted && wanted > atomic_load(&pool.wanted); atomic_fetch_add(&pool.n, 1)) {
         struct helper *h = &pool.helper[i];
 

@@ -87,19 +87,28 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* The new thread blocks all signals: they are for the caller's threads. */
+void gkv__block_signals(sigset_t *before)
+{
+    static const int own[] = { SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP };
+    sigset_t set;
+
+    sigfillset(&set);
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        sigdelset(&set, own[i]);
+    pthread_sigmask(SIG_SETMASK, &set, before);
+}
+
 struct gkv__task *gkv__task_start(void (*fn)(void *arg), void *arg)
 {
     struct gkv__task *t = malloc(sizeof *t);
-    sigset_t all, before;
+    sigset_t before;
     int refused;
 
     if (!t)
         return NULL;
     t->fn = fn;
     t->arg = arg;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    gkv__block_signals(&before);
     refused = pthread_create(&t->thread, NULL, run, t);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (refused) {

@@ -5,6 +5,7 @@
 #ifndef GKV__THREAD_H
 #define GKV__THREAD_H
 
+#include <signal.h>
 #include <stddef.h>
 
 /* Run fn(arg, i, thread) for i in [0, n), each once, in any order, on up to n_threads
@@ -22,5 +23,9 @@ void gkv__for_parts(unsigned n_threads, size_t n, size_t most, gkv__range_fn *fn
 struct gkv__task;
 struct gkv__task *gkv__task_start(void (*fn)(void *arg), void *arg);    /* NULL: refused     */
 void gkv__task_join(struct gkv__task *t);                               /* t may be NULL     */
+
+/* Before a thread is started, which then blocks these signals: they are for the caller's threads.  Not those that
+ * say what this thread itself did: the program may explain them, such as SIGBUS for a model that became shorter. */
+void gkv__block_signals(sigset_t *before);
 
 #endif

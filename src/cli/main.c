@@ -2,6 +2,8 @@
  * main.c - dispatches to the commands */
 #include "config.h"
 #include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +12,7 @@
 #include <gemkv.h>
 #include "src/cli/args.h"
 #include "src/cli/completion.h"
+#include "src/cli/output.h"
 #include "src/cli/places.h"
 #include "src/cli/progress.h"
 #include "src/cli/say.h"
@@ -139,6 +142,42 @@ static void open_standard_files(void)
         close(fd);
 }
 
+/* ---- files that change while they are used ------------------------------------------------ */
+static void on_bus(int sig, siginfo_t *why, void *context)
+{
+    static const char  text[] = "gemkv: a model or an index became shorter while it was used, or its disk failed; "
+                                "replace such files by renaming\n";
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+    ssize_t            n = 0;
+
+    (void)context;
+    if (why->si_code != BUS_ADRERR) {
+        signal(sig, SIG_DFL);                   /* a defect of ours, which happens again now */
+        return;
+    }
+    if (atomic_flag_test_and_set(&said))        /* another thread has found the same, and ends the process */
+        for (;;)
+            pause();
+    output_remove_all();
+    if (isatty(STDERR_FILENO))
+        n = write(STDERR_FILENO, "\r\033[K", 4);
+    if (n >= 0)
+        n = write(STDERR_FILENO, text, sizeof text - 1);
+    _exit(EXIT_FAILED);
+}
+
+/* Models and indexes are mapped.  What is no longer there when it is looked at is a signal, and no error of a call. */
+static void watch_files(void)
+{
+    struct sigaction act;
+
+    memset(&act, 0, sizeof act);
+    act.sa_sigaction = on_bus;
+    act.sa_flags = SA_SIGINFO;
+    sigemptyset(&act.sa_mask);
+    sigaction(SIGBUS, &act, NULL);
+}
+
 static int command(struct io *io, int argc, char **argv)
 {
     const char       *word = argc > 1 ? argv[1] : NULL;
@@ -181,6 +220,7 @@ int main(int argc, char **argv)
     int       code, lost;
 
     open_standard_files();
+    watch_files();
     code = command(&io, argc, argv);
     lost = out_flush(&io);
     progress_die();

@@ -3,8 +3,8 @@
  *
  * A file of a few kilobytes may claim 2^63 of anything, so each number is compared with the
  * bytes that are left before it is used.  There is no defence against a file that shrinks
- * after it was mapped: touching the missing pages raises SIGBUS.  Replace models by
- * rename(2), never in place. */
+ * after it was mapped: touching the missing pages raises SIGBUS, which the program, not the library, turns into
+ * a message.  Replace models by rename(2), never in place. */
 #include "config.h"
 #include <errno.h>
 #include <fcntl.h>
