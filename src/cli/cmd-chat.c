@@ -2,6 +2,7 @@
  * cmd-chat.c - a conversation about documents: model and documents stay in memory, and a question comes after
  * the earlier ones and their answers */
 #include "config.h"
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "src/cli/line.h"
@@ -249,6 +250,8 @@ static int talk(struct chat *c)
 
         if (got == LINE_END)
             return c->code;
+        if (got == LINE_FAILED)
+            return fail(c->r.o.io, EXIT_FAILED, "standard input: cannot read: %s", strerror(errno));
         if (got == LINE_SIGNAL) {
             if (!c->line.typed)
                 return fail(c->r.o.io, EXIT_FAILED, "cancelled");

@@ -35,8 +35,10 @@ static enum line_got plain(struct line *l, const char *prompt, char **text)
         l->text[n - (n > 0 && l->text[n - 1] == '\n')] = 0;
         return LINE_READ;
     }
-    if (errno != EINTR)
+    if (feof(stdin))
         return LINE_END;
+    if (errno != EINTR)
+        return LINE_FAILED;
     clearerr(stdin);
     return LINE_SIGNAL;
 }

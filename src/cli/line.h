@@ -20,10 +20,10 @@ struct line {
 void line_open(struct line *l, struct io *io, bool history);
 void line_close(struct line *l);
 
-enum line_got { LINE_READ, LINE_END, LINE_SIGNAL };
+enum line_got { LINE_READ, LINE_END, LINE_SIGNAL, LINE_FAILED };
 
 /* The next line of standard input, without its end, in *text until the next call.  LINE_SIGNAL: one came
- * (progress.h), and what was typed so far is forgotten. */
+ * (progress.h), and what was typed so far is forgotten.  LINE_FAILED: errno says why it cannot be read. */
 enum line_got line_read(struct line *l, const char *prompt, char **text);
 
 #endif

@@ -393,8 +393,8 @@ static int open_questions(struct run *r)
     return r->questions ? 0 : fail(r->o.io, EXIT_DOCUMENT, "%s: %s", path, strerror(errno));
 }
 
-/* The next line that is not blank, without its end.  False: there is none. */
-static bool next_question(struct run *r)
+/* The next line that is not blank, without its end.  False: there is none, or *code says that it cannot be read. */
+static bool next_question(struct run *r, int *code)
 {
     ssize_t n;
 
@@ -406,6 +406,8 @@ static bool next_question(struct run *r)
             r->line[--n] = 0;
     } while (n == 0);
     r->question = r->line;
+    if (n < 0 && !feof(r->questions) && !progress_cancelled())
+        *code = fail(r->o.io, EXIT_FAILED, "%s: cannot read: %s", input_name(r->o.questions), strerror(errno));
     return n > 0;
 }
 
@@ -686,7 +688,7 @@ int run_questions(const struct cmd *cmd, struct io *io, int argc, char **argv, r
         r.o.gkv.device = "cpu";                 /* a device would have nothing to do      */
     if (!code && !r.questions)
         code = ask_one(&r, ask, show);
-    while (!code && r.questions && next_question(&r)) {
+    while (!code && r.questions && next_question(&r, &code)) {
         if (!r.o.json) {
             out_printf(io, "? ");
             out_text(io, r.question, strlen(r.question));

@@ -35,3 +35,4 @@ t chat -f -
 t chat -f text -L lib
 t chat -f nothing </dev/null
 t chat -q -f text </dev/null
+t chat -q -f text <.

@@ -25,3 +25,4 @@ t ask --questions - </dev/null
 t ask -f text --questions nothing
 printf 'good\n\377\nnever asked\n' >bad
 t ask -q -k 96 -n 2 -f text --questions bad | grep -a '^[?[]' | tr '\377' X
+t ask -q -f text --questions .
