@@ -167,7 +167,7 @@ static void forget(struct child *c)
 {
     if (c->err)
         fclose(c->err);
-    if (c->dir)
+    if (c->dir && rmdir(c->dir))        /* mostly empty; then it takes no descriptor, which there may be none of */
         nftw(c->dir, drop, 8, FTW_DEPTH | FTW_PHYS);
     free(c->dir);
     *c = (struct child){ .out = -1 };
