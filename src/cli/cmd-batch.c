@@ -106,7 +106,7 @@ static char *heard(struct batch *b, struct hearing *h, const struct entry *e)
     char  *error = NULL, *end;
 
     b->r.o.io = b->o.io;
-    fclose(h->io.err);
+    close_text(h->io.err, &h->said);
     for (const char *line = h->said; *line; line += strcspn(line, "\n") + 1) {
         const size_t n = strcspn(line, "\n");
 

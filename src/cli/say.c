@@ -144,6 +144,12 @@ void *grow(void *p, size_t n, size_t size)
     return p;
 }
 
+void close_text(FILE *f, char **text)
+{
+    if (fclose(f) || !*text)
+        out_of_memory();
+}
+
 char *vformat(const char *fmt, va_list ap)
 {
     char *s;

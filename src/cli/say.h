@@ -43,6 +43,7 @@ bool say_together(const struct io *io);                 /* both files are termin
  * small beside a model, and the library reports what it lacks. */
 _Noreturn void out_of_memory(void);
 void *grow(void *p, size_t n, size_t size);
+void close_text(FILE *f, char **text);          /* of open_memstream: its text is there then */
 char *format(const char *fmt, ...) SAY_FORMAT(1, 2);
 char *vformat(const char *fmt, va_list ap) SAY_FORMAT(1, 0);
 

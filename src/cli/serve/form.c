@@ -65,7 +65,7 @@ static void send_page(struct web_call *c, const struct ask *a)
     if (!f)
         out_of_memory();
     html_fill(f, page, holes, a);
-    fclose(f);
+    close_text(f, &text);
     web_answer(c, 200, "text/html; charset=utf-8", text, n);
     free(text);
 }

@@ -306,7 +306,7 @@ static int read_text(struct store *s, const char *file, struct entry *e, char **
     code = r.f ? input_document(&io, file, &how, write_text, &r) : EXIT_FAILED;
     if (r.f && fclose(r.f) && !code)
         code = EXIT_FAILED;
-    fclose(err);
+    close_text(err, messages);
     fclose(null);
     e->s.part = how.part ? format("%s", how.part) : NULL;
     e->text = r.bytes;

@@ -402,7 +402,7 @@ static gkv_status ask_library(struct work *w, struct ask *a, gkv_error *err)
     r->question = a->question;
     r->words = words;
     code = library_session(r);
-    fclose(io.err);
+    close_text(io.err, &said);
     if (code)
         status = failed(code, said, err);
     if (!status) {
