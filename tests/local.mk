@@ -297,3 +297,12 @@ check_PROGRAMS += tests/unit-library.test
 tests_unit_library_test_SOURCES = tests/unit-library.c tests/tap.h
 tests_unit_library_test_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS)
 tests_unit_library_test_LDADD   = src/libcore.la $(SQLITE_LIBS)
+
+# Commands whose allocations and system calls fail.
+TESTS += tests/faults.sh
+EXTRA_DIST += tests/faults.sh
+check_PROGRAMS += tests/fault-call
+tests_fault_call_SOURCES = tests/fault-call.c
+check_LTLIBRARIES += tests/fault-alloc.la
+tests_fault_alloc_la_SOURCES = tests/fault-alloc.c
+tests_fault_alloc_la_LDFLAGS = -module -avoid-version -rpath /nowhere
