@@ -109,6 +109,8 @@ src_libcli_la_SOURCES = \
 	src/cli/cmd.h \
 	src/cli/completion.c \
 	src/cli/completion.h \
+	src/cli/confine.c \
+	src/cli/confine.h \
 	src/cli/eval/chance.c \
 	src/cli/eval/chance.h \
 	src/cli/eval/eval.h \
@@ -157,8 +159,6 @@ src_libcli_la_SOURCES = \
 	src/cli/input/pages.h \
 	src/cli/input/readers.h \
 	src/cli/input/rtf.c \
-	src/cli/input/sandbox.c \
-	src/cli/input/sandbox.h \
 	src/cli/input/sheet.c \
 	src/cli/input/zip.c \
 	src/cli/input/zip.h \
@@ -205,6 +205,9 @@ src_libcli_la_SOURCES = \
 	src/cli/run-together.c \
 	src/cli/run.c \
 	src/cli/run.h \
+	src/cli/sandbox-calls.c \
+	src/cli/sandbox.c \
+	src/cli/sandbox.h \
 	src/cli/say.c \
 	src/cli/say.h \
 	src/cli/schema.c \

@@ -306,3 +306,8 @@ tests_fault_call_SOURCES = tests/fault-call.c
 check_LTLIBRARIES += tests/fault-alloc.la
 tests_fault_alloc_la_SOURCES = tests/fault-alloc.c
 tests_fault_alloc_la_LDFLAGS = -module -avoid-version -rpath /nowhere
+
+TESTS += tests/unit-sandbox.test
+check_PROGRAMS += tests/unit-sandbox.test
+tests_unit_sandbox_test_SOURCES = tests/unit-sandbox.c tests/tap.h
+tests_unit_sandbox_test_LDADD   = src/libcli.la src/libcore.la

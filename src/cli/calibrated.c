@@ -14,16 +14,22 @@
 
 enum { LARGEST = 1 << 20 };             /* bytes of a file that is read */
 
-char *calibrated_path(const gkv_model *model)
+char *calibrated_folder(void)
 {
-    const char    *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
-    const uint64_t f = gkv_model_fingerprint(model);
+    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
 
     if (data && *data == '/')                   /* XDG: ignore relative paths */
-        return format("%s/gemkv/%016" PRIx64 ".json", data, f);
-    if (home && *home == '/')
-        return format("%s/.local/share/gemkv/%016" PRIx64 ".json", home, f);
-    return NULL;
+        return format("%s/gemkv", data);
+    return home && *home == '/' ? format("%s/.local/share/gemkv", home) : NULL;
+}
+
+char *calibrated_path(const gkv_model *model)
+{
+    char *folder = calibrated_folder(), *path;
+
+    path = folder ? format("%s/%016" PRIx64 ".json", folder, gkv_model_fingerprint(model)) : NULL;
+    free(folder);
+    return path;
 }
 
 /* The file's text, at most LARGEST bytes of it; NULL when it cannot be opened. */

@@ -12,6 +12,7 @@ struct io;
 gkv_status calibrated_open(struct io *io, gkv_model **out, const char *path, gkv_error *err);
 
 /* Path of the file for this model, for free(); NULL when there is no data directory. */
+char *calibrated_folder(void);                  /* where the files are; NULL: nowhere; for free() */
 char *calibrated_path(const gkv_model *model);
 
 /* Stores the layers found for the model: text is JSON that has them.  0, or an exit status after

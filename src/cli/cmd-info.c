@@ -9,6 +9,7 @@
 #include <string.h>
 #include <gemkv.h>
 #include "src/cli/calibrated.h"
+#include "src/cli/confine.h"
 #include "src/cli/json.h"
 #include "src/cli/material.h"
 #include "src/cli/progress.h"
@@ -605,6 +606,10 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
         in.code = run_cap_cpu(io, NULL);
     if (!in.code && (!(in.cpu || in.devices) || in.memory || in.speed || in.o.model))
         in.code = run_model_path(&in.o, &in.path);
+    if (in.path && !in.devices) {
+        confine(&in.o, in.path);
+        confine_read(&in.o);
+    }
     if (in.path) {
         status = calibrated_open(io, &in.model, in.path, &err);
         if (!status)

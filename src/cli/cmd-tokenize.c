@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <gemkv.h>
+#include "src/cli/confine.h"
 #include "src/cli/input.h"
 #include "src/cli/json.h"
 #include "src/cli/run.h"
@@ -153,6 +154,8 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
     if (!code)
         code = run_model_path(&t.o, &path);
     if (!code) {
+        confine(&t.o, path);
+        confine_read(&t.o);
         status = gkv_model_open(&model, path, GKV_MODEL_VOCAB_ONLY, &err);
         code = status ? fail_library(io, status, &err, NULL) : work(&t, model);
     }

@@ -50,7 +50,7 @@ static int failed(struct io *io, int how, const char *why)
     return EXIT_FAILED;
 }
 
-static char *plugin_path(const char *name)
+char *processes_plugin(const char *name)
 {
     const char *dir = secure_getenv("GEMKV_PLUGIN_DIR");
 
@@ -93,7 +93,7 @@ int processes_open(struct processes **out, struct io *io)
         return 0;
     p = grow(NULL, 1, sizeof *p);
     *p = (struct processes){ .api = NULL };
-    path = plugin_path(starters[how].plugin);
+    path = processes_plugin(starters[how].plugin);
     p->api = load(path, &p->library, why);
     free(path);
     if (p->api)

@@ -13,6 +13,8 @@ struct processes;
 /* *p NULL: this process is alone.  Not 0: they cannot be connected, which one of them has said; with io NULL, *p is NULL
  * then, and nothing is said. */
 int              processes_open(struct processes **p, struct io *io);
+/* The path of a plugin gemkv-NAME.so, whether it is there or not; for free(). */
+char            *processes_plugin(const char *name);
 const gkv_group *processes_group(const struct processes *p);    /* NULL without p */
 /* Whether this is not rank 0, which has the question and says what there is to say. */
 bool             processes_helps(const struct processes *p);

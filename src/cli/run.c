@@ -13,6 +13,7 @@
 #include "src/cli/answerer.h"
 #include "src/cli/calibrated.h"
 #include "src/cli/evidence.h"
+#include "src/cli/confine.h"
 #include "src/cli/grammar.h"
 #include "src/cli/input.h"
 #include "src/cli/model-name.h"
@@ -439,6 +440,8 @@ int run_open(struct run *r, const struct cmd *cmd, struct io *io, int argc, char
         free(path);
         return code;
     }
+    if (r->confined)
+        confine(&r->o, path);
     status = calibrated_open(r->o.io, &r->model, path, &err);
     if (!status)
         status = run_open_reader(&r->o, path, &r->reader, &err);
@@ -671,15 +674,19 @@ static int ask_one(struct run *r, run_ask *ask, int (*show)(struct run *r))
 {
     int code = run_read(r);
 
-    if (!code)
+    if (!code && r->confined)
+        confine_read(&r->o);
+    if (!code) {
+        r->confined = false;
         code = run_one(r, ask);
+    }
     return code ? code : show(r);
 }
 
 int run_questions(const struct cmd *cmd, struct io *io, int argc, char **argv, run_ask *ask,
                   int (*show)(struct run *r))
 {
-    struct run r = { .question = NULL };
+    struct run r = { .confined = true };
     int        code = run_open(&r, cmd, io, argc, argv, check), written;
 
     code = processes_ready(io->processes, io, code, NULL);

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "src/cli/input/child.h"
-#include "src/cli/input/sandbox.h"
+#include "src/cli/sandbox.h"
 #include "src/cli/memory.h"
 #include "src/cli/progress.h"
 #include "src/cli/say.h"
