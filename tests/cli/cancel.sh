@@ -29,9 +29,12 @@ EOF
 chmod +x bin/pdftotext
 printf '%%PDF-1.4\n' >a.pdf
 TMPDIR=$PWD/tmp PATH=$PWD/bin:$PATH env --default-signal=INT gemkv ask -f a.pdf q 2>/dev/null &
-pid=$! began=$(date +%s)
-sleep 1
-cp tmp/*/started .
+pid=$! tries=0
+until cp tmp/*/started . 2>/dev/null && test -s started || test $tries = 100; do
+    sleep 0.1
+    tries=$((tries + 1))
+done
+began=$(date +%s)
 kill -TERM $pid
 wait $pid 2>/dev/null
 echo "[$?] in a converter"
