@@ -3,7 +3,7 @@
  * multiplies 16 x 32 bf16 by 32 x 16 into 16 x 16 f32, a thousand operations a cycle; with four
  * accumulators and two tiles for each side, loads are the bottleneck.  Attention in tiles is here, too, where both
  * sides fit a cache and the softmax between its products takes the vector units. */
-#ifndef __AMX_BF16__
+#if !defined __AMX_BF16__ && !defined __AMXBF16__       /* clang before 15 has the second name */
 #error "amx.c needs CFLAGS_AMX"
 #endif
 #include "config.h"
