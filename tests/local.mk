@@ -226,7 +226,7 @@ EXTRA_DIST += build-aux/template-vectors.py tests/files/template/README \
 	tests/files/template/jinja.txt tests/files/template/golden.txt
 
 TESTS += tests/unit-gguf.test tests/unit-quant.test
-check_PROGRAMS += tests/unit-gguf.test tests/unit-quant.test tests/mkmodel tests/fuzz-gguf
+check_PROGRAMS += tests/unit-gguf.test tests/unit-quant.test tests/mkmodel
 tests_unit_gguf_test_SOURCES = tests/unit-gguf.c tests/gguf-walk.h tests/rng.h tests/tap.h
 tests_unit_gguf_test_LDADD   = src/libcore.la
 tests_unit_quant_test_SOURCES = tests/unit-quant.c tests/file.h tests/rng.h tests/tap.h
@@ -250,10 +250,41 @@ EXTRA_DIST += tests/recipes.sh tests/cli.sh tests/library-killed.sh tests/man.sh
 # make has a rule of its own to make X of X.sh, and would try it when cli.sh is newer than this folder.
 tests/cli: ; @:
 
-# Replays files through the reader; with -DGKV_LIBFUZZER -fsanitize=fuzzer, the fuzzer itself.
-tests_fuzz_gguf_SOURCES = tests/fuzz/gguf.c tests/gguf-walk.h
-tests_fuzz_gguf_LDADD   = src/libcore.la
-EXTRA_DIST += tests/fuzz/requests.py
+# A target of fuzzing is one file of tests/fuzz, and one line here.  With a driver of ours it replays files, and
+# tests/fuzz.sh has it replay all that is known; with $LIB_FUZZING_ENGINE it is a fuzzer (build-aux/fuzz.sh).
+FUZZERS = \
+	tests/fuzz/catalogue \
+	tests/fuzz/gguf \
+	tests/fuzz/grammar \
+	tests/fuzz/http \
+	tests/fuzz/json \
+	tests/fuzz/jsonl \
+	tests/fuzz/kernels \
+	tests/fuzz/model \
+	tests/fuzz/names \
+	tests/fuzz/office \
+	tests/fuzz/options \
+	tests/fuzz/pages \
+	tests/fuzz/reader \
+	tests/fuzz/schema \
+	tests/fuzz/segment \
+	tests/fuzz/template \
+	tests/fuzz/tokenizer \
+	tests/fuzz/vocabulary
+check_PROGRAMS += $(FUZZERS)
+fuzzers: $(FUZZERS)
+LDADD = tests/fuzz/libfuzz.la src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) \
+	$(LIBCURL_LIBS) $(LIBMICROHTTPD_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
+check_LTLIBRARIES += tests/fuzz/libfuzz.la
+tests_fuzz_libfuzz_la_SOURCES = tests/fuzz/fuzz.c tests/fuzz/fuzz.h tests/fuzz/pieces.h tests/gguf-walk.h
+if FUZZ_ENGINE
+LDADD += $(LIB_FUZZING_ENGINE)
+else
+tests_fuzz_libfuzz_la_SOURCES += tests/fuzz/driver.c tests/rng.h
+endif
+TESTS += tests/fuzz.sh
+EXTRA_DIST += tests/fuzz.sh tests/fuzz/README tests/fuzz/seeds.py tests/fuzz/seeds tests/fuzz/found tests/fuzz/requests.py \
+	build-aux/fuzz.sh
 
 TESTS += tests/unit-group.test
 check_PROGRAMS += tests/unit-group.test
