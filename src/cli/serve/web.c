@@ -420,6 +420,8 @@ static void call_free(void *cls, struct MHD_Connection *connection, void **con_c
         why == MHD_REQUEST_TERMINATED_COMPLETED_OK ? "" : ", left by the client");
     if (c->form)
         MHD_destroy_post_processor(c->form);
+    if (c->response)                            /* a refusal that the client did not wait for */
+        MHD_destroy_response(c->response);
     for (size_t i = 0; i < c->n_fields; i++) {
         free(c->field[i].name);
         text_free(&c->field[i].value);
