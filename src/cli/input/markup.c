@@ -246,6 +246,7 @@ static bool parse(xmlSAXHandler *sax, void *arg, const char *xml, size_t n)
     }
     xmlParseChunk(x, xml, 0, 1);
     good = x->wellFormed;
+    xmlFreeDoc(x->myDoc);               /* what it makes of entities that are declared, all the same */
     xmlFreeParserCtxt(x);
     return good;
 }
