@@ -12,6 +12,7 @@
 #include "src/cli/json-parse.h"
 #include "src/cli/schema.h"
 #include "src/cli/text.h"
+#include "src/cli/utf8.h"
 
 /* Rules, and members of one object or elements of one array that each get a rule. */
 enum { MAX_RULES = 10000, MAX_REPEAT = 10000, MAX_BYTES = 1 << 20, MAX_GRAMMAR = 1 << 26 };
@@ -798,16 +799,45 @@ static void schema(struct schema *s, const struct value *node, struct text *t)
     }
 }
 
+/* Where the text is not UTF-8; len: nowhere. */
+static size_t not_utf8(const char *text, size_t len)
+{
+    uint32_t cp;
+    size_t   at = 0, n;
+
+    for (; at < len; at += n) {
+        n = utf8_next(text + at, len - at, &cp);
+        if (cp == UTF8_BAD)
+            break;
+    }
+    return at;
+}
+
+/* The schema itself; NULL after refusing it. */
+static struct value *root_of(struct schema *s, char *text, size_t len)
+{
+    const char   *problem = "too large";
+    size_t        at = 0;
+    struct value *root = NULL;
+
+    if (len <= MAX_BYTES) {
+        at = not_utf8(text, len);
+        problem = "not UTF-8";
+        if (at == len)
+            root = parse_json(text, len, &problem, &at);
+    }
+    if (!root)
+        refuse(s, "not JSON, at byte %zu: %s", at, problem);
+    return root;
+}
+
 char *schema_grammar(char *text, size_t len, char **why)
 {
-    const char    *problem = "too large";
-    size_t         at = 0;
-    struct value  *root = len > MAX_BYTES ? NULL : parse_json(text, len, &problem, &at);
-    struct schema  s = { .root = root };
+    struct schema s = { .root = NULL };
+    struct value *root = root_of(&s, text, len);
 
-    if (!root)
-        refuse(&s, "not JSON, at byte %zu: %s", at, problem);
-    else
+    s.root = root;
+    if (root)
         rule_of(&s, root);
     text_puts(&s.out, "root ::= s0\n");
     text_puts(&s.out, common);
