@@ -237,7 +237,7 @@ static bool look(const struct source *s, const struct words_of *sentence, const 
 {
     bool found = false;
 
-    for (size_t width = 1; width <= 2 && !found; width++)
+    for (size_t width = 1; width <= 2 && !found && s->words.n; width++)
         for (size_t i = 0; i + width <= s->n; i++) {
             const size_t   from = s->first[i], to = s->first[i + width];
             struct support now;
