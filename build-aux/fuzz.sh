@@ -34,7 +34,7 @@ test "$target" != build || exit 0
 test -d ../seeds || python3 tests/fuzz/seeds.py tests/mkmodel ./gemkv ../seeds
 export FUZZ_FILES="$dir/seeds/files" ASAN_OPTIONS=detect_stack_use_after_return=0
 mkdir -p "../corpus/$target"
-set -- -max_total_time="$seconds" -timeout=20 -rss_limit_mb=3000 -artifact_prefix="$dir/$target-" "$@"
+set -- -max_total_time="$seconds" -timeout=60 -rss_limit_mb=3000 -artifact_prefix="$dir/$target-" "$@"
 # Threads of libmicrohttpd hold memory of a request when it has been answered.
 test "$target" != http || set -- -detect_leaks=0 "$@"
 test ! -f "../seeds/$target.dict" || set -- -dict="../seeds/$target.dict" "$@"
