@@ -3,6 +3,7 @@
 #include "config.h"
 #include <string.h>
 #include "src/gguf/gguf.h"
+#include "src/quant/quant.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/gguf-walk.h"
 
@@ -34,6 +35,19 @@ static void inside(const char *base, size_t size, const void *p, uint64_t n)
     must(at >= base && n <= size && (size_t)(at - base) <= size - n);
 }
 
+/* What its shape says, in an arithmetic that does not wrap. */
+static uint64_t bytes_of(const struct gkv__tensor *t)
+{
+    const struct gkv__quant *q = gkv__quant_of_ggml(t->type);
+    uint64_t                 bytes = t->dim[0] / q->block;
+
+    must(t->n_dims >= 1 && t->n_dims <= GKV__MAX_DIMS && t->dim[0] % q->block == 0);
+    bytes = gkv__times(bytes, q->bytes);
+    for (size_t i = 1; i < GKV__MAX_DIMS; i++)
+        bytes = gkv__times(bytes, t->dim[i]);
+    return bytes;
+}
+
 static void check(const struct gkv__gguf *g, const char *base, size_t size)
 {
     static const char *const strings[] = { "general.architecture", "general.name", "tokenizer.ggml.tokens",
@@ -44,6 +58,7 @@ static void check(const struct gkv__gguf *g, const char *base, size_t size)
 
         inside(base, size, t->name.p, t->name.n);
         inside(base, size, t->data, t->bytes);
+        must(t->bytes == bytes_of(t));
     }
     for (size_t i = 0; i < sizeof strings / sizeof *strings; i++) {
         const struct gkv__kv *kv = gkv__gguf_find(g, strings[i]);
