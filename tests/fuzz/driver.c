@@ -89,15 +89,18 @@ static void run(const uint8_t *data, size_t size)
     munmap(map, room + page);
 }
 
-/* In one to four places: a bit, a byte that means something in texts, bytes of elsewhere, or a number of a file that is too
- * large or too small. */
+/* In one to four places: a bit, a byte that means something in texts, bytes of elsewhere, or a number of a file that is
+ * too large or too small. */
 static void damage(uint8_t *data, size_t n)
 {
     static const char     odd[] = "\"'\\{}[]<>%&#=:;,.-+0 \n\r\t\f\x01\x7f\x80\xff";
-    static const uint64_t numbers[] = { 0, 1, 255, UINT32_MAX, INT32_MAX, UINT64_MAX, INT64_MAX, UINT64_C(1) << 33 };
+    static const uint64_t numbers[] = { 0, 5, 255, UINT32_MAX, INT32_MAX, UINT64_MAX, ~UINT64_C(4095),
+                                        UINT64_C(1) << 33 };
 
     for (unsigned times = 1 + rng() % 4; times; times--) {
-        const size_t at = rng() % n, from = rng() % n, left = n - (at > from ? at : from);
+        const size_t page = rng() % n / 4096 * 4096;            /* where files have the heads of their parts */
+        const size_t at = rng() % 2 ? rng() % n : page + rng() % (n - page < 256 ? n - page : 256);
+        const size_t from = rng() % n, left = n - (at > from ? at : from);
 
         switch (rng() % 4) {
         case 0: data[at] ^= (uint8_t)(1u << rng() % 8); break;

@@ -44,7 +44,8 @@ static void prepare(void)
     setenv("HOME", home, 1);
     write_file("plugins/gemkv-known.so", "", 0);
     write_file("outside.so", "", 0);
-    write_file("gemkv-x/../outside", "", 0);
+    write_file("plugins/gemkv-x/a", "", 0);
+    write_file("blobs/sha256-/a", "", 0);
     write_file("blobs/sha256-0000000000000000000000000000000000000000000000000000000000000000", "GGUF", 4);
 }
 

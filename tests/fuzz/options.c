@@ -44,6 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memset(&of, 0, sizeof of);
         code = options_parse(&of.o, find(word[0]), &io, n, word);
         must(code >= EXIT_SHOWN && code <= EXIT_ROWS && of.o.n_operand >= 0 && of.o.n_operand < n);
+        must(of.o.lengths.n <= MAX_NUMBERS && of.o.depths.n <= MAX_NUMBERS);
         options_free(&of.o);
     }
     while (n)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * schema.c - a JSON Schema: it becomes a grammar that can be read, or is refused in words */
+ * schema.c - a JSON Schema: it becomes a grammar that can be read, unless nothing of finite length fits it, or is refused
+ * in words */
 #include "config.h"
+#include <stdbool.h>
 #include <string.h>
 #include <gemkv.h>
 #include "src/cli/schema.h"
@@ -13,13 +15,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     gkv_grammar *g = NULL;
     gkv_error    err = { 0 };
     gkv_status   status;
+    bool         good;
 
     must(!grammar == !!why && (!why || !strchr(why, '\n')));
     if (grammar) {
         status = gkv_grammar_open(&g, grammar, strlen(grammar), &err);
-        if (status != GKV_OK && status != GKV_LIMIT)
+        good = status == GKV_OK || status == GKV_LIMIT || strstr(err.text, "never ends");
+        if (!good)
             fprintf(stderr, "%s\n%s\n", err.text, grammar);
-        must(status == GKV_OK || status == GKV_LIMIT);
+        must(good);
         gkv_grammar_close(g);
     }
     free(grammar);

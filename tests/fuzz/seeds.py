@@ -4,9 +4,11 @@
 
 They go to FOLDER/TARGET, made of what is in the tree.  FOLDER/files gets the model and the vocabularies that targets
 need besides ($FUZZ_FILES), FOLDER/TARGET.dict words that are worth trying."""
+import contextlib
 import os
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -101,8 +103,28 @@ def segments():
             segment, = os.listdir(os.path.join(library, 'segments'))
             with open(os.path.join(library, 'segments', segment), 'rb') as f:
                 put('segment', grade, f.read())
-            with open(os.path.join(library, 'catalogue.sqlite'), 'rb') as f:
-                put('catalogue', grade, f.read())
+        catalogues(os.path.join(library, 'catalogue.sqlite'))
+
+
+# What somebody may have written into a catalogue.
+def catalogues(path):
+    for i, sql in enumerate([
+            "", "UPDATE entry SET name = ''", "UPDATE entry SET name = 'a' || char(0) || 'b'",
+            "UPDATE entry SET path = NULL", "UPDATE entry SET id = -1", "UPDATE entry SET id = 1 << 60",
+            "UPDATE entry SET bytes = -1", "UPDATE entry SET pages = -5", "UPDATE entry SET layer = 1 << 40",
+            "UPDATE entry SET grade = 'x', part = '../..'", "UPDATE entry SET hash = 0",
+            "UPDATE passage SET first = 5000, last = 9000", "UPDATE passage SET first = 9, last = 3",
+            "UPDATE passage SET first = -1", "UPDATE passage SET first = 'a', last = NULL",
+            "UPDATE passage SET rowid = -7", "UPDATE passage SET rowid = 1 << 55", "DELETE FROM passage_docsize", "DROP TABLE passage",
+            "CREATE TABLE more(a)", "CREATE TRIGGER t AFTER DELETE ON entry BEGIN DELETE FROM passage; END",
+            "CREATE VIEW v AS SELECT * FROM entry", "PRAGMA user_version = 99", "PRAGMA application_id = 1"]):
+        changed = path + '-%d' % i
+        shutil.copy(path, changed)
+        with contextlib.closing(sqlite3.connect(changed)) as db:
+            db.execute(sql)
+            db.commit()
+        with open(changed, 'rb') as f:
+            put('catalogue', 'sql-%02d' % i, f.read())
 
 
 # ---- text --------------------------------------------------------------------------------------
@@ -136,6 +158,20 @@ def texts():
         for i, seed in enumerate(text.split('\n%%\n')):
             put(target, '%03d' % i, seed)
         put_words(target, re.findall(r'[\w.-]{3,}|"\w+":|\S{2,9}', text))
+
+
+# What is open again and again, and never closed.
+def deep():
+    for target, begin, again in [
+            ('json', '', '['), ('json', '', '{"a":'), ('jsonl', '{"id": ', '['), ('schema', '', '{"items": '),
+            ('schema', '', '{"anyOf": ['), ('grammar', 'root ::= ', '('), ('grammar', 'root ::= "a"', '*'),
+            ('template', '{{ ', '('), ('template', '{{ ', '['), ('template', '{{ ', 'not '), ('template', '{{ ', '-'),
+            ('template', '', '{% if a %}'), ('template', '{{ a', '.a'), ('template', '{{ a', '|a'),
+            ('reader', '\1{\\rtf1', '{'), ('reader', '\1{\\rtf1', '{\\footnote '), ('reader', '\4', '<ul><li>'), ('reader', '\4', '<table><tr><td>'),
+            ('reader', '\3', 'Content-Type: multipart/mixed; boundary=a\n\n--a\n'), ('pages', '\0\0\xff\1', '\f'),
+            ('http', '\1POST /v1/responses\n\n{"input": ', '[')]:
+        name = 'deep-' + ''.join(c for c in begin + again if c.isalnum()) + '-%d' % ord(again[-1])
+        put(target, name, begin + again * (2000 if target == 'http' else 20000))
 
 
 def programs():
@@ -174,5 +210,5 @@ def kernels():
             kind & 1]) + content for level in range(6) for kernel in range(9) for kind in range(9)])
 
 
-for step in models, segments, tokens, templates, texts, programs, office, kernels:
+for step in models, segments, tokens, templates, texts, deep, programs, office, kernels:
     step()
