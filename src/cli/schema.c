@@ -60,6 +60,8 @@ static void refuse(struct schema *s, const char *fmt, ...)
     va_start(ap, fmt);
     s->why = vformat(fmt, ap);
     va_end(ap);
+    for (char *p = s->why; *p; p++)             /* names of the schema are in it */
+        *p = (unsigned char)*p < 0x20 || *p == 0x7f ? '?' : *p;
 }
 
 /* ---- texts --------------------------------------------------------------------------- */

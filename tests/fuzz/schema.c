@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * schema.c - a JSON Schema: it becomes a grammar that can be read, unless nothing of finite length fits it, or is refused
- * in words */
+ * schema.c - a JSON Schema: it becomes a grammar that can be read, unless nothing of finite length fits it, or is
+ * refused in words */
 #include "config.h"
 #include <stdbool.h>
 #include <string.h>

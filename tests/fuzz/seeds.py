@@ -115,8 +115,9 @@ def catalogues(path):
             "UPDATE entry SET grade = 'x', part = '../..'", "UPDATE entry SET hash = 0",
             "UPDATE passage SET first = 5000, last = 9000", "UPDATE passage SET first = 9, last = 3",
             "UPDATE passage SET first = -1", "UPDATE passage SET first = 'a', last = NULL",
-            "UPDATE passage SET rowid = -7", "UPDATE passage SET rowid = 1 << 55", "DELETE FROM passage_docsize", "DROP TABLE passage",
-            "CREATE TABLE more(a)", "CREATE TRIGGER t AFTER DELETE ON entry BEGIN DELETE FROM passage; END",
+            "UPDATE passage SET rowid = -7", "UPDATE passage SET rowid = 1 << 55",
+            "DELETE FROM passage_docsize", "DROP TABLE passage", "CREATE TABLE more(a)",
+            "CREATE TRIGGER t AFTER DELETE ON entry BEGIN DELETE FROM passage; END",
             "CREATE VIEW v AS SELECT * FROM entry", "PRAGMA user_version = 99", "PRAGMA application_id = 1"]):
         changed = path + '-%d' % i
         shutil.copy(path, changed)
@@ -167,7 +168,8 @@ def deep():
             ('schema', '', '{"anyOf": ['), ('grammar', 'root ::= ', '('), ('grammar', 'root ::= "a"', '*'),
             ('template', '{{ ', '('), ('template', '{{ ', '['), ('template', '{{ ', 'not '), ('template', '{{ ', '-'),
             ('template', '', '{% if a %}'), ('template', '{{ a', '.a'), ('template', '{{ a', '|a'),
-            ('reader', '\1{\\rtf1', '{'), ('reader', '\1{\\rtf1', '{\\footnote '), ('reader', '\4', '<ul><li>'), ('reader', '\4', '<table><tr><td>'),
+            ('reader', '\1{\\rtf1', '{'), ('reader', '\1{\\rtf1', '{\\footnote '), ('reader', '\4', '<ul><li>'),
+            ('reader', '\4', '<table><tr><td>'),
             ('reader', '\3', 'Content-Type: multipart/mixed; boundary=a\n\n--a\n'), ('pages', '\0\0\xff\1', '\f'),
             ('http', '\1POST /v1/responses\n\n{"input": ', '[')]:
         name = 'deep-' + ''.join(c for c in begin + again if c.isalnum()) + '-%d' % ord(again[-1])
