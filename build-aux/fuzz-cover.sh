@@ -19,7 +19,7 @@ ln -sf "$src"/data/*.gguf "$dir/cover/data/"
 cd "$dir/cover"
 { test -f Makefile || { ./autogen.sh && ./configure CC="${CC:-clang}" --disable-shared --enable-static \
     CFLAGS='-O1 -g -fprofile-instr-generate -fcoverage-mapping'; }
-  make -j"$(getconf _NPROCESSORS_ONLN)" simd/libsimd.la CFLAGS=-O1
+  make -j"$(getconf _NPROCESSORS_ONLN)" simd/libsimd.la CFLAGS=-O0
   make -j"$(getconf _NPROCESSORS_ONLN)" fuzzers gemkv tests/mkmodel; } >../cover.log 2>&1 || { tail -n 20 ../cover.log; exit 1; }
 test -d ../seeds || LLVM_PROFILE_FILE=/dev/null python3 tests/fuzz/seeds.py tests/mkmodel ./gemkv ../seeds
 
