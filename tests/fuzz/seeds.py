@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import sqlite3
+import struct
 import subprocess
 import sys
 import tempfile
@@ -102,8 +103,24 @@ def segments():
                            '--layer', '1', '--grade', grade, library, 'b.txt'], cwd=tmp, check=True)
             segment, = os.listdir(os.path.join(library, 'segments'))
             with open(os.path.join(library, 'segments', segment), 'rb') as f:
-                put('segment', grade, f.read())
+                segments_of(grade, f.read())
         catalogues(os.path.join(library, 'catalogue.sqlite'))
+
+
+# A segment, and what somebody may have written over its numbers: of the document, of its index.
+def segments_of(grade, data):
+    put('segment', grade, data)
+    files, n, size, tokenized, index = struct.unpack_from('<5Q', data, 32)
+    first = 72 + 16 * files
+    numbers = [(first, 'I', 2**32 - 1), (first + 20, 'I', 280), (first + 4 * n, 'I', 2**31), (72, 'Q', size + 1),
+               (80, 'Q', size + 9), (80, 'Q', 2**63), (56, 'Q', tokenized + 1), (40, 'Q', 2**61), (48, 'Q', 2**64 - 80),
+               (64, 'Q', index + 4096), (index + 16, 'Q', n - 1), (index + 16, 'Q', n + 1), (index + 24, 'Q', 1),
+               (index + 24, 'Q', 2**40), (index + 32, 'Q', 2**20), (index + 32, 'Q', 0), (index + 40, 'Q', n + 64),
+               (index + 48, 'Q', 1), (index + 56, 'I', 100), (index + 56, 'I', 0), (index + 60, 'I', 0)]
+    for i, (at, form, value) in enumerate(numbers if grade in ('compact', 'exact') else []):
+        changed = bytearray(data)
+        struct.pack_into('<' + form, changed, at, value)
+        put('segment', '%s-%02d' % (grade, i), bytes(changed))
 
 
 # What somebody may have written into a catalogue.
@@ -173,7 +190,7 @@ def deep():
             ('reader', '\3', 'Content-Type: multipart/mixed; boundary=a\n\n--a\n'), ('pages', '\0\0\xff\1', '\f'),
             ('http', '\1POST /v1/responses\n\n{"input": ', '[')]:
         name = 'deep-' + ''.join(c for c in begin + again if c.isalnum()) + '-%d' % ord(again[-1])
-        put(target, name, begin + again * (2000 if target == 'http' else 20000))
+        put(target, name, begin + again * (100000 if len(again) == 1 and target != 'http' else 2000))
 
 
 def programs():
