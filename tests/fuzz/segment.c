@@ -49,6 +49,19 @@ static void mend(uint8_t *data, size_t size, uint64_t model, uint64_t tmpl)
     free(x);
 }
 
+static void check(const gkv_document *d)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < d->n_files; i++)
+        must(d->file[i].start <= d->file[i].end && d->file[i].end <= d->len);
+    for (size_t i = 0; i < d->tokens.n; i++) {
+        must(d->tokens.id[i] < gkv__vocab_size(d->vocab));
+        sum += d->tokens.len[i];
+    }
+    must(sum == d->tokenized && sum <= d->len);
+}
+
 static void ask(gkv_document *d, const gkv_options *o)
 {
     gkv_session *s = NULL;
@@ -87,6 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     mend(copy, size, gkv_model_fingerprint(m), tmpl);
     if (gkv_document_load(&d, m, &o, fuzz_file(0, copy, size), &err) == GKV_OK) {
+        check(d);
         ask(d, &o);
         gkv_document_close(d);
     } else {
