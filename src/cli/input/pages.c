@@ -15,34 +15,47 @@
 /* More white space than this at the beginning is no document. */
 static const size_t MOST_HELD = (size_t)64 << 20;
 
-/* Length of the blank text that begins at p; a no-break space, an ideographic space and a byte order mark are blank. */
-static size_t blank(const char *p, size_t n)
+static const char *const wide[] = { "\xc2\xa0", "\xe3\x80\x80", "\xef\xbb\xbf", "\xe2\x80\x8b" };
+
+/* Whether a wide blank character begins with s[n], and has `more` bytes or more besides. */
+static bool begins_wide(const char *s, size_t n, size_t more)
 {
-    static const char *const wide[] = { "\xc2\xa0", "\xe3\x80\x80", "\xef\xbb\xbf", "\xe2\x80\x8b" };
+    for (size_t w = 0; w < sizeof wide / sizeof *wide; w++)
+        if (strlen(wide[w]) >= n + more && !memcmp(s, wide[w], n))
+            return true;
+    return false;
+}
+
+/* Whether all of the next piece is blank; a no-break space, an ideographic space, a byte order mark and a space of no width
+ * are, wherever pieces are cut. */
+static bool blank(struct pages *p, const char *s, size_t n)
+{
     size_t i = 0;
 
     while (i < n) {
-        size_t k = (unsigned char)p[i] <= ' ' && p[i];
-
-        for (size_t w = 0; !k && w < sizeof wide / sizeof *wide; w++)
-            if (n - i >= strlen(wide[w]) && !memcmp(p + i, wide[w], strlen(wide[w])))
-                k = strlen(wide[w]);
-        if (!k)
-            break;
-        i += k;
+        if (!p->n_part && (unsigned char)s[i] <= ' ' && s[i]) {
+            i++;
+            continue;
+        }
+        p->part[p->n_part++] = s[i++];
+        if (!begins_wide(p->part, p->n_part, 0)) {
+            p->n_part = 0;
+            return false;
+        }
+        if (!begins_wide(p->part, p->n_part, 1))        /* it is whole                            */
+            p->n_part = 0;
     }
-    return i;
+    return true;
 }
 
-static int pass(struct pages *p, const char *text, size_t len)
+/* Takes the next piece, and whether it is blank. */
+static int pass(struct pages *p, const char *text, size_t len, bool is_blank)
 {
-    size_t n;
-    int    code = 0;
+    int code = 0;
 
     if (p->some)
         return len ? p->sink(p->arg, text, len) : 0;
-    n = blank(text, len);
-    if (n == len) {
+    if (is_blank) {
         text_add(&p->held, text, len);
         return p->held.n < MOST_HELD ? 0 : fail(p->io, EXIT_DOCUMENT, "%s: its first %zu bytes are blank", p->name,
                                                 p->held.n);
@@ -93,6 +106,7 @@ static int ocr_page(struct pages *p)
     const char *const see[] = { "tesseract", FORMAT_FILE, "-", NULL };
     FILE  *picture = tmpfile(), *text = tmpfile();
     size_t n;
+    bool   is_blank;
     int    code = 0;
 
     snprintf(number, sizeof number, "%" PRIu64, p->page + 1);
@@ -108,8 +122,9 @@ static int ocr_page(struct pages *p)
     while (!code && (n = fread(buf, 1, 1 << 16, text)) > 0) {
         for (size_t i = 0; i < n; i++)          /* its own page marks are not ours */
             buf[i] = buf[i] == '\f' ? '\n' : buf[i];
-        p->here = p->here || blank(buf, n) < n;
-        code = pass(p, buf, n);
+        is_blank = blank(p, buf, n);
+        p->here = p->here || !is_blank;
+        code = pass(p, buf, n, is_blank);
     }
     free(buf);
     if (picture)
@@ -164,13 +179,14 @@ int pages_feed(struct pages *p, const char *text, size_t len)
     while (!code && len) {
         const char *mark = p->fd >= 0 ? memchr(text, '\f', len) : NULL;
         size_t      n = mark ? (size_t)(mark - text) : len;
+        const bool  is_blank = blank(p, text, n);
 
-        p->here = p->here || blank(text, n) < n;
-        code = pass(p, text, n);
+        p->here = p->here || !is_blank;
+        code = pass(p, text, n, is_blank);
         if (!code && mark)
             code = end_page(p);
         if (!code && mark)
-            code = pass(p, mark++, 1);
+            code = pass(p, mark, 1, blank(p, mark, 1));
         len -= n + (mark != NULL);
         text += n + (mark != NULL);
     }

@@ -18,6 +18,8 @@ struct pages {
 
     int         fd;             /* the PDF; -1: form feeds end no pages of pictures       */
     struct text held;           /* ... from its first character on: blank so far          */
+    char        part[4];        /* n_part bytes of a blank character that a piece ends in */
+    size_t      n_part;
     bool        some;           /* there was text                                         */
     bool        here;           /* ... on this page                                       */
     uint64_t    page, n_blank;  /* that have ended; of those, without text                */
