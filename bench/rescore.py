@@ -5,7 +5,8 @@
     bench/rescore.py FILE [METRIC]
 
 Reads nothing but each line's "answer" and "answers", and says nothing of what gemkv itself found:
-per method and metric the mean over its lines.  METRIC: only that one; "score": the line's own.
+per method and metric the mean over its lines.  METRIC: only that one; "score": the line's own.  Not those that are a
+data set's: to-official.py writes files for its script.
 Rouge is as the package rouge-score has it, which is used when it is installed.
 """
 import collections
@@ -53,7 +54,8 @@ sums = collections.defaultdict(lambda: collections.defaultdict(list))
 for line in open(sys.argv[1], encoding="utf-8"):
     row = json.loads(line)
     found = scores(row["answer"], row["answers"])
-    found["score"] = found.get(row["metric"], 0)
+    if row["metric"] in found:
+        found["score"] = found[row["metric"]]
     for name, value in found.items():
         sums[row["method"]][name].append(value)
 for method, metrics in sums.items():

@@ -21,9 +21,17 @@ def lines(path):
                     sys.exit("%s:%d: %s" % (path, number, e))
 
 
+def filled(template, **parts):
+    """A set's own prompt as a document and a question: what is before and what is after the text, {context}."""
+    head, _, tail = template.partition("{context}")
+    for name, text in parts.items():
+        head, tail = head.replace("{%s}" % name, text), tail.replace("{%s}" % name, text)
+    return head, tail.strip()
+
+
 def write(id, context, question, answers, **more):
-    """One row on standard output; those without an answer cannot be scored and are left out."""
-    answers = [str(a) for a in answers if str(a).strip()]
+    """One row on standard output; those without an answer cannot be scored and are left out.  [""]: the text has none."""
+    answers = [str(a) for a in answers if str(a).strip() or answers == [""]]
     if context.strip() and answers:
         print(json.dumps({"id": id, "context": context, "question": question, "answers": answers, **more},
                          ensure_ascii=False))

@@ -123,6 +123,10 @@ src_libcli_la_SOURCES = \
 	src/cli/eval/ruler-qa.c \
 	src/cli/eval/ruler-qa.h \
 	src/cli/eval/ruler.c \
+	src/cli/eval/normal.c \
+	src/cli/eval/normal.h \
+	src/cli/eval/score-sets.c \
+	src/cli/eval/score-sets.h \
 	src/cli/eval/score.c \
 	src/cli/eval/score.h \
 	src/cli/eval/show.c \

@@ -167,7 +167,7 @@ TESTS += tests/unit-score.test
 check_PROGRAMS += tests/unit-score.test
 tests_unit_score_test_SOURCES = tests/unit-score.c tests/file.h tests/tap.h
 tests_unit_score_test_LDADD   = src/libcli.la src/libcore.la
-EXTRA_DIST += build-aux/score-vectors.py tests/files/score.jsonl
+EXTRA_DIST += build-aux/score-vectors.py tests/files/score.jsonl build-aux/score-sets.py tests/files/score-sets.jsonl
 
 TESTS += tests/unit-chance.test
 check_PROGRAMS += tests/unit-chance.test

@@ -11,11 +11,11 @@
 #include "tests/file.h"
 #include "tests/tap.h"
 
-enum { MAX_REFS = 8 };
+enum { MAX_REFS = 40000 };
 
 static struct value *parse(const char *s, const char **why)
 {
-    static char copy[1 << 17];
+    static char copy[1 << 20];
     size_t      at;
 
     snprintf(copy, sizeof copy, "%s", s);
@@ -25,14 +25,15 @@ static struct value *parse(const char *s, const char **why)
 /* Number of metrics of a line that differ. */
 static int check_line(const struct value *v)
 {
-    struct refs refs = { (char *[MAX_REFS]){ NULL }, 0 };
+    static char *ref[MAX_REFS];
+    struct refs refs = { ref, 0 }, none = { NULL, 0 };
     double      score[N_METRICS];
     int         bad = 0;
 
     for (const struct value *a = parse_member(v, "answers")->first; a; a = a->next)
         refs.ref[refs.n++] = (char *)a->text;
-    score_answer(parse_string(v, "answer"), &refs, score);
-    for (int i = 0; i < N_METRICS; i++) {
+    score_answer(EM, parse_string(v, "answer"), &refs, &none, score);
+    for (int i = 0; i < N_COMMON; i++) {
         double want = parse_number(v, metric_name[i], NAN);
 
         if (fabs(score[i] - want) < 1e-9)
@@ -86,6 +87,62 @@ static void vectors(void)
     free(text);
 }
 
+/* ---- scores of the data sets' own scripts (build-aux/score-sets.py) --------------------- */
+static void add(struct refs *r, const struct value *v)
+{
+    for (const struct value *a = v ? v->first : NULL; a; a = a->next)
+        if (r->n < MAX_REFS)
+            r->ref[r->n++] = (char *)a->text;
+}
+
+static bool check_set(struct value *v)
+{
+    const char  *answer = parse_string(v, "answer"), *name = parse_string(v, "metric");
+    static char *ref[MAX_REFS], *class[MAX_REFS];
+    struct refs  refs = { ref, 0 }, classes = { class, 0 };
+    const double want = parse_number(v, "score", NAN);
+    double       score[N_METRICS];
+    const enum metric m = metric_of(name ? name : "");
+
+    add(&refs, parse_member(v, "answers"));
+    add(&classes, parse_member(v, "classes"));
+    if (!answer || m == N_METRICS)
+        return false;
+    score_answer(m, answer, &refs, &classes, score);
+    if (fabs(score[m] - want) < (m == ALL ? 5.1e-5 : 1e-9))     /* RULER's is rounded */
+        return true;
+    printf("# %s: %.9f instead of %.9f: %s | %s\n", name, score[m], want, answer, refs.n ? refs.ref[0] : "");
+    return false;
+}
+
+/* At least `least` lines, and some with and some without a point of each measure that is not common. */
+static void sets(const char *path, int least)
+{
+    size_t len;
+    char  *text = slurp(path, &len), *line = text;
+    bool   zero[N_METRICS] = { false }, more[N_METRICS] = { false };
+    int    bad = 0, n = 0, seen = 0;
+
+    for (char *end; (end = strchr(line, '\n')); line = end + 1, n++) {
+        const char   *why;
+        struct value *v;
+        enum metric   m;
+
+        *end = 0;
+        v = parse(line, &why);
+        bad += !v || !check_set(v);
+        m = v ? metric_of(parse_string(v, "metric")) : N_METRICS;
+        if (m < N_METRICS)
+            *(parse_number(v, "score", 0) > 0 ? &more[m] : &zero[m]) = true;
+        parse_free(v);
+    }
+    free(text);
+    for (int m = N_COMMON; m < N_METRICS; m++)
+        seen += zero[m] && more[m];
+    ok(n >= least && !bad, "%d answers, scored as the data sets' scripts do; %d are not", n, bad);
+    ok(seen == N_METRICS - N_COMMON, "%d of %d measures with scores of 0 and above", seen, N_METRICS - N_COMMON);
+}
+
 static void json(void)
 {
     static const char *const wrong[] = {
@@ -118,9 +175,15 @@ static void json(void)
     ok(!parse(deep, &why) && !strcmp(why, "too deep"), "too deep");
 }
 
-int main(void)
+/* With a file: other answers of build-aux/score-sets.py. */
+int main(int argc, char **argv)
 {
+    if (argc > 1) {
+        sets(argv[1], 1);
+        return done();
+    }
     vectors();
+    sets("tests/files/score-sets.jsonl", 60);
     json();
     return done();
 }

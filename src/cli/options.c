@@ -148,8 +148,8 @@ const struct opt options_table[] = {
       opt_choice, AT(grade) },
     { FOR_ROWS, 0, "grade", "exact|q8|q4|compact", "no index",
       "index each document first, and ask the index", opt_text, AT(grade) },
-    { FOR_ROWS, 0, "metric", "em|f1|contains|rouge-1|rouge-l|all|part", "the task's",
-      "what the score is", opt_choice, AT(metric) },
+    { FOR_ROWS, 0, "metric", "NAME", "the row's", "what the score is: em, f1, contains, rouge-1, rouge-l, all, part, "
+      "or that of a data set", opt_text, AT(metric) },
     { FOR_ROWS | FOR_PAIR | FOR_BATCH, 0, "out", "FILE", NULL,
       "append each answer to this JSONL file; what it has is not asked again",
       opt_text, AT(out) },

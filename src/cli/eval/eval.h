@@ -25,6 +25,7 @@ struct row {
     char        *document;              /* with -L: only this one is asked                */
     char        *where;                 /* "FILE:LINE" of its source, or NULL             */
     struct refs  answers;
+    struct refs  classes;               /* all that the task has, if it is one of classes */
     const char  *group;                 /* rows are averaged by group and length          */
     uint64_t     length;                /* tokens; 0: set to the prompt's when known */
     double       depth;                 /* percent, or -1                                 */
@@ -105,6 +106,7 @@ int  eval_fit(struct eval *e, uint64_t length, size_t least, size_t max, eval_bu
 
 void row_free(struct row *r);           /* frees strings; the numbers stay                */
 void row_answer(struct row *r, char *answer);           /* adds one, takes ownership      */
+void refs_add(struct refs *r, char *text);              /* the same                       */
 
 /* Whether that row was answered that way, and how. */
 const struct result *eval_at(const struct eval *e, size_t row, size_t way);

@@ -73,13 +73,13 @@ static char *text_of(const struct value *row, const char *key)
                                                                       : NULL;
 }
 
-static void add_answers(struct row *row, const struct value *v)
+static void add_strings(struct refs *refs, const struct value *v)
 {
     if (v && v->type == PARSE_STRING)
-        row_answer(row, format("%s", v->text));
+        refs_add(refs, format("%s", v->text));
     for (const struct value *i = v && v->type == PARSE_ARRAY ? v->first : NULL; i; i = i->next)
         if (i->type == PARSE_STRING)
-            row_answer(row, format("%s", i->text));
+            refs_add(refs, format("%s", i->text));
 }
 
 static const char *group(struct qa *q, const char *name)
@@ -94,20 +94,12 @@ static const char *group(struct qa *q, const char *name)
     return q->task[q->n_task++];
 }
 
-static enum metric metric_of(const char *name)
-{
-    for (int i = 0; name && i < N_METRICS; i++)
-        if (!strcmp(metric_name[i], name))
-            return (enum metric)i;
-    return F1;
-}
-
 /* Fills the row; returns what is wrong with it, or NULL. */
 static const char *fill(struct qa *q, const struct value *v, size_t number, struct row *row)
 {
     const double max = parse_number(v, "max_tokens", MAX_ANSWER);
     const double depth = parse_number(v, "depth", -1);
-    const char  *id = parse_string(v, "id");
+    const char  *id = parse_string(v, "id"), *metric = parse_string(v, "metric");
 
     if (v->type != PARSE_OBJECT)
         return "not an object";
@@ -117,12 +109,13 @@ static const char *fill(struct qa *q, const struct value *v, size_t number, stru
     row->question = text_of(v, "question");
     row->begin = text_of(v, "begin");
     row->group = group(q, parse_string(v, "task"));
-    row->metric = metric_of(parse_string(v, "metric"));
+    row->metric = metric ? metric_of(metric) : F1;
     row->max_tokens = max >= 1 && max <= INT32_MAX ? (uint32_t)max : MAX_ANSWER;
     row->depth = depth >= 0 && depth <= 100 ? depth : -1;
-    add_answers(row, parse_member(v, "answers"));
+    add_strings(&row->answers, parse_member(v, "answers"));
+    add_strings(&row->classes, parse_member(v, "classes"));
     return !row->context && !q->e.o.library ? "no text \"context\"" : !row->question ? "no text \"question\""
-         : !row->answers.n ? "no \"answers\"" : NULL;
+         : !row->answers.n ? "no \"answers\"" : row->metric == N_METRICS ? "no such \"metric\"" : NULL;
 }
 
 static int make(struct eval *e, void *arg, size_t i, struct row *row)

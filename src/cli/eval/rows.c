@@ -23,8 +23,13 @@
 /* ---- options ------------------------------------------------------------------------- */
 int eval_parse(struct eval *e, const struct cmd *cmd, struct io *io, int argc, char **argv)
 {
+    int code;
+
     e->task = strchr(cmd->name, ' ') + 1;
-    return options_parse(&e->o, cmd, io, argc, argv);
+    code = options_parse(&e->o, cmd, io, argc, argv);
+    if (!code && e->o.metric && metric_of(e->o.metric) == N_METRICS)
+        return usage(io, cmd, "option '--metric': no measure '%s'; gemkv-eval(1) has them all", e->o.metric);
+    return code;
 }
 
 uint32_t eval_max_tokens(const struct eval *e, uint32_t tokens)
@@ -117,12 +122,18 @@ const struct result *eval_at(const struct eval *e, size_t row, size_t way)
 }
 
 /* ---- rows ---------------------------------------------------------------------------- */
+static void refs_free(struct refs *r)
+{
+    for (size_t i = 0; i < r->n; i++)
+        free(r->ref[i]);
+    free(r->ref);
+    *r = (struct refs){ NULL, 0 };
+}
+
 void row_free(struct row *r)
 {
-    for (size_t i = 0; i < r->answers.n; i++)
-        free(r->answers.ref[i]);
-    free(r->answers.ref);
-    r->answers = (struct refs){ NULL, 0 };
+    refs_free(&r->answers);
+    refs_free(&r->classes);
     free(r->id);
     free(r->context);
     free(r->question);
@@ -132,10 +143,15 @@ void row_free(struct row *r)
     r->id = r->context = r->question = r->begin = r->document = r->where = NULL;
 }
 
+void refs_add(struct refs *r, char *text)
+{
+    r->ref = grow(r->ref, r->n + 1, sizeof *r->ref);
+    r->ref[r->n++] = text;
+}
+
 void row_answer(struct row *r, char *answer)
 {
-    r->answers.ref = grow(r->answers.ref, r->answers.n + 1, sizeof *r->answers.ref);
-    r->answers.ref[r->answers.n++] = answer;
+    refs_add(&r->answers, answer);
 }
 
 /* ---- one question -------------------------------------------------------------------- */
@@ -420,12 +436,19 @@ static uint64_t run_number(const struct eval *e, const struct row *row, const st
     return mix_string(h, row->begin);
 }
 
+static void write_refs(struct json *j, const char *name, const struct refs *refs)
+{
+    json_named_open(j, name, '[');
+    for (size_t i = 0; i < refs->n; i++)
+        json_string(j, refs->ref[i]);
+    json_close(j);
+}
+
 static void write_answers(struct json *j, const struct row *row)
 {
-    json_named_open(j, "answers", '[');
-    for (size_t i = 0; i < row->answers.n; i++)
-        json_string(j, row->answers.ref[i]);
-    json_close(j);
+    write_refs(j, "answers", &row->answers);
+    if (row->classes.n)
+        write_refs(j, "classes", &row->classes);
 }
 
 static int write_out(struct eval *e, const struct row *row, const struct way *way,
@@ -615,22 +638,11 @@ static int take(const struct found *f, const struct row *row, uint64_t run, stru
         .n_answer = (uint64_t)parse_number(tokens, "answer", 0),
         .peak = (uint64_t)parse_number(parse_member(f->v, "memory"), "peak", 0),
     };
-    score_answer(f->answer, &row->answers, r->score);
+    score_answer(row->metric, f->answer, &row->answers, &row->classes, r->score);
     return 0;
 }
 
 /* ---- all of them --------------------------------------------------------------------- */
-static enum metric metric_of(const struct eval *e, const struct row *row)
-{
-    enum metric m = 0;
-
-    if (!e->o.metric)
-        return row->metric;
-    while (strcmp(metric_name[m], e->o.metric))
-        m++;
-    return m;
-}
-
 static void note(struct eval *e, size_t i)
 {
     if (e->n_asked)
@@ -671,7 +683,7 @@ static int ask_row(struct eval *e, const struct kept *k, struct row *row, struct
             code = progress_cancelled() || !e->model ? code : 0;
         } else {
             r->done = true;
-            score_answer(answer.p, &row->answers, r->score);
+            score_answer(row->metric, answer.p, &row->answers, &row->classes, r->score);
             e->sum += r->score[row->metric];
             e->n_asked++;
             if (e->out.f)
@@ -698,7 +710,7 @@ static int ask_all(struct eval *e, const struct kept *k, eval_make *make,
         *row = (struct row){ .depth = -1 };
         note(e, i);
         code = make(e, arg, i, row);
-        row->metric = metric_of(e, row);
+        row->metric = e->o.metric ? metric_of(e->o.metric) : row->metric;
         if (code) {
             e->code = code;
             e->work_done += weight(arg, i) * (double)e->n_way;
@@ -759,7 +771,7 @@ static int write_rows(struct eval *e, eval_make *make, void *arg)
 
         *row = (struct row){ .depth = -1 };
         code = make(e, arg, i, row);
-        row->metric = metric_of(e, row);
+        row->metric = e->o.metric ? metric_of(e->o.metric) : row->metric;
         if (code)
             e->code = code;
         else

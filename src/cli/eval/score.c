@@ -1,316 +1,167 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * score.c - see score.h
- *
- * Text is UTF-8.  Letters outside ASCII are recognised by ranges: enough for European languages,
- * for which case and words matter to these measures. */
+ * score.c - see score.h; what the scripts of data sets do is in score-sets.c */
 #include "config.h"
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include "src/cli/eval/score.h"
-#include "src/cli/eval/stem.h"
+#include "src/cli/eval/score-sets.h"
 #include "src/cli/text.h"
-#include "src/cli/utf8.h"
 
-const char *const metric_name[N_METRICS + 1] = {
-    [EM] = "em", [F1] = "f1", [CONTAINS] = "contains", [ROUGE_1] = "rouge-1",
-    [ROUGE_L] = "rouge-l", [ALL] = "all", [PART] = "part"
-};
-
-/* ---- characters ---------------------------------------------------------------------- */
-static uint32_t lower(uint32_t c)
+/* ---- measures of any task ------------------------------------------------------------ */
+static double em(const char *answer, const char *ref)
 {
-    static const struct { uint32_t first, last; int by; } range[] = {   /* by 0: pairs    */
-        { 'A', 'Z', 32 }, { 0xc0, 0xd6, 32 }, { 0xd8, 0xde, 32 }, { 0x100, 0x12f, 0 },
-        { 0x132, 0x137, 0 }, { 0x14a, 0x177, 0 }, { 0x386, 0x386, 38 }, { 0x388, 0x38a, 37 },
-        { 0x38c, 0x38c, 64 }, { 0x38e, 0x38f, 63 }, { 0x391, 0x3ab, 32 }, { 0x400, 0x40f, 80 },
-        { 0x410, 0x42f, 32 }, { 0x460, 0x481, 0 }, { 0x48a, 0x4bf, 0 }, { 0x4d0, 0x52f, 0 },
-        { 0x531, 0x556, 48 }, { 0x1e00, 0x1e95, 0 }, { 0x1ea0, 0x1eff, 0 }
-    };
+    char  *a = normal_form(answer, true), *r = normal_form(ref, true);
+    double same = !strcmp(a, r);
 
-    if ((c >= 0x139 && c <= 0x148) || (c >= 0x179 && c <= 0x17e))
-        return c + (c & 1);                     /* pairs that begin at odd numbers */
-    if (c == 0x178)
-        return 0xff;
-    for (size_t i = 0; i < sizeof range / sizeof *range; i++)
-        if (c >= range[i].first && c <= range[i].last)
-            return range[i].by ? c + (uint32_t)range[i].by : c | 1;
-    return c;
+    free(a);
+    free(r);
+    return same;
 }
 
-static bool is_space(uint32_t c)
+static double f1(const char *answer, const char *ref)
 {
-    return (c >= 9 && c <= 13) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0
-        || c == 0x1680 || (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029
-        || c == 0x202f || c == 0x205f || c == 0x3000;
+    struct wordlist a = wordlist_split(normal_form(answer, true)), r = wordlist_split(normal_form(ref, true));
+    const double    v = a.n && r.n ? f_measure(wordlist_overlap(&a, &r), a.n, r.n) : a.n == r.n;
+
+    wordlist_free(&a);
+    wordlist_free(&r);
+    return v;
 }
 
-/* Whether c is a letter, digit, number or '_', or unknown. */
-static bool is_word(uint32_t c)
+static double contains(const char *answer, const char *ref)
 {
-    static const uint32_t range[][2] = {
-        { 0, '0' - 1 }, { '9' + 1, 'A' - 1 }, { 'Z' + 1, '_' - 1 }, { '`', '`' },
-        { 'z' + 1, 0xa9 }, { 0xab, 0xb1 }, { 0xb4, 0xb4 }, { 0xb6, 0xb8 }, { 0xbb, 0xbb },
-        { 0xbf, 0xbf }, { 0xd7, 0xd7 }, { 0xf7, 0xf7 }, { 0x2c2, 0x2c5 }, { 0x2d2, 0x2df },
-        { 0x300, 0x36f }, { 0x1680, 0x1680 }, { 0x2000, 0x206f }, { 0x20a0, 0x20ff },
-        { 0x2190, 0x245f }, { 0x2500, 0x2775 }, { 0x2794, 0x2bff }, { 0x2e00, 0x2e7f },
-        { 0x3000, 0x3004 }, { 0x3008, 0x3020 }, { 0xfe00, 0xfe6f }, { 0xff01, 0xff0f },
-        { 0xff1a, 0xff20 }, { 0xff3b, 0xff40 }, { 0xff5b, 0xff65 }, { 0xfff9, 0xffff },
-        { 0x1f000, 0x1faff }
-    };
+    char  *a = normal_form(answer, true), *r = normal_form(ref, true);
+    char  *in = format(" %s ", a), *what = format(" %s ", r);
+    double found = strstr(in, what) != NULL;
 
-    for (size_t i = 0; i < sizeof range / sizeof *range; i++)
-        if (c >= range[i][0] && c <= range[i][1])
-            return false;
-    return c != UTF8_BAD;
-}
-
-static bool is_punctuation(char c)
-{
-    return c > ' ' && c < 0x7f && !(c >= '0' && c <= '9') && !((c | 32) >= 'a' && (c | 32) <= 'z');
-}
-
-/* ---- SQuAD's normal form ------------------------------------------------------------- */
-static char *lowered(const char *s, bool strip_punctuation)
-{
-    size_t   n = strlen(s), k;
-    char    *copy = grow(NULL, n + 1, 1), *out = copy;
-    uint32_t c;
-
-    for (size_t i = 0; i < n; i += k) {
-        k = utf8_next(s + i, n - i, &c);
-        if (strip_punctuation && k == 1 && is_punctuation(s[i]))
-            continue;
-        if (c == UTF8_BAD || lower(c) == c) {
-            memcpy(out, s + i, k);
-            out += k;
-        } else {
-            out = utf8_put(out, lower(c));
-        }
-    }
-    *out = 0;
-    return copy;
-}
-
-static size_t article(const char *s)
-{
-    static const char *const list[] = { "a", "an", "the" };
-    uint32_t c;
-
-    for (size_t i = 0; i < 3; i++) {
-        size_t k = strlen(list[i]);
-
-        if (!strncmp(s, list[i], k)) {
-            if (!s[k])
-                return k;
-            utf8_next(s + k, strlen(s + k), &c);
-            if (!is_word(c))
-                return k;
-        }
-    }
-    return 0;
-}
-
-/* SQuAD's normal form: lower case, no ASCII punctuation, then no articles (as whole words), then single
- * spaces for white space. */
-static char *normal(const char *s)
-{
-    char    *copy = lowered(s, true), *out = copy;
-    size_t   n = strlen(copy), k;
-    uint32_t c;
-    bool     word = false, gap = false;
-
-    for (size_t i = 0; i < n; i += k) {
-        size_t a = word ? 0 : article(copy + i);
-
-        k = utf8_next(copy + i, n - i, &c);
-        if (a || is_space(c)) {
-            k = a ? a : k;
-            gap = true;
-            word = false;
-            continue;
-        }
-        word = is_word(c);
-        if (gap && out > copy)
-            *out++ = ' ';
-        gap = false;
-        memmove(out, copy + i, k);
-        out += k;
-    }
-    *out = 0;
-    return copy;
-}
-
-/* ---- words --------------------------------------------------------------------------- */
-struct words {
-    char  *text;
-    char **word;
-    size_t n;
-};
-
-static void words_free(struct words *w)
-{
-    free(w->text);
-    free(w->word);
-}
-
-/* Splits text at single spaces, and takes ownership of it. */
-static struct words split(char *text)
-{
-    struct words w = { text, NULL, 0 };
-
-    for (char *p = strtok(text, " "); p; p = strtok(NULL, " ")) {
-        if (!(w.n & (w.n - 1)))
-            w.word = grow(w.word, 2 * w.n + 1, sizeof *w.word);
-        w.word[w.n++] = p;
-    }
-    return w;
-}
-
-/* Words as ROUGE has them: runs of ASCII letters and digits; if stemmed, those of more than three are
- * stemmed. */
-static struct words rouge_words(const char *s, bool stemmed)
-{
-    struct text t = { NULL, 0, 0 };
-    char        word[64];
-    size_t      n = 0;
-
-    text_add(&t, "", 0);
-    for (;; s++) {
-        char c = *s >= 'A' && *s <= 'Z' ? (char)(*s | 32) : *s;
-
-        if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) {
-            if (n < sizeof word - 1)
-                word[n++] = c;
-            continue;
-        }
-        if (n) {
-            text_add(&t, word, stemmed && n > 3 ? stem(word, n) : n);
-            text_add(&t, " ", 1);
-        }
-        n = 0;
-        if (!c)
-            return split(t.p);
-    }
-}
-
-static int by_word(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Number of words in common, counting repeated words as often as both have them; sorts both. */
-static size_t overlap(struct words *a, struct words *b)
-{
-    size_t i = 0, j = 0, n = 0;
-
-    if (!a->n || !b->n)
-        return 0;
-    qsort(a->word, a->n, sizeof *a->word, by_word);
-    qsort(b->word, b->n, sizeof *b->word, by_word);
-    while (i < a->n && j < b->n) {
-        int c = strcmp(a->word[i], b->word[j]);
-
-        n += c == 0;
-        i += c <= 0;
-        j += c >= 0;
-    }
-    return n;
-}
-
-/* Length of the longest common subsequence. */
-static size_t common(const struct words *a, const struct words *b)
-{
-    size_t *row = grow(NULL, b->n + 1, sizeof *row), best;
-
-    memset(row, 0, (b->n + 1) * sizeof *row);
-    for (size_t i = 0; i < a->n; i++) {
-        size_t diagonal = 0;                    /* previous row, one to the left */
-
-        for (size_t j = 1; j <= b->n; j++) {
-            size_t above = row[j];
-
-            if (!strcmp(a->word[i], b->word[j - 1]))
-                row[j] = diagonal + 1;
-            else if (row[j - 1] > row[j])
-                row[j] = row[j - 1];
-            diagonal = above;
-        }
-    }
-    best = row[b->n];
-    free(row);
-    return best;
-}
-
-static double f_measure(size_t same, size_t n_answer, size_t n_ref)
-{
-    if (!same)
-        return 0;
-    return 2.0 * (double)same / (double)(n_answer + n_ref);
-}
-
-/* ---- measures ------------------------------------------------------------------------ */
-static void best(double *score, double v)
-{
-    *score = v > *score ? v : *score;
-}
-
-static void squad(const char *answer, const char *ref, double *score)
-{
-    char        *a = normal(answer), *r = normal(ref);
-    char        *in = format(" %s ", a), *what = format(" %s ", r);
-    struct words aw, rw;
-
-    best(&score[EM], !strcmp(a, r));
-    best(&score[CONTAINS], strstr(in, what) != NULL);
+    free(a);
+    free(r);
     free(in);
     free(what);
-    aw = split(a);
-    rw = split(r);
-    if (aw.n && rw.n)
-        best(&score[F1], f_measure(overlap(&aw, &rw), aw.n, rw.n));
-    else
-        best(&score[F1], aw.n == rw.n);
-    words_free(&aw);
-    words_free(&rw);
+    return found;
 }
 
-static void rouge(const char *answer, const char *ref, double *score)
+static double rouge_1(const char *answer, const char *ref)
 {
-    struct words a = rouge_words(answer, true), r = rouge_words(ref, true);
-
-    best(&score[ROUGE_1], f_measure(overlap(&a, &r), a.n, r.n));
-    words_free(&a);
-    words_free(&r);
-    a = rouge_words(answer, false);
-    r = rouge_words(ref, false);
-    best(&score[ROUGE_L], f_measure(common(&a, &r), a.n, r.n));
-    words_free(&a);
-    words_free(&r);
+    return rouge_overlap(answer, ref, true);
 }
 
-static bool occurs(const char *answer, const char *ref)
+static double rouge_l(const char *answer, const char *ref)
 {
-    char *a = lowered(answer, false), *r = lowered(ref, false);
-    bool  found = strstr(a, r) != NULL;
+    struct wordlist a = wordlist_rouge(answer, false), r = wordlist_rouge(ref, false);
+    const double    v = f_measure(wordlist_common(&a, &r), a.n, r.n);
+
+    wordlist_free(&a);
+    wordlist_free(&r);
+    return v;
+}
+
+static double part(const char *answer, const char *ref)
+{
+    char  *a = letter_lowered(answer), *r = letter_lowered(ref);
+    double found = strstr(a, r) != NULL;
 
     free(a);
     free(r);
     return found;
 }
 
-void score_answer(const char *answer, const struct refs *refs, double score[N_METRICS])
+static double all(const char *answer, const struct refs *refs, const struct refs *classes)
 {
-    size_t found = 0;
+    double found = 0;
 
-    memset(score, 0, N_METRICS * sizeof *score);
-    for (size_t i = 0; i < refs->n; i++) {
-        squad(answer, refs->ref[i], score);
-        rouge(answer, refs->ref[i], score);
-        found += occurs(answer, refs->ref[i]);
+    (void)classes;
+    for (size_t i = 0; i < refs->n; i++)
+        found += part(answer, refs->ref[i]);
+    return refs->n ? found / (double)refs->n : 0;
+}
+
+/* ---- the table ----------------------------------------------------------------------- */
+enum line { ALL_LINES, FIRST, FIRST_TEXT };     /* FIRST_TEXT: the first one that is not empty */
+
+static const struct {
+    /* One of them: the score against one right answer, of which the best counts; or against all. */
+    double  (*each)(const char *answer, const char *ref);
+    double  (*whole)(const char *answer, const struct refs *refs, const struct refs *classes);
+    enum line line;                             /* what of the answer counts                      */
+} table[N_METRICS] = {
+    [EM] = { .each = em }, [F1] = { .each = f1 }, [CONTAINS] = { .each = contains }, [ROUGE_1] = { .each = rouge_1 },
+    [ROUGE_L] = { .each = rouge_l }, [ALL] = { .whole = all }, [PART] = { .each = part },
+    [SQUAD_EM] = { .whole = squad_em }, [SQUAD_F1] = { .whole = squad_f1 },
+    [SUBSPAN] = { .each = lost_subspan, .line = FIRST },
+    [LONGBENCH_F1] = { .each = longbench_f1 }, [LONGBENCH_F1_LINE] = { .each = longbench_f1, .line = FIRST_TEXT },
+    [LONGBENCH_ROUGE_L] = { .each = longbench_rouge_l },
+    [LONGBENCH_ROUGE_L_LINE] = { .each = longbench_rouge_l, .line = FIRST_TEXT },
+    [LONGBENCH_CLASS] = { .whole = longbench_class, .line = FIRST_TEXT },
+    [LONGBENCH_COUNT] = { .each = longbench_count }, [LONGBENCH_RETRIEVAL] = { .each = longbench_retrieval },
+    [LONGBENCH_CODE] = { .each = longbench_code }, [LONGBENCH_2] = { .each = longbench_2 },
+    [INFINITE_KV] = { .each = infinite_kv }, [INFINITE_DIGITS] = { .whole = infinite_digits },
+    [INFINITE_CODE_RUN] = { .whole = infinite_code_run }, [INFINITE_CODE_DEBUG] = { .whole = infinite_code_debug },
+    [INFINITE_NAME] = { .whole = infinite_name }, [INFINITE_CHOICE] = { .whole = infinite_choice },
+    [INFINITE_FIND] = { .whole = infinite_find }, [INFINITE_CALC] = { .whole = infinite_calc },
+    [INFINITE_F1_ZH] = { .each = infinite_f1_zh }, [INFINITE_ROUGE_LSUM] = { .each = infinite_rouge_lsum },
+    [LEVAL_EM] = { .each = leval_em }, [LEVAL_CHOICE] = { .each = leval_choice },
+    [LEVAL_CHOICES] = { .each = leval_choices }, [LEVAL_MATH] = { .each = leval_math },
+    [LEVAL_CODE] = { .each = leval_code }, [LEVAL_JUDGE] = { .each = leval_judge },
+    [LEVAL_ROUGE_1] = { .each = leval_rouge_1 }, [LEVAL_ROUGE_2] = { .each = leval_rouge_2 },
+};
+
+const char *const metric_name[N_METRICS + 1] = {
+    [EM] = "em", [F1] = "f1", [CONTAINS] = "contains", [ROUGE_1] = "rouge-1",
+    [ROUGE_L] = "rouge-l", [ALL] = "all", [PART] = "part", [SQUAD_EM] = "squad-em", [SQUAD_F1] = "squad-f1",
+    [SUBSPAN] = "subspan", [LONGBENCH_F1] = "longbench-f1", [LONGBENCH_F1_LINE] = "longbench-f1-line",
+    [LONGBENCH_ROUGE_L] = "longbench-rouge-l", [LONGBENCH_ROUGE_L_LINE] = "longbench-rouge-l-line",
+    [LONGBENCH_CLASS] = "longbench-class", [LONGBENCH_COUNT] = "longbench-count",
+    [LONGBENCH_RETRIEVAL] = "longbench-retrieval", [LONGBENCH_CODE] = "longbench-code",
+    [LONGBENCH_2] = "longbench2-choice", [INFINITE_KV] = "infinite-kv", [INFINITE_DIGITS] = "infinite-digits",
+    [INFINITE_CODE_RUN] = "infinite-code-run", [INFINITE_CODE_DEBUG] = "infinite-code-debug",
+    [INFINITE_NAME] = "infinite-name", [INFINITE_CHOICE] = "infinite-choice", [INFINITE_FIND] = "infinite-find",
+    [INFINITE_CALC] = "infinite-calc", [INFINITE_F1_ZH] = "infinite-f1-zh",
+    [INFINITE_ROUGE_LSUM] = "infinite-rouge-lsum", [LEVAL_EM] = "leval-em", [LEVAL_CHOICE] = "leval-choice",
+    [LEVAL_CHOICES] = "leval-choices", [LEVAL_MATH] = "leval-math", [LEVAL_CODE] = "leval-code",
+    [LEVAL_JUDGE] = "leval-judge", [LEVAL_ROUGE_1] = "leval-rouge-1", [LEVAL_ROUGE_2] = "leval-rouge-2",
+};
+
+enum metric metric_of(const char *name)
+{
+    enum metric m = 0;
+
+    while (m < N_METRICS && strcmp(metric_name[m], name))
+        m++;
+    return m;
+}
+
+/* ---- scores -------------------------------------------------------------------------- */
+static char *lines_of(const char *answer, enum line line)
+{
+    const char *s = answer;
+
+    while (line == FIRST_TEXT && *s == '\n')
+        s++;
+    return format("%.*s", (int)(line == ALL_LINES ? strlen(s) : strcspn(s, "\n")), s);
+}
+
+static double score_by(enum metric m, const char *answer, const struct refs *refs, const struct refs *classes)
+{
+    double best = 0;
+    char  *what = lines_of(answer, table[m].line);
+
+    if (table[m].whole)
+        best = table[m].whole(what, refs, classes);
+    for (size_t i = 0; i < refs->n && table[m].each; i++) {
+        const double v = table[m].each(what, refs->ref[i]);
+
+        best = v > best ? v : best;
     }
-    score[ALL] = refs->n ? (double)found / (double)refs->n : 0;
-    score[PART] = found > 0;
+    free(what);
+    return best;
+}
+
+void score_answer(enum metric own, const char *answer, const struct refs *refs, const struct refs *classes,
+                  double score[N_METRICS])
+{
+    memset(score, 0, N_METRICS * sizeof *score);
+    for (int m = 0; m < N_COMMON; m++)
+        score[m] = score_by((enum metric)m, answer, refs, classes);
+    if (own >= N_COMMON)
+        score[own] = score_by(own, answer, refs, classes);
 }

@@ -13,7 +13,7 @@
 
 /* ---- sums ---------------------------------------------------------------------------- */
 struct mean {
-    double   score, metric[N_METRICS];
+    double   score, metric[N_COMMON];
     double   ttft, per_token;           /* seconds                                        */
     uint64_t peak;
     size_t   n;
@@ -41,7 +41,7 @@ static struct mean mean_of(const struct eval *e, size_t method, size_t other)
             continue;
         m.n++;
         m.score += r->score[e->row[i].metric];
-        for (int j = 0; j < N_METRICS; j++)
+        for (int j = 0; j < N_COMMON; j++)
             m.metric[j] += r->score[j];
         m.ttft += r->ttft;
         decode += r->decode;
@@ -50,7 +50,7 @@ static struct mean mean_of(const struct eval *e, size_t method, size_t other)
     }
     if (m.n) {
         m.score /= (double)m.n;
-        for (int j = 0; j < N_METRICS; j++)
+        for (int j = 0; j < N_COMMON; j++)
             m.metric[j] /= (double)m.n;
         m.ttft /= (double)m.n;
     }
@@ -326,7 +326,7 @@ static void json_row(struct json *j, const struct row *row, const struct result 
         json_named_real(j, "depth", row->depth);
     json_named_real(j, "score", r->score[row->metric]);
     json_named_string(j, "metric", metric_name[row->metric]);
-    for (int i = 0; i < N_METRICS; i++)
+    for (int i = 0; i < N_COMMON; i++)
         json_named_real(j, metric_name[i], r->score[i]);
     json_cost(j, r);
     json_named_uint(j, "memory", r->peak);
@@ -349,7 +349,7 @@ static void json_method(struct json *j, const struct eval *e, size_t method)
     json_close(j);
     json_named_real(j, "mean", m.score);
     json_named_open(j, "means", '{');
-    for (int i = 0; i < N_METRICS; i++)
+    for (int i = 0; i < N_COMMON; i++)
         json_named_real(j, metric_name[i], m.metric[i]);
     json_close(j);
     json_named_open(j, "seconds", '{');
@@ -397,7 +397,7 @@ static void csv_text(struct io *io, const char *s)
 static void show_csv(const struct eval *e)
 {
     out_printf(e->o.io, "task,method,id,group,length,depth,metric,score");
-    for (int i = 0; i < N_METRICS; i++)
+    for (int i = 0; i < N_COMMON; i++)
         out_printf(e->o.io, ",%s", metric_name[i]);
     out_printf(e->o.io, ",prompt,kept,answer,ttft,decode,memory\n");
     for (size_t k = 0; k < e->n_row * e->n_way; k++) {
@@ -414,7 +414,7 @@ static void show_csv(const struct eval *e)
         if (row->depth >= 0)
             out_printf(e->o.io, "%g", row->depth);
         out_printf(e->o.io, ",%s,%.6g", metric_name[row->metric], r->score[row->metric]);
-        for (int i = 0; i < N_METRICS; i++)
+        for (int i = 0; i < N_COMMON; i++)
             out_printf(e->o.io, ",%.6g", r->score[i]);
         out_printf(e->o.io, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%.6g,%.6g,%" PRIu64 "\n", r->n_prompt,
                    r->n_kept, r->n_answer, r->ttft, r->decode, r->peak);
