@@ -107,20 +107,6 @@ void gkv_eval_cancel(gkv_eval *e)
 
 /* ---- log-probabilities ------------------------------------------------------------------ */
 
-/* log softmax(logits)[id].  Terms are relative to the largest, so none overflows and the sum
- * is at least 1. */
-static float log_probability(const float *logits, size_t n, uint32_t id)
-{
-    float max = logits[0];
-    double sum = 0;
-
-    for (size_t i = 1; i < n; i++)
-        max = logits[i] > max ? logits[i] : max;
-    for (size_t i = 0; i < n; i++)
-        sum += (double)expf(logits[i] - max);
-    return (float)((double)logits[id] - (double)max - log(sum));
-}
-
 struct scoring {
     const float    *logits;
     const uint32_t *id;                 /* token after each row */
@@ -133,7 +119,7 @@ static void score_item(void *arg, size_t i, unsigned thread)
     const struct scoring *s = arg;
 
     (void)thread;
-    s->logprob[i] = log_probability(s->logits + i * s->n_vocab, s->n_vocab, s->id[i]);
+    s->logprob[i] = gkv__log_probability(s->logits + i * s->n_vocab, s->n_vocab, s->id[i]);
 }
 
 /* Scores n rows of x, each followed by id[row + 1]; if to_the_end, the last row has no next token. */
@@ -191,7 +177,7 @@ gkv_status gkv_eval_tokens(gkv_eval *e, const uint32_t *ids, size_t n, float *lo
     if (!n)
         return GKV_OK;
     if (logprob)
-        *logprob = e->last ? log_probability(e->last, s->n_vocab, *ids) : NAN;
+        *logprob = e->last ? gkv__log_probability(e->last, s->n_vocab, *ids) : NAN;
     if (n > 1)
         gkv__stage(&e->exec, GKV_STAGE_PREFILL, n, s->n_layer * gkv__layer_work(s, e->n, n) +
                    (logprob ? (double)n * s->n_vocab * s->n_embd : 0));

@@ -41,7 +41,8 @@ src_libcore_la_SOURCES = \
 	src/first/schedule-chunk.c src/first/schedule-index.c src/first/schedule-layer.c src/first/schedule-stream.c \
 	src/first/schedule.c src/first/schedule.h src/first/split.c src/first/split.h src/first/task.h \
 	src/select/asl.c src/select/bm25.c src/select/calibrate.c src/select/calibrate.h src/select/context.h \
-	src/select/fastkv.c src/select/finch.c src/select/full.c src/select/gemfilter.c \
+	src/select/fastkv.c src/select/finch.c src/select/full.c src/select/gemfilter.c src/select/longllmlingua.c src/select/passages.c \
+	src/select/passages.h src/select/random.c src/select/tfidf.c src/select/window.c \
 	src/select/h2o.c src/select/onerun.c src/select/pyramidinfer.c src/select/select.c \
 	src/select/select.h src/select/snapkv.c src/select/streamingllm-online.c \
 	src/select/streamingllm.c src/select/sweep.c src/select/sweep.h src/select/truncate.c src/select/words.h \

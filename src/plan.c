@@ -147,6 +147,7 @@ uint64_t gkv__plan_new(const gkv_model *m, const gkv_options *o)
 gkv_status gkv__plan_task(struct gkv__plan *p, const gkv_model *m, const gkv_options *o, gkv_error *err)
 {
     struct gkv__task *t = &p->task;
+    bool keys;                          /* it chooses among those of every layer             */
 
     GKV__TRY(gkv__select_parse(o->method ? o->method : "gemfilter", &t->method, t->param, err));
     GKV__TRY(check_numbers(m, o, err));
@@ -157,11 +158,12 @@ gkv_status gkv__plan_task(struct gkv__plan *p, const gkv_model *m, const gkv_opt
     t->n_new = gkv__plan_new(m, o);
     if (t->method->kind != GKV__SCORES)         /* this process alone */
         t->group = NULL;
-    if (gkv__has_states(m) && t->method->kind > GKV__SCORES)
+    keys = t->method->kind == GKV__SWEEPS || (t->method->kind == GKV__RUNS && !t->method->restarts);
+    if (gkv__has_states(m) && keys)
         return gkv__fail(err, GKV_UNSUPPORTED, "method %s chooses among the keys of every layer, and layers of "
                          "architecture %s have a state instead; take gemfilter, or another of two passes",
                          t->method->name, m->arch->name);
-    if (!gkv__is_even(m) && t->method->kind > GKV__SCORES)
+    if (!gkv__is_even(m) && keys)
         return gkv__fail(err, GKV_UNSUPPORTED, "method %s needs heads of one size in every layer, and those of "
                          "architecture %s differ; take gemfilter, or another of two passes", t->method->name, m->arch->name);
     return t->method->kind == GKV__SCORES ? gkv__may_filter(m, t->filter, err) : GKV_OK;

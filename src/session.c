@@ -43,7 +43,7 @@ static gkv_options answering(const gkv_options *o)
 /* Only what leaves nothing but a set of tokens can be handed over as text. */
 static gkv_status hands_over(const struct gkv__task *t, gkv_error *err)
 {
-    if (t->method->kind <= GKV__SCORES || (t->method->kind == GKV__SWEEPS && t->method->restarts))
+    if (t->method->kind <= GKV__SCORES || t->method->restarts)
         return GKV_OK;
     return gkv__fail(err, GKV_INVALID, "method %s answers from the keys and values of its only pass, which another model "
                      "or text cannot have; take one of two passes, or leave --reader and --snap out", t->method->name);

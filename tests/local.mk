@@ -313,6 +313,10 @@ check_PROGRAMS += tests/unit-cores.test
 tests_unit_cores_test_SOURCES = tests/unit-cores.c tests/tap.h
 tests_unit_cores_test_LDADD   = src/libcore.la
 
+TESTS += tests/unit-rank.test
+check_PROGRAMS += tests/unit-rank.test
+tests_unit_rank_test_SOURCES = tests/unit-rank.c tests/tap.h
+tests_unit_rank_test_LDADD   = src/libcore.la
 TESTS += tests/unit-bm25.test
 check_PROGRAMS += tests/unit-bm25.test
 tests_unit_bm25_test_SOURCES = tests/unit-bm25.c tests/tap.h

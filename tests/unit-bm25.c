@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * unit-bm25.c - words of a text, and the passages that BM25 finds with them, against the formula written out
+ * unit-bm25.c - words of a text, and the passages that BM25 and TF-IDF find with them, against the formulas written out
  * over strings. */
 #include "config.h"
 #include <ctype.h>
@@ -16,12 +16,12 @@ static gkv_model *model;
 static char text[8000];
 static const char question[] = "Where is the red LAMP, the old red lamp of K2\303\211?";
 
-static gkv_options options(void)
+static gkv_options options(const char *method)
 {
     gkv_options o;
 
     gkv_options_init(&o);
-    o.method = "bm25:passage=16";
+    o.method = method;
     o.device = "cpu";
     o.keep = KEEP;
     o.threads = 1;
@@ -62,8 +62,10 @@ static double count(const struct bag *b, const char *w)
     return n;
 }
 
-/* Passages' scores by the formula; at[n + 1]: where they begin. */
-static void formula(const size_t *at, size_t n, double *score)
+typedef void formula(const size_t *at, size_t n, double *score);
+
+/* Passages' scores; at[n + 1]: where they begin. */
+static void bm25(const size_t *at, size_t n, double *score)
 {
     static struct bag passage[512];
     struct bag asked = { .n = 0 };
@@ -90,16 +92,44 @@ static void formula(const size_t *at, size_t n, double *score)
     }
 }
 
-static void test_scores(void)
+/* Cosine of vectors of f * log(n / df); the question has each word once, and its length is left out. */
+static void tfidf(const size_t *at, size_t n, double *score)
 {
-    const gkv_options o = options();
+    static struct bag passage[512], distinct;
+    struct bag asked = { .n = 0 };
+
+    memset(passage, 0, sizeof passage);
+    collect(&asked, question, strlen(question), 0, SIZE_MAX, true);
+    for (size_t i = 0; i < n; i++)
+        collect(&passage[i], text, strlen(text), at[i], at[i + 1], false);
+    for (size_t i = 0; i < n; i++) {
+        double dot = 0, square = 0;
+
+        distinct.n = 0;
+        collect(&distinct, text, strlen(text), at[i], at[i + 1], true);
+        for (size_t w = 0; w < distinct.n; w++) {
+            double df = 0, weight;
+
+            for (size_t j = 0; j < n; j++)
+                df += count(&passage[j], distinct.word[w]) > 0;
+            weight = count(&passage[i], distinct.word[w]) * log((double)n / df);
+            square += weight * weight;
+            dot += weight * log((double)n / df) * (count(&asked, distinct.word[w]) > 0);
+        }
+        score[i] = square > 0 ? dot / sqrt(square) : 0;
+    }
+}
+
+static void test_scores(const char *method, formula *f)
+{
+    const gkv_options o = options(method);
     static size_t at[600];
     static double want[600];
     gkv_session *s = NULL;
-    size_t n = 0, wrong = 0, kept = 0, scored = 0;
+    size_t n = 0, wrong = 0, kept = 0, scored = 0, forced = 0;
     uint64_t byte = 0, doc, tail;
     double least = INFINITY, most = -INFINITY;
-    static bool is_kept[600];
+    bool is_kept[600] = { false };
 
     if (gkv_session_open(&s, model, &o, &err) || gkv_feed(s, text, strlen(text), &err) ||
         gkv_select(s, question, strlen(question), &err)) {
@@ -112,16 +142,18 @@ static void test_scores(void)
         if (i % PASSAGE == 0)
             at[n++] = byte > doc ? (size_t)(byte - doc) : 0;
     at[n] = strlen(text);
-    formula(at, n, want);
+    f(at, n, want);
     for (size_t i = 0; i < s->prompt.n - tail; i++) {
         wrong += fabs((double)s->run.score[i] - want[i / PASSAGE]) > 1e-4;
         scored += s->run.score[i] > 0;
     }
-    ok(n > 20 && !wrong && scored, "%zu passages, scores as the formula has them (%zu tokens wrong, %zu above 0)", n, wrong, scored);
+    ok(n > 20 && !wrong && scored, "%s: %zu passages, scores as the formula has them (%zu tokens wrong, %zu above 0)", method, n,
+       wrong, scored);
     for (size_t i = 0; i < s->run.n_kept; i++) {
         const size_t p = s->run.kept[i] / PASSAGE;
 
         kept += s->run.kept[i] < s->prompt.n - tail;
+        forced += s->run.kept[i] < s->plan.task.keep_first || s->run.kept[i] >= s->prompt.n - tail;
         if (s->run.kept[i] >= s->plan.task.keep_first && s->run.kept[i] < s->prompt.n - tail) {
             is_kept[p] = true;
             least = fmin(least, want[p]);
@@ -130,6 +162,7 @@ static void test_scores(void)
     for (size_t i = 0; i < n; i++)
         most = is_kept[i] ? most : fmax(most, want[i]);
     ok(s->run.n_kept == KEEP && kept && least >= most - 1e-9, "the best %zu tokens are kept (%.3f and above; left out: %.3f)", kept, least, most);
+    ok(forced == s->plan.task.keep_first + tail, "and the first tokens and the question, %zu of them", forced);
     gkv_session_close(s);
 }
 
@@ -153,7 +186,8 @@ int main(void)
         if (r > 90)
             strcat(text, words[rand() % 3]);
     }
-    test_scores();
+    test_scores("bm25:passage=16", bm25);
+    test_scores("tfidf:passage=16", tfidf);
     gkv_model_close(model);
     return done();
 }

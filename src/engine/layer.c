@@ -657,3 +657,16 @@ void gkv__logits(struct gkv__exec *e, const gkv_model *m, const float *x, size_t
     if (m->shape.logit_cap > 0 || m->shape.logit_scale > 0)
         gkv__for(e->n_threads, (r.n + LOGITS - 1) / LOGITS, cap_item, &r);
 }
+
+/* Terms are relative to the largest, so none overflows and the sum is at least 1. */
+float gkv__log_probability(const float *logits, size_t n, uint32_t id)
+{
+    float max = logits[0];
+    double sum = 0;
+
+    for (size_t i = 1; i < n; i++)
+        max = logits[i] > max ? logits[i] : max;
+    for (size_t i = 0; i < n; i++)
+        sum += (double)expf(logits[i] - max);
+    return (float)((double)logits[id] - (double)max - log(sum));
+}

@@ -58,4 +58,7 @@ static inline float gkv__residual_scale(const struct gkv__shape *s)
 void gkv__logits(struct gkv__exec *e, const gkv_model *m, const float *x, size_t n,
                  float *logits);
 
+/* log softmax(logits[n])[id] */
+float gkv__log_probability(const float *logits, size_t n, uint32_t id);
+
 #endif

@@ -5,8 +5,7 @@
  * spelled, without stems. */
 #include "config.h"
 #include <math.h>
-#include <string.h>
-#include "src/base/top.h"
+#include "src/select/passages.h"
 #include "src/select/select.h"
 #include "src/select/words.h"
 
@@ -21,47 +20,42 @@ static const struct gkv__param params[] = {
     { .name = NULL },
 };
 
-struct passages {
+struct ranking {
     const struct gkv__task *t;
-    size_t                  size, n_tokens, n;  /* of the document: what is not forced at the end */
-    float                  *score, *count;      /* [n] of each passage                       */
+    struct gkv__passages    of;
+    float                  *score, *count;      /* [of.n] of each passage                    */
 };
 
-static size_t end_of(const struct passages *p, size_t i)
-{
-    return gkv__min((i + 1) * p->size, p->n_tokens);
-}
-
 /* Occurrences of a word in each passage; in how many it occurs. */
-static size_t find(const struct passages *p, uint32_t word)
+static size_t find(const struct ranking *p, uint32_t word)
 {
     const uint32_t *of = p->t->words->of_token;
     size_t found = 0;
 
-    for (size_t i = 0; i < p->n; i++) {
+    for (size_t i = 0; i < p->of.n; i++) {
         p->count[i] = 0;
-        for (size_t at = i * p->size; at < end_of(p, i); at++)
+        for (size_t at = i * p->of.size; at < gkv__passage_end(&p->of, i); at++)
             p->count[i] += of[at] == word;
         found += p->count[i] > 0;
     }
     return found;
 }
 
-static float words_of(const struct passages *p, size_t i)
+static float words_of(const struct ranking *p, size_t i)
 {
     float n = 0;
 
-    for (size_t at = i * p->size; at < end_of(p, i); at++)
+    for (size_t at = i * p->of.size; at < gkv__passage_end(&p->of, i); at++)
         n += p->t->words->of_token[at] != 0;
     return n;
 }
 
-static void add_word(const struct passages *p, uint32_t word, float mean)
+static void add_word(const struct ranking *p, uint32_t word, float mean)
 {
     const double k1 = p->t->param[K1], b = p->t->param[B];
-    const double df = (double)find(p, word), idf = log(1 + ((double)p->n - df + 0.5) / (df + 0.5));
+    const double df = (double)find(p, word), idf = log(1 + ((double)p->of.n - df + 0.5) / (df + 0.5));
 
-    for (size_t i = 0; i < p->n; i++)
+    for (size_t i = 0; i < p->of.n; i++)
         if (p->count[i] > 0) {
             const double length = mean > 0 ? words_of(p, i) / mean : 1;
 
@@ -69,14 +63,14 @@ static void add_word(const struct passages *p, uint32_t word, float mean)
         }
 }
 
-static void score_passages(const struct passages *p)
+static void score_passages(const struct ranking *p)
 {
     const struct gkv__words *w = p->t->words;
     float mean = 0;
 
-    for (size_t i = 0; i < p->n; i++) {
+    for (size_t i = 0; i < p->of.n; i++) {
         p->score[i] = 0;
-        mean += words_of(p, i) / (float)p->n;
+        mean += words_of(p, i) / (float)p->of.n;
     }
     for (size_t i = 0; i < w->n_asked; i++)
         add_word(p, w->asked[i], mean);
@@ -85,19 +79,10 @@ static void score_passages(const struct passages *p)
 /* score[n] and spare[n] have room for a float per token, and there are no more passages than tokens. */
 static size_t pick(const struct gkv__task *t, float *score, float *spare, uint32_t *out)
 {
-    const size_t size = (size_t)t->param[PASSAGE], end = (size_t)t->n - t->keep_last;
-    const struct passages p = { t, size, end, (end + size - 1) / size, spare, score };
+    const struct ranking p = { t, gkv__passages_of(t, t->param[PASSAGE]), score, spare };
 
     score_passages(&p);
-    /* Every token of a passage is worth what the passage is; gkv__top takes earlier ones first. */
-    for (size_t i = 0; i < end; i++)
-        score[i] = p.score[i / size];
-    for (size_t i = end; i < t->n; i++)
-        score[i] = 0;
-    memcpy(spare, score, (size_t)t->n * sizeof *spare);
-    gkv__force(spare, (size_t)t->n, t->keep_first, t->keep_last);
-    gkv__top(spare, (size_t)t->n, (size_t)t->k, out);
-    return (size_t)t->k;
+    return gkv__passages_keep(t, &p.of, score, spare, out);
 }
 
 const struct gkv__select gkv__select_bm25 = {

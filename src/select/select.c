@@ -10,13 +10,18 @@
 extern const struct gkv__select gkv__select_gemfilter, gkv__select_full, gkv__select_truncate,
     gkv__select_onerun, gkv__select_snapkv, gkv__select_h2o, gkv__select_streamingllm,
     gkv__select_streamingllm_online, gkv__select_pyramidinfer, gkv__select_fastkv, gkv__select_asl,
-    gkv__select_asl_2pass, gkv__select_finch, gkv__select_bm25;
+    gkv__select_asl_2pass, gkv__select_finch, gkv__select_bm25,
+    gkv__select_tfidf, gkv__select_random, gkv__select_window, gkv__select_longllmlingua;
 
 static const struct gkv__select *const methods[] = {
     &gkv__select_gemfilter,
     &gkv__select_full,
     &gkv__select_truncate,
+    &gkv__select_window,
+    &gkv__select_random,
     &gkv__select_bm25,
+    &gkv__select_tfidf,
+    &gkv__select_longllmlingua,
     &gkv__select_onerun,
     &gkv__select_snapkv,
     &gkv__select_h2o,

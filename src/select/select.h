@@ -14,7 +14,7 @@ enum gkv__kind {
     GKV__PICKS,                         /* `pick` without scores, then a second pass         */
     GKV__SCORES,                        /* a first pass scores all tokens, `pick`, a second pass */
     GKV__SWEEPS,                        /* one pass, layer by layer, watched by `watch`      */
-    GKV__RUNS,                          /* one pass of its own: `run`                        */
+    GKV__RUNS,                          /* a pass of its own: `run`                          */
 };
 
 struct gkv__select {
@@ -27,9 +27,8 @@ struct gkv__select {
      * scores; NULL: the last token's. */
     size_t                 (*pick)(const struct gkv__task *t, float *score, float *spare, uint32_t *out);
     enum gkv__row          (*row)(const double *param);
-    /* GKV__SWEEPS.  restarts: what was kept goes through a second pass. */
-    const struct gkv__watch *watch;
-    bool                     restarts;
+    const struct gkv__watch *watch;     /* GKV__SWEEPS                                      */
+    bool                     restarts;  /* one pass: what was kept goes through a second one */
     /* GKV__RUNS: the whole pass over the prompt; and the bytes that it allocates, also for the cache that it
      * leaves, with blocks of `chunk` rows. */
     gkv_status             (*run)(struct gkv__context *c, gkv_error *err);

@@ -16,7 +16,7 @@ for schedule in layer chunk stream stream:budget=200,refine=0; do
     try ask --schedule $schedule
     try select --schedule $schedule         # the first pass alone
 done
-for method in full truncate bm25 asl-2pass:lmin=2,lobs=2 gemfilter-onerun snapkv h2o streamingllm streamingllm-online pyramidinfer fastkv asl:lmin=2,lobs=2 finch; do
+for method in full truncate window random bm25 tfidf longllmlingua longllmlingua:score=contrast asl-2pass:lmin=2,lobs=2 gemfilter-onerun snapkv h2o streamingllm streamingllm-online pyramidinfer fastkv asl:lmin=2,lobs=2 finch; do
     try ask --method $method
 done
 for type in f32 f16 bf16 q8_0; do try ask --kv-type $type; done
