@@ -12,6 +12,7 @@
 #include "src/engine/gemm.h"
 #include "src/first/group.h"
 #include "src/first/index.h"
+#include "src/first/refine.h"
 #include "src/model/arch.h"
 #include "src/base/cores.h"
 #include "src/base/mem.h"
@@ -25,6 +26,9 @@ enum {
 
 /* Memory of the run-time library and of each thread's stack: measured, not computed. */
 enum { SLACK = 128 << 10, STACK = 16 << 10 };
+
+/* Of a token of passages that a method of one pass reads again: its id, place, score and whether it is kept. */
+enum { AGAIN = 3 * sizeof(uint32_t) + sizeof(float) };
 
 /* ---- options ---------------------------------------------------------------------------- */
 
@@ -148,10 +152,13 @@ gkv_status gkv__plan_task(struct gkv__plan *p, const gkv_model *m, const gkv_opt
 {
     struct gkv__task *t = &p->task;
     bool keys;                          /* it chooses among those of every layer             */
+    int refine;
 
     GKV__TRY(gkv__select_parse(o->method ? o->method : "gemfilter", &t->method, t->param, err));
     GKV__TRY(check_numbers(m, o, err));
     t->row = t->method->row ? t->method->row(t->param) : GKV__ROW_LAST;
+    refine = gkv__param_row(t->method->params, "refine");
+    t->refine = refine < 0 ? 0 : (uint32_t)t->param[refine];
     t->layer = o->layer;
     p->rows = gkv__decode_rows(m, o->draft);
     t->filter = o->layer >= 0 ? (uint32_t)o->layer : m->filter_layer;
@@ -201,12 +208,25 @@ static uint64_t whole_model(const struct gkv__task *t, uint64_t n, uint64_t rows
     return gkv__plus(sum, rows * s->n_embd * sizeof(float));
 }
 
+/* The schedule, then perhaps the best passages again, while what the schedule keeps for the next question stays. */
+static uint64_t schedule_bytes(const struct gkv__plan *p)
+{
+    const struct gkv__task *t = &p->task;
+    const size_t again = gkv__refine_size(t);
+    const uint64_t early = gkv__plan_reuses(p) ? gkv__early_bytes(t, t->n) : 0;
+    const uint64_t first = t->schedule->bytes(t, p->chunk, p->n_threads);
+
+    if (!again || (again == t->n && t->schedule->exact))
+        return first;
+    return gkv__max(again == t->n ? 0 : first, gkv__plus(early, gkv__refine_bytes(t, again, p->chunk, p->n_threads)));
+}
+
 /* Without the embeddings that no token of the prompt or the answer needs. */
 static uint64_t first_pass(const struct gkv__plan *p)
 {
     const struct gkv__task *t = &p->task;
 
-    return gkv__plus(t->schedule->bytes(t, p->chunk, p->n_threads),
+    return gkv__plus(schedule_bytes(p),
                      t->schedule->weights(t->m, t->filter) - gkv__model_embed_spare(t->m, gkv__plus(t->n, t->n_new)));
 }
 
@@ -240,7 +260,7 @@ static uint64_t run_peak(const struct gkv__plan *p)
     if (p->kind == GKV__PICKS && t->method->words)
         both = gkv__plus(both, gkv__times(t->n, sizeof(uint32_t)));
     if (one_pass)
-        first = gkv__select_bytes(t, p->chunk);
+        first = gkv__plus(gkv__select_bytes(t, p->chunk), gkv__times(t->refine ? gkv__refine_size(t) : 0, AGAIN));
     if (p->kind == GKV__SCORES)
         first = first_pass(p);
     if (gkv__plan_reuses(p))            /* has room for a longer question */
@@ -352,12 +372,16 @@ static bool choose_schedule(struct gkv__plan *p, uint64_t base)
 {
     struct gkv__task *t = &p->task;
     uint64_t least = UINT64_MAX;
+    int once;
 
     for (size_t i = 0; candidate(p, i); i++) {
         if (p->asked)
             memcpy(t->schedule_param, p->asked_param, sizeof t->schedule_param);
         else                    /* defaults: cannot fail */
             (void)gkv__schedule_parse(t->schedule->name, &t->schedule, t->schedule_param, NULL);
+        once = gkv__param_row(t->schedule->params, "refine");
+        if (t->refine && once >= 0)     /* the method does */
+            t->schedule_param[once] = 0;
         t->kv_first = gkv__quant_named(p->kv_type ? p->kv_type : t->schedule->kv_type);
         p->chunk = (uint32_t)gkv__max(1, gkv__min(p->max_chunk, t->n));
         if (fit(p, base)) {

@@ -2,6 +2,7 @@
  * run.c - see run.h */
 #include "config.h"
 #include <stdlib.h>
+#include "src/first/refine.h"
 #include "src/run.h"
 
 /* Whether the tokens that are always kept fit into the budget. */
@@ -60,14 +61,58 @@ static gkv_status score_and_pick(struct gkv__context *c, gkv_error *err)
     const struct gkv__first first = {
         .t = t, .id = c->id, .score = c->score, .early = c->early, .n_fixed = c->n_fixed,
     };
+    const size_t again = gkv__refine_size(t);
+    const bool all = again == t->n && !t->schedule->exact;      /* exactly, and that at once */
     float *spare = malloc((size_t)t->n * sizeof *spare);
-    gkv_status status = spare ? t->schedule->run(c->e, &first, err)
-                              : gkv__fail(err, GKV_NOMEM, "out of memory");
+    gkv_status status = !spare ? gkv__fail(err, GKV_NOMEM, "out of memory") : all ? GKV_OK : t->schedule->run(c->e, &first, err);
+
+    if (status == GKV_OK && (all || (again && again < t->n)))
+        status = gkv__refine(c->e, &first, again, err);
 
     c->chosen = (int32_t)t->filter;
     if (status == GKV_OK)
         c->n_kept = choose(c, spare);
     free(spare);
+    return status;
+}
+
+/* Runs the method again over the best passages, as a text of their own. */
+static gkv_status passages(struct gkv__context *c, size_t size, uint32_t *at, uint32_t *id, gkv_error *err)
+{
+    const struct gkv__first f = { .t = c->t, .score = c->score };
+    const struct gkv__task t = gkv__refine_task(c->t, size);
+    struct gkv__context own = { .t = &t, .e = c->e, .id = id };
+    gkv_status status;
+
+    GKV__TRY(gkv__refine_choose(&f, size, gkv__max(GKV__SINKS, c->t->keep_first), at, err));
+    for (size_t i = 0; i < size; i++)
+        id[i] = c->id[at[i]];
+    status = reserve(&own, true, err);
+    if (status == GKV_OK)
+        status = gkv__select_run(&own, err);
+    if (status == GKV_OK) {
+        for (size_t i = 0; i < own.n_kept; i++)
+            c->kept[i] = at[own.kept[i]];
+        c->n_kept = own.n_kept;
+        c->chosen = own.chosen;
+        gkv__refine_merge(&f, size, at, own.score);
+    }
+    gkv__run_close(&own);
+    return status;
+}
+
+/* One pass that leaves nothing but tokens; then, if asked for, the best passages again. */
+static gkv_status select_and_refine(struct gkv__context *c, gkv_error *err)
+{
+    const size_t size = gkv__refine_size(c->t);
+    gkv_status status = gkv__select_run(c, err);
+    uint32_t *at;
+
+    if (status != GKV_OK || !size || size == c->t->n)
+        return status;
+    at = malloc(2 * size * sizeof *at);
+    status = at ? passages(c, size, at, at + size, err) : gkv__fail(err, GKV_NOMEM, "out of memory");
+    free(at);
     return status;
 }
 
@@ -89,7 +134,7 @@ gkv_status gkv__run(struct gkv__context *c, gkv_error *err)
         return score_and_pick(c, err);
     case GKV__SWEEPS:
     case GKV__RUNS:
-        return gkv__select_run(c, err);
+        return select_and_refine(c, err);
     }
     return GKV_OK;
 }

@@ -78,6 +78,13 @@ static void chances(void)
     }
     ok(good == N_SIZES && whole == N_SIZES, "random: %zu of %zu selections are the budget's, %zu of whole passages but one",
        good, (size_t)N_SIZES, whole);
+    good = 0;
+    for (int s = 0; s < SEEDS; s++) {           /* also where forced tokens end within a passage that is chosen */
+        snprintf(spec, sizeof spec, "random:passage=16,seed=%d", s);
+        n = pick(spec, 500, 40 + (size_t)s % 16, 20, out);
+        good += ascending(out, n, 500, 40 + (size_t)s % 16, 20);
+    }
+    ok(good == SEEDS, "with %d seeds, too", SEEDS);
     n = pick("random:passage=16,seed=7", 100, 0, 0, out);
     ok(pick("random:passage=16,seed=8", 100, 0, 0, other) == n && memcmp(out, other, n * sizeof *out),
        "another seed, other passages");

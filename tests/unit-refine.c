@@ -7,6 +7,7 @@
 #include <string.h>
 #include "src/engine/gemm.h"
 #include "src/first/refine.h"
+#include "src/run.h"
 #include "simd/simd.h"
 #include "tests/tap.h"
 
@@ -110,6 +111,45 @@ static void all(struct gkv__exec *e, const gkv_model *m)
     ok(stream->run(e, &f, NULL) == GKV_OK && memcmp(score, exact, sizeof score), "one token less: it is not");
 }
 
+/* A method of one pass that keeps tokens only: its second run is that over the passages alone. */
+static void method(struct gkv__exec *e, const gkv_model *m, const char *spec)
+{
+    uint32_t id[N], own_id[SIZE], at[SIZE];
+    struct gkv__task t = {
+        .m = m, .layer = -1, .filter = LAYER, .kv_first = gkv__quant_named("f32"), .kv = gkv__quant_named("f32"), .n = N,
+        .n_tail = TAIL, .k = SIZE / 3, .k_pick = SIZE / 3, .keep_first = SINKS + 2, .keep_last = TAIL,
+    };
+    struct gkv__task alone;
+    struct gkv__context c = { .t = &t, .e = e, .id = id }, again = c, own = { .t = &alone, .e = e, .id = own_id };
+    size_t same = 0, moved = 0, in_order = 1;
+    gkv_error err = { 0 };
+
+    for (size_t i = 0; i < N; i++)
+        id[i] = (uint32_t)(i * 7919 % m->shape.n_vocab);
+    ok(gkv__select_parse(spec, &t.method, t.param, &err) == GKV_OK && gkv__run(&c, &err) == GKV_OK, "%s %s", spec, err.text);
+    gkv__refine_choose(&(struct gkv__first){ .t = &t, .score = c.score }, SIZE, SINKS + 2, at, NULL);
+    alone = gkv__refine_task(&t, SIZE);
+    for (size_t i = 0; i < SIZE; i++)
+        own_id[i] = id[at[i]];
+    t.refine = 3;
+    ok(gkv__run(&again, &err) == GKV_OK && gkv__run(&own, &err) == GKV_OK && again.restart, "again, and the passages alone %s", err.text);
+    for (size_t i = 0; i < again.n_kept && i < own.n_kept; i++) {
+        same += again.kept[i] == at[own.kept[i]];
+        moved += i < c.n_kept && again.kept[i] != c.kept[i];
+        in_order &= !i || again.kept[i] > again.kept[i - 1];
+    }
+    ok(again.n_kept == own.n_kept && same == own.n_kept && same == t.k && in_order, "%zu of %zu tokens kept are those of the "
+       "passages", same, own.n_kept);
+    ok(moved > 0 && again.chosen == own.chosen, "%zu others than at first", moved);
+    same = 0;
+    for (size_t i = 0; i < SIZE; i++)
+        same += again.score[at[i]] == own.score[i];
+    ok(same == SIZE, "%zu of %d scores are theirs", same, SIZE);
+    gkv__run_close(&c);
+    gkv__run_close(&again);
+    gkv__run_close(&own);
+}
+
 int main(void)
 {
     struct gkv__exec e = { 0 };
@@ -127,6 +167,8 @@ int main(void)
     }
     check(&e, m);
     all(&e, m);
+    method(&e, m, "asl-2pass:lmin=1,lobs=2,tau=1,window=8");
+    method(&e, m, "asl-2pass:lmin=1,lobs=2,tau=0.01,window=8,score=gem");
     gkv__exec_close(&e);
     gkv_model_close(m);
     return done();

@@ -107,3 +107,11 @@ void gkv__param_text(const struct gkv__param *rows, const double param[GKV__MAX_
             at += (size_t)snprintf(buf + at, size - at, "%g", param[i]);
     }
 }
+
+int gkv__param_row(const struct gkv__param *rows, const char *name)
+{
+    for (int i = 0; rows[i].name; i++)
+        if (!strcmp(rows[i].name, name))
+            return i;
+    return -1;
+}

@@ -24,6 +24,9 @@ bool gkv__param_is(const char *spec, const char *name);
 gkv_status gkv__param_parse(const char *what, const char *spec, const struct gkv__param *rows,
                             double param[GKV__MAX_PARAMS], gkv_error *err);
 
+/* The row of that name, or -1. */
+int gkv__param_row(const struct gkv__param *rows, const char *name);
+
 /* Writes all of param as "key=value,...", cut to size. */
 void gkv__param_text(const struct gkv__param *rows, const double param[GKV__MAX_PARAMS], char *buf,
                      size_t size);

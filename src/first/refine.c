@@ -20,8 +20,12 @@ enum {
     PASSAGE = 65,       /* tokens that a passage takes around each good token                 */
 };
 
-/* The task for the chosen passages, taken as a text of their own. */
-static struct gkv__task passages(const struct gkv__task *t, size_t size)
+size_t gkv__refine_size(const struct gkv__task *t)
+{
+    return (size_t)gkv__min(gkv__times(t->refine, t->k), t->n);
+}
+
+struct gkv__task gkv__refine_task(const struct gkv__task *t, size_t size)
 {
     struct gkv__task p = *t;
 
@@ -34,7 +38,7 @@ static struct gkv__task passages(const struct gkv__task *t, size_t size)
 
 uint64_t gkv__refine_bytes(const struct gkv__task *t, size_t size, uint32_t chunk, unsigned n_threads)
 {
-    const struct gkv__task p = passages(t, size);
+    const struct gkv__task p = gkv__refine_task(t, size);
     const uint64_t choice = gkv__times(t->n, 2 * sizeof(float));
     const uint64_t again = gkv__schedule_layer.bytes(&p, chunk, n_threads);
 
@@ -43,8 +47,7 @@ uint64_t gkv__refine_bytes(const struct gkv__task *t, size_t size, uint32_t chun
     return gkv__plus(choice > again ? choice : again, size * (2 * sizeof(uint32_t) + sizeof(float)));
 }
 
-/* Passages around the best scores: at[size], ascending. */
-static gkv_status choose(const struct gkv__first *f, size_t size, uint32_t *at, gkv_error *err)
+gkv_status gkv__refine_choose(const struct gkv__first *f, size_t size, size_t first, uint32_t *at, gkv_error *err)
 {
     const size_t n = (size_t)f->t->n, tail = gkv__min(f->t->n_tail ? f->t->n_tail : 1, size);
     float *pooled = gkv__pages(n, 2 * sizeof *pooled);
@@ -54,7 +57,7 @@ static gkv_status choose(const struct gkv__first *f, size_t size, uint32_t *at, 
     memcpy(pooled, f->score, n * sizeof *pooled);
     gkv__pool(pooled, pooled + n, n, KERNEL, GKV__POOL_AVG);
     gkv__pool(pooled, pooled + n, n, PASSAGE, GKV__POOL_MAX);
-    gkv__force(pooled, n, gkv__min(GKV__SINKS, size - tail), tail);
+    gkv__force(pooled, n, gkv__min(first, size - tail), tail);
     gkv__top(pooled, n, size, at);
     gkv__pages_free(pooled, n, 2 * sizeof *pooled);
     return GKV_OK;
@@ -62,7 +65,7 @@ static gkv_status choose(const struct gkv__first *f, size_t size, uint32_t *at, 
 
 /* The chosen tokens get their new scores; the scores of all others are shifted below them, so that they
  * keep their order. */
-static void merge(const struct gkv__first *f, size_t size, const uint32_t *at, const float *score)
+void gkv__refine_merge(const struct gkv__first *f, size_t size, const uint32_t *at, const float *score)
 {
     float low = INFINITY, high = -INFINITY;
 
@@ -84,8 +87,8 @@ static gkv_status best(struct gkv__exec *e, const struct gkv__first *f, size_t s
 {
     float *score = gkv__pages(size, sizeof *score);
     uint32_t *at = gkv__pages(size, 2 * sizeof *at), *id = at ? at + size : NULL;
-    const struct gkv__task t = passages(f->t, size);
-    gkv_status status = score && at ? choose(f, size, at, err) : gkv__fail(err, GKV_NOMEM, "out of memory");
+    const struct gkv__task t = gkv__refine_task(f->t, size);
+    gkv_status status = score && at ? gkv__refine_choose(f, size, GKV__SINKS, at, err) : gkv__fail(err, GKV_NOMEM, "out of memory");
 
     if (status == GKV_OK) {
         for (size_t i = 0; i < size; i++)
@@ -94,7 +97,7 @@ static gkv_status best(struct gkv__exec *e, const struct gkv__first *f, size_t s
                                                                 .score = score }, err);
     }
     if (status == GKV_OK)
-        merge(f, size, at, score);
+        gkv__refine_merge(f, size, at, score);
     gkv__pages_free(score, size, sizeof *score);
     gkv__pages_free(at, size, 2 * sizeof *at);
     return status;

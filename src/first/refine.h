@@ -10,6 +10,14 @@
  * the first ones) have their exact scores, and other tokens rank below them in the same order as
  * before.  size == t->n: the whole text is scored exactly, and f->score is not read. */
 gkv_status gkv__refine(struct gkv__exec *e, const struct gkv__first *f, size_t size, gkv_error *err);
+/* What a method asks for: tokens of passages; 0: none. */
+size_t     gkv__refine_size(const struct gkv__task *t);
+/* The parts of the first function, for a method that scores the passages itself: at[size], ascending, are the tokens of
+ * passages, with the first ones and the question; afterwards their scores are score[size]. */
+gkv_status gkv__refine_choose(const struct gkv__first *f, size_t size, size_t first, uint32_t *at, gkv_error *err);
+void       gkv__refine_merge(const struct gkv__first *f, size_t size, const uint32_t *at, const float *score);
+/* The task for the chosen passages, taken as a text of their own. */
+struct gkv__task gkv__refine_task(const struct gkv__task *t, size_t size);
 /* Bytes that it allocates beyond the scores. */
 uint64_t   gkv__refine_bytes(const struct gkv__task *t, size_t size, uint32_t chunk, unsigned n_threads);
 

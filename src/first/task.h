@@ -20,6 +20,8 @@ struct gkv__task {
     const struct gkv__select   *method;
     double                      param[GKV__MAX_PARAMS];         /* of the method             */
     enum gkv__row               row;            /* of the first pass                         */
+    uint32_t                    refine;         /* the method's: tokens of the best passages that are read again, for
+                                                   each token of the budget; 0: what the schedule does */
     int32_t                     layer;          /* from the user; -1: the model's            */
     uint32_t                    filter;         /* the filter layer: that one, resolved      */
     const struct gkv__schedule *schedule;       /* of the first pass                         */

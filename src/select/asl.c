@@ -18,7 +18,7 @@
 
 extern const struct gkv__select gkv__select_asl, gkv__select_asl_2pass;
 
-enum { WINDOW, KERNEL, POOL, LMIN, LOBS, TAU, LAST };   /* LAST: kv of asl, score of asl-2pass */
+enum { WINDOW, KERNEL, POOL, LMIN, LOBS, TAU, LAST, REFINE };   /* LAST: kv of asl, score of asl-2pass */
 enum { SNAPKV, FULL };
 enum { ASL, GEM };
 
@@ -40,6 +40,8 @@ static const struct gkv__param params_two[] = {
     COMMON_PARAMS,
     [LAST] = { "score", "asl", "scores by which that layer selects: its own ranks, or GemFilter's score",
                .words = "asl gem" },
+    [REFINE] = { "refine", "0", "tokens of the best passages that are read again, for each token that is kept; 0: the "
+                 "paper's method", 0, 64 },
     { .name = NULL },
 };
 

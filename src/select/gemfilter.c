@@ -12,13 +12,15 @@
 
 extern const struct gkv__select gkv__select_gemfilter;
 
-enum { POOL, KERNEL, ROW };
+enum { POOL, KERNEL, ROW, REFINE };
 
 static const struct gkv__param params[] = {
     [POOL] = { "pool", "avg", "how neighbouring scores are pooled", .words = GKV__POOL_WORDS },
     [KERNEL] = { "kernel", "5", "width of the pool, an odd number of tokens", 1, 255, .odd = true },
     [ROW] = { "row", "last", "token of the prompt whose query scores: the last, the middle one, or the one "
               "with the largest scores (appendix E.2)", .words = "last middle largest" },
+    [REFINE] = { "refine", "0", "tokens of the best passages that are read again, for each token that is kept; 0: the "
+                 "paper's method, and what the schedule does", 0, 64 },
     { .name = NULL },
 };
 
