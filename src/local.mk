@@ -126,6 +126,8 @@ src_libcli_la_SOURCES = \
 	src/cli/eval/ruler.c \
 	src/cli/eval/normal.c \
 	src/cli/eval/normal.h \
+	src/cli/eval/retrieve.c \
+	src/cli/eval/retrieve.h \
 	src/cli/eval/score-sets.c \
 	src/cli/eval/score-sets.h \
 	src/cli/eval/score.c \

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "src/cli/calibrated.h"
+#include "src/cli/eval/retrieve.h"
 #include "src/cli/options.h"
 #include "src/cli/say.h"
 
@@ -78,6 +79,13 @@ int methods_check(const struct options *o, gkv_model *model)
         for (size_t j = 0; j < i; j++)
             if (!strcmp(m->spec[j], m->spec[i]))
                 return usage(o->io, o->cmd, "method %s is given twice", m->spec[i]);
+        if (!strncmp(o->cmd->name, "eval ", 5) && retrieve_is(m->spec[i])) {
+            const char *why = retrieve_check(m->spec[i]);
+
+            if (why)
+                return usage(o->io, o->cmd, "method retrieve: %s", why);
+            opt.method = "full";
+        }
         status = gkv_memory_needed(model, &opt, 1024, &bytes, &err);
     }
     return status ? fail_library(o->io, status, &err, NULL) : 0;

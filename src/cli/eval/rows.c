@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "src/cli/calibrated.h"
 #include "src/cli/eval/eval.h"
+#include "src/cli/eval/retrieve.h"
 #include "src/cli/json.h"
 #include "src/cli/json-parse.h"
 #include "src/cli/mix.h"
@@ -347,8 +348,12 @@ int eval_fit(struct eval *e, uint64_t length, size_t least, size_t max, eval_bui
 static gkv_status answer_row(struct eval *e, const struct row *row, const struct way *way,
                              struct result *r, struct text *answer, gkv_error *err)
 {
+    struct row   asked = *row;          /* with another program's passages: retrieve.h    */
     gkv_session *s = NULL;
     gkv_options  opt = way->opt;
+    char        *chosen = NULL;
+    uint64_t     whole = 0;
+    double       seconds = 0;
     gkv_stats    stats;
     gkv_status   status = methods_fresh(e->o.io, &e->model, e->path, err);
     const char  *piece;
@@ -359,8 +364,13 @@ static gkv_status answer_row(struct eval *e, const struct row *row, const struct
     opt.reader = way->alone ? NULL : e->reader;
     opt.begin = row->begin;
     opt.max_tokens = eval_max_tokens(e, row->max_tokens);
+    if (!status && opt.method && retrieve_is(opt.method)) {
+        status = retrieve_text(e, opt.method, row, &chosen, &whole, &seconds, err);
+        opt.method = "full";
+        asked.context = chosen;
+    }
     if (!status)
-        status = open_row(&s, e, &opt, row, gkv_ask, err);
+        status = open_row(&s, e, &opt, &asked, gkv_ask, err);
     while (!status) {
         status = gkv_next(s, &piece, &len, err);
         if (!status)
@@ -369,12 +379,13 @@ static gkv_status answer_row(struct eval *e, const struct row *row, const struct
     text_clean(answer);                 /* scored is what --out has */
     if (status == GKV_END) {
         gkv_session_stats(s, &stats);
-        *r = (struct result){ .ttft = stats.ttft - stats.load, .decode = stats.decode,
-                              .n_prompt = stats.tokens_prompt, .n_kept = stats.tokens_kept,
+        *r = (struct result){ .ttft = stats.ttft - stats.load + seconds, .decode = stats.decode,
+                              .n_prompt = whole ? whole : stats.tokens_prompt, .n_kept = stats.tokens_kept,
                               .n_answer = stats.tokens_answer, .peak = stats.memory_peak };
         status = GKV_OK;
     }
     close_row(s, e);
+    free(chosen);
     return status;
 }
 
