@@ -57,7 +57,7 @@ INLINE v8i max8(v8i a, v8i b)
     return (a & more) | (b & ~more);
 }
 
-/* Round 32 floats to integers of at most max; returns the scale. */
+/* Round 32 floats to integers of at most max; returns the scale, which is not finite if one of them is not. */
 INLINE float round32(const float *x, float max, v8i q[4])
 {
     const v8f magic = splat8(12582912.0f);      /* 1.5 * 2^23: adding it rounds to even */
@@ -73,6 +73,10 @@ UNROLL
     }
     bits = top8(top);
     memcpy(&most, &bits, sizeof most);
+    if (bits >= 0x7f800000) {                   /* infinite, or no number: so is what comes of it */
+        memset(q, 0, 4 * sizeof *q);
+        return most;
+    }
     inv = splat8(most > 0x1p-120f ? max / most : 0);    /* below, 1 / s overflows */
 UNROLL
     for (int i = 0; i < 4; i++)
