@@ -16,7 +16,9 @@ set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 never=tests/unit-team.test
-slow='tests/unit-eval.test tests/unit-arch.test tests/unit-index.test tests/unit-session.test tests/hybrid.test' slower=tests/unit-attend.test
+slow='tests/unit-group.test tests/unit-eval.test tests/unit-arch.test tests/unit-index.test tests/unit-session.test
+    tests/hybrid.test'
+slower=tests/unit-attend.test
 test -z "${QEMU_ALL-}" || slow='' slower=''
 test $# -gt 0 ||
     set -- aarch64-linux-gnu riscv64-linux-gnu arm-linux-gnueabihf s390x-linux-gnu
