@@ -3,7 +3,7 @@
 #
 # build-aux/fuzz-cover.sh TARGET...
 #
-# Which lines and branches the inputs of each target reach: its seeds, what was found, and what build-aux/fuzz.sh has kept
+# Which lines and branches the inputs of each target reach: its seeds, and what build-aux/fuzz.sh has kept
 # in build-fuzz/corpus.  Prints the share of each file of src/ that some input reaches by a twentieth or more, and leaves
 # build-fuzz/TARGET.profdata for llvm-cov show.
 set -eu
@@ -25,7 +25,7 @@ test -d ../seeds || LLVM_PROFILE_FILE=/dev/null python3 tests/fuzz/seeds.py test
 
 for target; do
     set -- "../seeds/$target"
-    for more in "../corpus/$target" "tests/fuzz/found/$target"; do test ! -d "$more" || set -- "$@" "$more"; done
+    test ! -d "../corpus/$target" || set -- "$@" "../corpus/$target"
     LLVM_PROFILE_FILE="../$target.profraw" FUZZ_FILES="$dir/seeds/files" "tests/fuzz/$target" -n 0 "$@"
     "$llvm/llvm-profdata" merge -o "../$target.profdata" "../$target.profraw"
     rm "../$target.profraw"

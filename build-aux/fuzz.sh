@@ -6,7 +6,7 @@
 #
 # Builds the targets of tests/fuzz with clang, AddressSanitizer and UBSan in build-fuzz/ and runs one of them.  It
 # begins with the seeds of tests/fuzz/seeds.py and what earlier runs have kept in build-fuzz/corpus/TARGET.
-# An input that fails is written to build-fuzz/: when the code is mended, it goes to tests/fuzz/found/TARGET.
+# An input that fails is written to build-fuzz/: when the code is mended, it goes to FOUND in tests/fuzz/seeds.py.
 set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)
 test $# -ge 1 || { sed -n '4,5s/^# /usage: /p' "$0"; exit 2; }
@@ -38,5 +38,4 @@ set -- -max_total_time="$seconds" -timeout=60 -rss_limit_mb=3000 -artifact_prefi
 # Threads of libmicrohttpd hold memory of a request when it has been answered.
 test "$target" != http || set -- -detect_leaks=0 "$@"
 test ! -f "../seeds/$target.dict" || set -- -dict="../seeds/$target.dict" "$@"
-test ! -d "tests/fuzz/found/$target" || set -- "$@" "tests/fuzz/found/$target"
 exec "tests/fuzz/$target" "../corpus/$target" "$@" "../seeds/$target"

@@ -283,7 +283,7 @@ else
 tests_fuzz_libfuzz_la_SOURCES += tests/fuzz/driver.c tests/rng.h
 endif
 TESTS += tests/fuzz.sh
-EXTRA_DIST += tests/fuzz.sh tests/fuzz/README tests/fuzz/seeds.py tests/fuzz/seeds tests/fuzz/found tests/fuzz/requests.py \
+EXTRA_DIST += tests/fuzz.sh tests/fuzz/README tests/fuzz/seeds.py tests/fuzz/seeds tests/fuzz/requests.py \
 	build-aux/fuzz.sh build-aux/fuzz-cover.sh
 
 TESTS += tests/unit-group.test

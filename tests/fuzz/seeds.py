@@ -46,6 +46,33 @@ def make(path, *args):
     subprocess.run([mkmodel, *size, *args, path], check=True)
 
 
+# ---- what was found ----------------------------------------------------------------------------
+# Inputs that failed once, by what was wrong.
+FOUND = {
+    'http': {
+        'left-after-refusal': b'\0POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\n',
+    },
+    'pages': {
+        'blank-cut': b'\f\x1b(\x03\xef\xbb\xbf\xe3\x80\x80',
+        'cite-no-words': b'\xe3\x80\xd4\x9c\v\0\xd0\xd4\x9c\v\0|\xd2',
+    },
+    'schema': {
+        'newline-in-why': b'{"type": "array", "items": {"type": "integer", "m\\nimum": -3}, "minItems": 1, "maxItems": 4}',
+        'not-utf8': b'{"type": "object", "properties": {"a": {"type": ["string", "null"], "maxLength": 3}, '
+                    b'"b": {"enum": [1, ":\xa0x"]}}, "required": ["a"], "additionalProperties": false}',
+    },
+    'template': {
+        'raw-without-end': b'{% raw \t}',
+    },
+}
+
+
+def found():
+    for target, inputs in FOUND.items():
+        for name, data in inputs.items():
+            put(target, name, data)
+
+
 # ---- models ------------------------------------------------------------------------------------
 def models():
     files = os.path.join(out, 'files')
@@ -57,18 +84,7 @@ def models():
             put('vocabulary', name, read('files', 'token', name))
     with tempfile.TemporaryDirectory() as tmp:
         path = os.path.join(tmp, 'm.gguf')
-        archs = [
-    'llama',
-    'qwen2',
-    'phi3',
-    'gemma2',
-    'gemma4',
-    'qwen3moe',
-    'qwen35',
-    'granitehybrid',
-    'lfm2moe',
-     'gpt-oss']
-        for arch in archs:
+        for arch in 'llama qwen2 phi3 gemma2 gemma4 qwen3moe qwen35 granitehybrid lfm2moe gpt-oss'.split():
             make(path, '--arch=' + arch, '--layers=4', '--type=q8_0')
             with open(path, 'rb') as f:
                 put('model', arch, f.read())
@@ -229,5 +245,5 @@ def kernels():
             kind & 1]) + content for level in range(6) for kernel in range(9) for kind in range(9)])
 
 
-for step in models, segments, tokens, templates, texts, deep, programs, office, kernels:
+for step in found, models, segments, tokens, templates, texts, deep, programs, office, kernels:
     step()
