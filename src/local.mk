@@ -128,7 +128,12 @@ src_libcli_la_SOURCES = \
 	src/cli/eval/normal.h \
 	src/cli/eval/retrieve.c \
 	src/cli/eval/retrieve.h \
-	src/cli/eval/score-sets.c \
+	src/cli/eval/score-infinitebench.c \
+	src/cli/eval/score-leval.c \
+	src/cli/eval/score-longbench.c \
+	src/cli/eval/score-parts.c \
+	src/cli/eval/score-parts.h \
+	src/cli/eval/score-squad.c \
 	src/cli/eval/score-sets.h \
 	src/cli/eval/score.c \
 	src/cli/eval/score.h \

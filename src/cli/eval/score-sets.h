@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * score-sets.h - measures as the scripts of SQuAD 2.0, Lost in the Middle, LongBench, InfiniteBench and L-Eval
- * compute them, with what is odd in them: scores that are compared with published ones must be theirs. */
+ * compute them, with what is odd in them: scores that are compared with published ones must be theirs.
+ * Each data set has a file, score-longbench.c and so on. */
 #ifndef GEMKV_CLI_SCORE_SETS_H
 #define GEMKV_CLI_SCORE_SETS_H
 

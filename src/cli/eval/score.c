@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * score.c - see score.h; what the scripts of data sets do is in score-sets.c */
+ * score.c - see score.h; what the scripts of data sets do is in score-squad.c and the like */
 #include "config.h"
 #include <stdlib.h>
 #include <string.h>

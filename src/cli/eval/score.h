@@ -2,7 +2,7 @@
  * score.h - how right an answer is, as a score from 0 to 1
  *
  * A measure is a name here, a row of the table in score.c and, if the script of a data set defines it, a
- * function in score-sets.c. */
+ * function in the file of that data set, such as score-squad.c. */
 #ifndef GEMKV_CLI_SCORE_H
 #define GEMKV_CLI_SCORE_H
 
