@@ -136,6 +136,22 @@ static void dot(const struct gkv__quant *q)
     free(y);
 }
 
+/* y[m][n] is x[m][k] times the transpose of w[n][k], onto what was there if `add`; each product rounds, and `more` besides. */
+static void near_product(const float *y, const float *old, const float *x, const float *w, size_t m, size_t n, size_t k,
+                         unsigned more)
+{
+    for (size_t r = 0; r < m; r++)
+        for (size_t j = 0; j < n; j++) {
+            double want = add ? (double)old[r * n + j] : 0, mag = fabs(want);
+
+            for (size_t i = 0; i < k; i++) {
+                want += (double)x[r * k + i] * (double)w[j * k + i];
+                mag += fabs((double)x[r * k + i] * (double)w[j * k + i]);
+            }
+            near(y[r * n + j], want, (double)(k + more) * EPS * mag);
+        }
+}
+
 static void gemm(void)
 {
     const size_t m = 1 + a % 24, n = 1 + b % 40, k = 1 + c, n_panels = (n + simd.nr - 1) / simd.nr;
@@ -145,16 +161,7 @@ static void gemm(void)
     for (size_t j = 0; j < n; j += simd.nr)
         simd.pack(panels + j * k, w + j * k, k, n - j < simd.nr ? n - j : simd.nr, k);
     simd.gemm(y, n, x, k, panels, m, n, k, add);
-    for (size_t r = 0; r < m; r++)
-        for (size_t j = 0; j < n; j++) {
-            double want = add ? (double)old[r * n + j] : 0, mag = fabs(want);
-
-            for (size_t i = 0; i < k; i++) {
-                want += (double)x[r * k + i] * (double)w[j * k + i];
-                mag += fabs((double)x[r * k + i] * (double)w[j * k + i]);
-            }
-            near(y[r * n + j], want, (double)(k + 2) * EPS * mag);
-        }
+    near_product(y, old, x, w, m, n, k, 2);
     free(x);
     free(w);
     free(panels);
@@ -260,16 +267,7 @@ static void many(const struct gkv__quant *q)
     p->gemm(y, n, form, w, stride, m, n, k, scratch, add);
     round_bf16(x, m * k);
     round_bf16(f, n * k);
-    for (size_t r = 0; r < m; r++)
-        for (size_t j = 0; j < n; j++) {
-            double want = add ? (double)old[r * n + j] : 0, mag = fabs(want);
-
-            for (size_t i = 0; i < k; i++) {
-                want += (double)x[r * k + i] * (double)f[j * k + i];
-                mag += fabs((double)x[r * k + i] * (double)f[j * k + i]);
-            }
-            near(y[r * n + j], want, (double)(k + 4) * EPS * mag);
-        }
+    near_product(y, old, x, f, m, n, k, 4);
     free(w);
     free(form);
     free(scratch);
