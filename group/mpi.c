@@ -286,9 +286,10 @@ static void *open_all(gkv_group *out, char error[GKV_GROUP_ERROR])
     MPI_Comm_set_errhandler(p->comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(p->comm, &p->rank);
     MPI_Comm_size(p->comm, &p->size);
-    MPI_Comm_split_type(p->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here);
-    MPI_Comm_size(here, &local);
-    MPI_Comm_free(&here);
+    if (MPI_Comm_split_type(p->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here) == MPI_SUCCESS) {
+        MPI_Comm_size(here, &local);
+        MPI_Comm_free(&here);
+    }
     p->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     p->asked = p->ended = (pthread_cond_t)PTHREAD_COND_INITIALIZER;
     if (pthread_create(&p->thread, NULL, serve, p)) {
