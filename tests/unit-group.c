@@ -281,7 +281,7 @@ static void parts(void)
 }
 
 /* The passages that are read again; or all of a text that is not longer. */
-static void read_again(uint32_t keep, const char *what)
+static void read_again(const char *method, const char *schedule, uint32_t keep, const char *what)
 {
     gkv_model *m[3] = { model_named("llama3"), model_named("llama3"), model_named("llama3") };
     gkv_options o = options(), of;
@@ -289,8 +289,8 @@ static void read_again(uint32_t keep, const char *what)
     float *several, *one;
 
     o.keep = keep;
-    o.method = "gemfilter:kernel=1";
-    o.schedule = "stream:budget=256,step=128";
+    o.method = method;
+    o.schedule = schedule;
     of = o;
     of.group = open_group(3, m, &o);
     several = scores(m[0], &of, 3000, &n);
@@ -398,8 +398,10 @@ int main(void)
     same_scores("qwen3moe", "gemfilter", "bf16", 512);
     same_scores("head64", "gemfilter", "q8_0", 1000);
     parts();
-    read_again(100, "two hundred tokens read again");
-    read_again(2000, "all of a short text");
+    read_again("gemfilter:kernel=1", "stream:budget=256,step=128", 100, "two hundred tokens read again");
+    read_again("gemfilter:kernel=1", "stream:budget=256,step=128", 2000, "all of a short text");
+    read_again("gemfilter:kernel=1,refine=2", "stream:refine=0,budget=256,step=128", 100, "the method reads again");
+    read_again("gemfilter:kernel=1,refine=2", "stream:refine=0,budget=256,step=128", 2000, "... all of a short text");
     refused("row=largest", "llama3", "llama3", "gemfilter:row=largest", "layer", 0, "row=largest");
     refused("a schedule that is not shared", "llama3", "llama3", NULL, "chunk", 0, "schedule chunk");
     refused("layers with a state", "qwen35", "qwen35", NULL, NULL, 0, "state");

@@ -105,5 +105,10 @@ static gkv_status best(struct gkv__exec *e, const struct gkv__first *f, size_t s
 
 gkv_status gkv__refine(struct gkv__exec *e, const struct gkv__first *f, size_t size, gkv_error *err)
 {
-    return size == f->t->n ? gkv__schedule_layer.run(e, f, err) : best(e, f, size, err);
+    struct gkv__task  t = *f->t;
+    struct gkv__first all = *f;
+
+    t.schedule = &gkv__schedule_layer;          /* other processes of a group are told its name */
+    all.t = &t;
+    return size == t.n ? t.schedule->run(e, &all, err) : best(e, f, size, err);
 }
