@@ -11,7 +11,7 @@ best.  Where less than half is used, exchange takes over."""
 import argparse
 import sys
 
-STRIPES, LEAST = 8, 128         # as in split.c
+STRIPES, LEAST = 4, 256         # as in split.c
 
 
 def fit(lines):

@@ -21,8 +21,8 @@
 #include "src/first/split.h"
 
 enum {
-    STRIPES = 8,        /* at least, if blocks do not get smaller than this by it:           */
-    LEAST = 128,        /* tokens of a block                                                 */
+    STRIPES = 4,        /* at least, if blocks do not get smaller than this by it:           */
+    LEAST = 256,        /* tokens of a block: weights are unpacked, and keys narrowed, for each */
     FEW = 64,           /* fewer rows than this may be computed in another way               */
 };
 
