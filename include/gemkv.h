@@ -197,6 +197,15 @@ GKV_API void       gkv_grammar_close(gkv_grammar *g);           /* after its ses
 typedef struct gkv_session gkv_session;
 typedef struct gkv_document gkv_document;
 
+/* Scores of first passes.  Sessions that ask the same of the same text, with other budgets, layers or methods, read it
+ * once with it (gkv_options.reading): the first one reads, others take the scores from there.  Answers are those that
+ * each session gives alone, and so are its times, but for `total`.  It holds the last prompt's scores.  A schedule that
+ * can, as `layer`, scores all of layer[n] on its way, where memory_limit allows that; other layers are read when a
+ * session asks for them.  One thread at a time; close it after its sessions.                */
+typedef struct gkv_reading gkv_reading;
+GKV_API gkv_status gkv_reading_open(gkv_reading **out, const uint32_t *layer, size_t n, gkv_error *err);
+GKV_API void       gkv_reading_close(gkv_reading *r);
+
 typedef enum {
     GKV_STAGE_FIRST_PASS,       /* early layers over the whole prompt                        */
     GKV_STAGE_PASSAGES,         /* the best passages again                                   */
@@ -294,6 +303,7 @@ typedef struct {
                                    this means nothing                                        */
     const gkv_group *group;     /* processes that compute the first pass together; NULL: this one alone.  It lives as long as
                                    what was opened with it                                   */
+    gkv_reading *reading;       /* first passes that other sessions share; NULL: this one alone */
 } gkv_options;
 
 /* Sets the defaults.  Calls refuse options that were not set up by this.  They copy the struct, but not its strings,

@@ -37,7 +37,7 @@ src_libcore_la_SOURCES = \
 	src/engine/gemm.h src/engine/gram.c src/engine/gram.h src/engine/kv.c src/engine/kv.h \
 	src/engine/layer.c src/engine/layer.h src/engine/moe.c src/engine/moe.h src/engine/pass.c src/engine/pass.h src/engine/state.c src/engine/state.h \
 	src/engine/hadamard.c src/engine/hadamard.h \
-	src/first/bounded.c src/first/bounded.h src/first/group.c src/first/group.h src/first/index.c src/first/index.h src/first/keys.c src/first/keys.h src/first/refine.c src/first/refine.h \
+	src/first/bounded.c src/first/bounded.h src/first/group.c src/first/group.h src/first/index.c src/first/index.h src/first/keys.c src/first/keys.h src/first/reading.c src/first/reading.h src/first/refine.c src/first/refine.h \
 	src/first/schedule-chunk.c src/first/schedule-index.c src/first/schedule-layer.c src/first/schedule-stream.c \
 	src/first/schedule.c src/first/schedule.h src/first/split.c src/first/split.h src/first/task.h \
 	src/select/asl.c src/select/bm25.c src/select/calibrate.c src/select/calibrate.h src/select/context.h \

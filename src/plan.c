@@ -12,6 +12,7 @@
 #include "src/engine/gemm.h"
 #include "src/first/group.h"
 #include "src/first/index.h"
+#include "src/first/reading.h"
 #include "src/first/refine.h"
 #include "src/model/arch.h"
 #include "src/base/cores.h"
@@ -161,7 +162,8 @@ gkv_status gkv__plan_task(struct gkv__plan *p, const gkv_model *m, const gkv_opt
     t->refine = refine < 0 ? 0 : (uint32_t)t->param[refine];
     t->layer = o->layer;
     p->rows = gkv__decode_rows(m, o->draft);
-    t->filter = o->layer >= 0 ? (uint32_t)o->layer : m->filter_layer;
+    t->filter = t->deepest = o->layer >= 0 ? (uint32_t)o->layer : m->filter_layer;
+    p->reading = o->reading;
     t->n_new = gkv__plan_new(m, o);
     if (t->method->kind != GKV__SCORES)         /* this process alone */
         t->group = NULL;
@@ -209,25 +211,25 @@ static uint64_t whole_model(const struct gkv__task *t, uint64_t n, uint64_t rows
 }
 
 /* The schedule, then perhaps the best passages again, while what the schedule keeps for the next question stays. */
-static uint64_t schedule_bytes(const struct gkv__plan *p)
+static uint64_t schedule_bytes(const struct gkv__plan *p, const struct gkv__task *t)
 {
-    const struct gkv__task *t = &p->task;
-    const size_t again = gkv__refine_size(t);
+    const size_t again = gkv__refine_again(t);
     const uint64_t early = gkv__plan_reuses(p) ? gkv__early_bytes(t, t->n) : 0;
-    const uint64_t first = t->schedule->bytes(t, p->chunk, p->n_threads);
+    const uint64_t first = again == t->n && !t->schedule->exact ? 0 : t->schedule->bytes(t, p->chunk, p->n_threads);
 
     if (!again || (again == t->n && t->schedule->exact))
         return first;
-    return gkv__max(again == t->n ? 0 : first, gkv__plus(early, gkv__refine_bytes(t, again, p->chunk, p->n_threads)));
+    return gkv__max(first, gkv__plus(early, gkv__refine_bytes(t, again, p->chunk, p->n_threads)));
 }
 
 /* Without the embeddings that no token of the prompt or the answer needs. */
 static uint64_t first_pass(const struct gkv__plan *p)
 {
-    const struct gkv__task *t = &p->task;
+    struct gkv__task t = p->task;
 
-    return gkv__plus(schedule_bytes(p),
-                     t->schedule->weights(t->m, t->filter) - gkv__model_embed_spare(t->m, gkv__plus(t->n, t->n_new)));
+    t.filter = t.deepest;
+    return gkv__plus(gkv__plus(schedule_bytes(p, &t), gkv__reading_bytes(&t)),
+                     t.schedule->weights(t.m, t.filter) - gkv__model_embed_spare(t.m, gkv__plus(t.n, t.n_new)));
 }
 
 static uint64_t second_pass(const struct gkv__plan *p)
@@ -368,6 +370,26 @@ static bool candidate(struct gkv__plan *p, size_t i)
     return false;
 }
 
+/* Shares the scores of a first pass to layer il with other questions, if there is memory for it. */
+static bool share(struct gkv__plan *p, uint32_t il, uint64_t base)
+{
+    struct gkv__plan deep = *p;
+
+    deep.task.reading = p->reading;
+    deep.task.deepest = il;
+    deep.predicted = gkv__plus(with_run_time(p, base), run_peak(&deep));
+    if (p->limit && deep.predicted > p->limit)
+        return false;
+    *p = deep;
+    return true;
+}
+
+static void read_on(struct gkv__plan *p, uint64_t base)
+{
+    if (p->reading && !share(p, gkv__reading_deepest(&p->task, p->reading), base))
+        (void)share(p, p->task.filter, base);
+}
+
 static bool choose_schedule(struct gkv__plan *p, uint64_t base)
 {
     struct gkv__task *t = &p->task;
@@ -384,7 +406,10 @@ static bool choose_schedule(struct gkv__plan *p, uint64_t base)
             t->schedule_param[once] = 0;
         t->kv_first = gkv__quant_named(p->kv_type ? p->kv_type : t->schedule->kv_type);
         p->chunk = (uint32_t)gkv__max(1, gkv__min(p->max_chunk, t->n));
+        t->reading = NULL;
+        t->deepest = t->filter;
         if (fit(p, base)) {
+            read_on(p, base);
             explain(p, least);
             return true;
         }

@@ -19,6 +19,7 @@ struct gkv__plan {
     const struct gkv__schedule *asked;          /* by the user; NULL: plan_make chooses      */
     double                      asked_param[GKV__MAX_PARAMS];
     const char                 *kv_type;        /* from the user, or NULL                    */
+    gkv_reading                *reading;        /* of the options; task.reading, if there is memory for it */
     uint32_t                    max_chunk;
     size_t                      rows;           /* of a step of decoding, at most            */
     uint64_t                    limit;          /* bytes                                     */

@@ -61,13 +61,9 @@ static gkv_status score_and_pick(struct gkv__context *c, gkv_error *err)
     const struct gkv__first first = {
         .t = t, .id = c->id, .score = c->score, .early = c->early, .n_fixed = c->n_fixed,
     };
-    const size_t again = gkv__refine_size(t);
-    const bool all = again == t->n && !t->schedule->exact;      /* exactly, and that at once */
     float *spare = malloc((size_t)t->n * sizeof *spare);
-    gkv_status status = !spare ? gkv__fail(err, GKV_NOMEM, "out of memory") : all ? GKV_OK : t->schedule->run(c->e, &first, err);
-
-    if (status == GKV_OK && (all || (again && again < t->n)))
-        status = gkv__refine(c->e, &first, again, err);
+    gkv_status status = spare ? gkv__first_pass(c->e, &first, &c->spared, err)
+                              : gkv__fail(err, GKV_NOMEM, "out of memory");
 
     c->chosen = (int32_t)t->filter;
     if (status == GKV_OK)

@@ -660,8 +660,9 @@ static gkv_status prepare(gkv_session *s, const char *question, size_t len, gkv_
     status = gkv__run(&s->run, err);
     gkv__prompt_words_close(&s->words);
     s->stats.layer = s->run.chosen;
+    s->t_ask -= s->run.spared;          /* times are those of a question alone */
     if (p->kind >= GKV__SCORES)
-        s->stats.first = gkv__seconds() - start;
+        s->stats.first = gkv__seconds() - start + s->run.spared;
     s->stats.processes = gkv__grouped(&p->task) ? p->task.group->size : 1;
     s->stats.waited = s->exec.waited;
     GKV__TRY(status);

@@ -342,6 +342,112 @@ static void shared(gkv_model *reader, gkv_model *writer)
     gkv_document_close(d);
 }
 
+/* ---- one reading for several questions -------------------------------------------------- */
+
+static void count(void *arg, const gkv_progress *p)
+{
+    *(size_t *)arg += p->stage == GKV_STAGE_FIRST_PASS && p->fraction <= 0;
+}
+
+/* Every budget and layer, one after the other: as each gives it alone, and how often the text was read is *n. */
+static bool all_ways(gkv_model *m, gkv_options o, gkv_reading *r, const char *text, size_t *n)
+{
+    static const uint32_t keep[] = { 70, 110 };
+    static const int32_t layer[] = { 2, 3, 1 };
+    bool same = true, timed = true;
+
+    *n = 0;
+    for (size_t i = 0; i < 2; i++)
+        for (size_t j = 0; j < 3; j++) {
+            gkv_options alone;
+            struct got a, b;
+
+            o.keep = keep[i];
+            o.layer = layer[j];
+            alone = o;
+            o.reading = r;
+            o.progress = count;
+            o.progress_arg = n;
+            same &= !ask(m, o, text, strlen(text), false, &a) && !ask(m, alone, text, strlen(text), false, &b) &&
+                    a.n_answer && is_same(&a, &b) && a.n_text == b.n_text && !memcmp(a.text, b.text, a.n_text) &&
+                    a.stats.layer == layer[j] && a.stats.tokens_kept == b.stats.tokens_kept;
+            timed &= a.stats.first > 0 && a.stats.ttft >= a.stats.first;
+        }
+    return same && timed;
+}
+
+static void readings(gkv_model *reader, gkv_model *writer)
+{
+    static const struct { const char *schedule; size_t with, without; } how[] = {
+        { "layer", 1, 3 }, { "chunk", 3, 3 }, { "stream:refine=0,budget=64,recent=16", 3, 3 },
+    };
+    static const uint32_t layer[] = { 3, 1, 2, 3, 77 };
+    gkv_reading *some = NULL, *none = NULL;
+    char other[sizeof mixed];
+
+    memcpy(other, mixed, sizeof mixed);
+    memcpy(strstr(other, "weight"), "amount", 6);       /* as many tokens */
+    ok(!gkv_reading_open(&some, layer, 5, &err) && !gkv_reading_open(&none, NULL, 0, &err), "readings");
+    for (size_t i = 0; i < 3; i++) {
+        gkv_options o = options("gemfilter", reader, NULL);
+        size_t n;
+
+        o.schedule = how[i].schedule;
+        ok(all_ways(writer, o, some, mixed, &n) && n == how[i].with,
+           "%s, two budgets, three layers: the text is read %zu times", o.schedule, n);
+        ok(all_ways(writer, o, none, mixed, &n) && n == how[i].without, "... without layers %zu times", n);
+        ok(all_ways(writer, o, some, other, &n) && n == how[i].with, "... another text %zu times", n);
+        o.method = "gemfilter:row=middle";
+        ok(i || (all_ways(writer, o, some, other, &n) && n == 1), "... and by another row");
+    }
+    {
+        /* What reads the best passages again does that for each budget. */
+        gkv_options o = options("gemfilter", reader, NULL);
+        size_t n;
+
+        o.schedule = "stream:refine=1,budget=64,recent=16";
+        ok(all_ways(writer, o, some, other, &n) && n == 3, "stream with refine: %zu", n);
+    }
+    gkv_reading_close(some);
+    gkv_reading_close(none);
+    gkv_reading_close(NULL);
+}
+
+/* Where there is no memory for a pass to the deeper layer, the first one reads for itself. */
+static void reading_limited(gkv_model *reader)
+{
+    static char text[20001];
+    const uint32_t deep = 3;
+    gkv_options o = options("gemfilter", NULL, NULL);
+    uint64_t least = 0, most = 0;
+    gkv_reading *r = NULL;
+    gkv_status status;
+    struct got g;
+
+    for (size_t i = 0; i < sizeof text - 1; i++)
+        text[i] = "the cat sat on a mat. "[i % 22];
+    o.schedule = "layer";
+    o.chunk = 64;
+    o.max_tokens = 1;
+    o.layer = 0;
+    status = gkv_memory_needed(reader, &o, sizeof text, &least, &err);
+    o.layer = (int32_t)deep;
+    if (!status)
+        status = gkv_memory_needed(reader, &o, sizeof text, &most, &err);
+    ok(!status && most > least + (1 << 20) && !gkv_reading_open(&r, &deep, 1, &err),
+       "a deeper layer takes %.1f MiB more", (double)(most - least) / (1 << 20));
+    o.layer = 0;
+    o.reading = r;
+    o.memory_limit = least + (most - least) / 2;
+    ok(!ask(reader, o, text, sizeof text - 1, true, &g) && g.stats.memory_predicted <= o.memory_limit &&
+       g.stats.memory_predicted < least + (512 << 10), "no room for it: only the own layer is read");
+    o.memory_limit = 2 * most;
+    o.keep--;
+    ok(!ask(reader, o, text, sizeof text - 1, true, &g) && g.stats.memory_predicted > least + (most - least) / 2,
+       "with room for it, the prediction has it");
+    gkv_reading_close(r);
+}
+
 int main(void)
 {
     gkv_model *reader, *writer, *trained;
@@ -358,6 +464,8 @@ int main(void)
     ties(trained, reader);
     refusals(reader, writer);
     shared(reader, writer);
+    readings(reader, writer);
+    reading_limited(reader);
     gkv_model_close(trained);
     released(writer);
     gkv_model_close(reader);

@@ -145,6 +145,7 @@ class gkv_options(Structure):
         ("think", c_int32),
         ("draft_reader", c_int),
         ("group", c_void_p),
+        ("reading", c_void_p),
     ]
 
 

@@ -29,6 +29,7 @@ struct pair {
     struct numbers  layers;             /* of the reader                                  */
     bool            self, full;
     uint32_t        own_layer;          /* of the model that answers                      */
+    gkv_reading    *own_reading;        /* ... by itself; the reader's is n.e.reading     */
 };
 
 /* ---- options --------------------------------------------------------------------------- */
@@ -165,19 +166,33 @@ static int32_t layer_of(const struct pair *p, size_t way)
     return is_full(p, way) ? -1 : (int32_t)p->own_layer;
 }
 
+/* One reading of each prompt is enough for all budgets, and for all layers of the reader. */
+static void add_readings(struct pair *p)
+{
+    uint32_t layer[MAX_NUMBERS];
+
+    for (size_t i = 0; i < p->layers.n; i++)
+        layer[i] = (uint32_t)p->layers.v[i];
+    (void)gkv_reading_open(&p->n.e.reading, layer, p->layers.n, NULL);  /* without it, each way reads */
+    (void)gkv_reading_open(&p->own_reading, NULL, 0, NULL);
+}
+
 static void add_ways(struct pair *p)
 {
     struct eval *e = &p->n.e;
     struct way  *w;
 
+    add_readings(p);
     for (size_t i = 0; i < n_pairs(p); i++) {
         w = eval_way(e, format("reader:keep=%g%%,layer=%" PRId32, (double)budget_of(p, i), layer_of(p, i)));
         w->opt.keep_percent = budget_of(p, i);
         w->opt.layer = layer_of(p, i);
+        w->opt.reading = e->reading;
     }
     for (size_t i = 0; i < p->budgets.n && p->self; i++) {
         w = eval_way(e, format("self:keep=%g%%", (double)p->budgets.percent[i]));
         w->opt.keep_percent = p->budgets.percent[i];
+        w->opt.reading = p->own_reading;
         w->alone = true;
     }
     if (p->full) {
@@ -521,6 +536,7 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
     if (!code)
         code = eval_run(&p.n.e, niah_rows(&p.n), niah_make, niah_weight, &p.n);
     eval_close(&p.n.e);
+    gkv_reading_close(p.own_reading);
     niah_free(&p.n);
     return code;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include "src/base/mem.h"
 #include "src/base/pool.h"
+#include "src/first/reading.h"
 #include "src/first/refine.h"
 #include "src/base/top.h"
 
@@ -23,6 +24,11 @@ enum {
 size_t gkv__refine_size(const struct gkv__task *t)
 {
     return (size_t)gkv__min(gkv__times(t->refine, t->k), t->n);
+}
+
+size_t gkv__refine_again(const struct gkv__task *t)
+{
+    return t->refine ? gkv__refine_size(t) : t->schedule->again ? t->schedule->again(t) : 0;
 }
 
 struct gkv__task gkv__refine_task(const struct gkv__task *t, size_t size)
@@ -111,4 +117,16 @@ gkv_status gkv__refine(struct gkv__exec *e, const struct gkv__first *f, size_t s
     t.schedule = &gkv__schedule_layer;          /* other processes of a group are told its name */
     all.t = &t;
     return size == t.n ? t.schedule->run(e, &all, err) : best(e, f, size, err);
+}
+
+gkv_status gkv__first_pass(struct gkv__exec *e, const struct gkv__first *f, double *spared, gkv_error *err)
+{
+    const struct gkv__task *t = f->t;
+    const size_t again = gkv__refine_again(t);
+    const bool all = again == t->n && !t->schedule->exact;      /* exactly, and that at once */
+
+    *spared = 0;
+    if (!all)
+        GKV__TRY(gkv__read(e, f, spared, err));
+    return all || (again && again < t->n) ? gkv__refine(e, f, again, err) : GKV_OK;
 }

@@ -12,6 +12,10 @@
 gkv_status gkv__refine(struct gkv__exec *e, const struct gkv__first *f, size_t size, gkv_error *err);
 /* What a method asks for: tokens of passages; 0: none. */
 size_t     gkv__refine_size(const struct gkv__task *t);
+/* What it or else the schedule asks for. */
+size_t     gkv__refine_again(const struct gkv__task *t);
+/* A whole first pass: the schedule (reading.h says what is spared), and the best passages again. */
+gkv_status gkv__first_pass(struct gkv__exec *e, const struct gkv__first *f, double *spared, gkv_error *err);
 /* The parts of the first function, for a method that scores the passages itself: at[size], ascending, are the tokens of
  * passages, with the first ones and the question; afterwards their scores are score[size]. */
 gkv_status gkv__refine_choose(const struct gkv__first *f, size_t size, size_t first, uint32_t *at, gkv_error *err);

@@ -262,12 +262,9 @@ static void fill_gaps(float *score, size_t n)
 static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error *err)
 {
     const struct gkv__task *t = f->t;
-    const size_t again = n_again(t);
     const unsigned n_at_once = e->library ? 1 : at_once(t, e->chunk, e->n_threads);
     gkv_status status = GKV_OK;
 
-    if (again == t->n)
-        return gkv__refine(e, f, again, err);
     if (is_exact(t))
         status = run_all(e, f, t->part, f->id, f->score, err);
     else
@@ -281,7 +278,7 @@ static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error
     if (status != GKV_OK)
         return status;
     fill_gaps(f->score, (size_t)t->n);
-    return again ? gkv__refine(e, f, again, err) : GKV_OK;
+    return GKV_OK;
 }
 
 /* ---- memory ----------------------------------------------------------------------------- */
@@ -299,15 +296,14 @@ static uint64_t part_bytes(const struct gkv__task *t, const struct gkv__part *p,
 
 static uint64_t bytes(const struct gkv__task *t, uint32_t chunk, unsigned n_threads)
 {
-    const size_t again = n_again(t);
     const unsigned n = at_once(t, chunk, n_threads);
     uint64_t most = 0;
 
-    for (size_t i = 0; i < t->n_parts && again < t->n; i++)
+    for (size_t i = 0; i < t->n_parts; i++)
         most = gkv__max(most, part_bytes(t, &t->part[i], chunk, n_threads));
     if (n > 1)
         most = gkv__times(n, gkv__plus(most, gkv__attend_partials(&t->m->shape)));
-    return gkv__max(most, again ? gkv__refine_bytes(t, again, chunk, n_threads) : 0);
+    return most;
 }
 
 const struct gkv__schedule gkv__schedule_index = {
@@ -317,6 +313,7 @@ const struct gkv__schedule gkv__schedule_index = {
     .indexed = true,
     .kv_type = "f32",
     .run = run,
+    .again = n_again,
     .bytes = bytes,
     .weights = gkv__weights_early,
 };

@@ -119,11 +119,28 @@ static gkv_status score_all(struct gkv__exec *e, const struct gkv__first *f, str
     return status;
 }
 
+/* The scores of an earlier layer, whose input x is. */
+static gkv_status score_also(struct gkv__exec *e, const struct gkv__first *f, struct gkv__spill *x,
+                             struct gkv__also *also, gkv_error *err)
+{
+    struct gkv__task t = *f->t;
+    struct gkv__first there = *f;
+
+    t.filter = also->layer;
+    there.t = &t;
+    there.score = also->score;
+    also->after = gkv__seconds();
+    GKV__TRY(score_all(e, &there, x, err));
+    also->took = gkv__seconds() - also->after;
+    return GKV_OK;
+}
+
 static gkv_status layers(struct gkv__exec *e, const struct gkv__first *f, struct gkv__spill *x,
                          struct gkv__cache *cache, gkv_error *err)
 {
     const struct gkv__pass p = { .e = e, .m = f->t->m, .span = span(f), .c = cache };
     const size_t n = (size_t)f->t->n;
+    size_t also = 0;
     float *row;
 
     for (size_t at = 0; at < n; at += e->chunk) {
@@ -135,6 +152,8 @@ static gkv_status layers(struct gkv__exec *e, const struct gkv__first *f, struct
     }
     for (uint32_t i = 0; i < f->t->filter; i++) {
         gkv__model_layer_need(f->t->m, i, true);
+        if (also < f->n_also && f->also[also].layer == i)
+            GKV__TRY(score_also(e, f, x, &f->also[also++], err));
         gkv__cache_lay_out(cache, 0, f->t->m, i);
         for (size_t at = 0; at < n; at += e->chunk) {
             const size_t nc = gkv__min(e->chunk, n - at);
@@ -163,7 +182,7 @@ static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error
         return gkv__split(e, f, err);
     gkv__stage(e, f->again ? GKV_STAGE_PASSAGES : GKV_STAGE_FIRST_PASS, f->t->n,
                f->t->filter * gkv__layer_work(s, 0, f->t->n) +
-               (double)f->t->n * s->n_embd * s->n_head_kv * s->head_dim);
+               (double)(1 + f->n_also) * (double)f->t->n * s->n_embd * s->n_head_kv * s->head_dim);
     status = gkv__spill_open(&x, f->t->n, s->n_embd, f->t->spill ? e->chunk : 0, err);
     if (status == GKV_OK)
         status = gkv__cache_open_one(&cache, f->t->m, f->t->kv_first, f->t->filter, f->t->n, err);
@@ -186,6 +205,7 @@ const struct gkv__schedule gkv__schedule_layer = {
     .can_spill = true,
     .any_row = true,
     .splits = true,
+    .many = true,
     .kv_type = "f32",
     .run = run,
     .bytes = bytes,

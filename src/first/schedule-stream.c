@@ -93,7 +93,6 @@ static void sizes(struct stream *s, const struct gkv__task *t, size_t chunk)
     b->max_rows = gkv__min(b->max_rows, gkv__max((size_t)t->n, chunk));
 }
 
-/* Tokens in passages that are prefilled again; t->n: the whole text, so no ranking is needed before. */
 static size_t n_again(const struct gkv__task *t)
 {
     return gkv__min(gkv__times((uint64_t)t->schedule_param[REFINE], t->k), t->n);
@@ -136,7 +135,6 @@ static struct gkv__task part_of(const struct gkv__task *t, uint32_t rank)
 
     p.group = NULL;
     p.n = part_head(t, rank) + part_rows(t, rank) + (t->n - part_start(t, t->group->size));
-    p.schedule_param[REFINE] = 0;
     return p;
 }
 
@@ -155,19 +153,11 @@ static uint64_t parts_bytes(const struct gkv__task *t, uint32_t chunk, unsigned 
 static uint64_t bytes(const struct gkv__task *t, uint32_t chunk, unsigned n_threads)
 {
     struct stream s = { 0 };
-    uint64_t first, again;
 
-    if (n_again(t) == t->n)
-        return gkv__refine_bytes(t, t->n, chunk, n_threads);
-    if (gkv__grouped(t)) {
-        first = parts_bytes(t, chunk, n_threads);
-        again = n_again(t) ? gkv__refine_bytes(t, n_again(t), chunk, n_threads) : 0;
-        return gkv__max(first, again);
-    }
+    if (gkv__grouped(t))
+        return parts_bytes(t, chunk, n_threads);
     sizes(&s, t, chunk);
-    first = gkv__plus(gkv__bounded_bytes(&s.b, t->n), gkv__times(t->n, key_row(&s)));
-    again = n_again(t) ? gkv__refine_bytes(t, n_again(t), chunk, n_threads) : 0;
-    return first > again ? first : again;
+    return gkv__plus(gkv__bounded_bytes(&s.b, t->n), gkv__times(t->n, key_row(&s)));
 }
 
 static gkv_status check(const struct stream *s, gkv_error *err)
@@ -350,12 +340,8 @@ static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error
 
     sizes(&s, f->t, e->chunk);
     GKV__TRY(check(&s, err));
-    if (n_again(f->t) == f->t->n)
-        return gkv__refine(e, f, n_again(f->t), err);
-    if (gkv__grouped(f->t)) {           /* in the second step other ranks are asked by rank 0 */
-        status = run_parts(e, f, err);
-        return status == GKV_OK && n_again(f->t) && !f->t->group->rank ? gkv__refine(e, f, n_again(f->t), err) : status;
-    }
+    if (gkv__grouped(f->t))
+        return run_parts(e, f, err);
     status = begin(&s, e, f->id, err);
     if (status == GKV_OK)
         gkv__stage(e, GKV_STAGE_FIRST_PASS, f->t->n, work_of(&s));
@@ -367,8 +353,6 @@ static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error
         score_all(&s);
     gkv__bounded_close(&s.b);
     gkv__pages_free(s.keys.rows, f->t->n, key_row(&s));
-    if (status == GKV_OK && n_again(f->t))
-        status = gkv__refine(e, f, n_again(f->t), err);
     return status;
 }
 
@@ -380,6 +364,7 @@ const struct gkv__schedule gkv__schedule_stream = {
     .splits = true,
     .kv_type = "f16",
     .run = run,
+    .again = n_again,
     .bytes = bytes,
     .weights = gkv__weights_early,
 };

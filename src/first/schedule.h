@@ -30,6 +30,13 @@ uint64_t gkv__early_bytes(const struct gkv__task *t, uint64_t slots);
 uint64_t gkv__early_size(const struct gkv__early *e);    /* resident bytes */
 void     gkv__early_close(struct gkv__early *e);
 
+/* A layer in front of the filter layer whose scores are wanted, too. */
+struct gkv__also {
+    uint32_t layer;
+    float   *score;                     /* [t->n]                                            */
+    double   after, took;               /* set: when its scoring began, and its seconds      */
+};
+
 /* One run of a schedule.  It uses the prompt's sizes, the filter layer, the row, and the fields about the
  * first pass of the task. */
 struct gkv__first {
@@ -39,6 +46,8 @@ struct gkv__first {
     bool                     again;     /* the text is passages that refine.c chose          */
     const uint32_t          *id;        /* [t->n]                                            */
     float                   *score;     /* [t->n] the result                                 */
+    struct gkv__also        *also;      /* n_also of them, in ascending order: for schedules of `many` */
+    size_t                   n_also;
     bool                    *agreed;    /* of a group, or NULL: set when all ranks know of its error, and go on */
 };
 
@@ -49,8 +58,11 @@ struct gkv__schedule {
     bool                     reuses;    /* can keep what does not depend on the question     */
     bool                     indexed;   /* for prompts that have parts with an index         */
     bool                     splits;    /* over the processes of a group                     */
+    bool                     many;      /* can score further layers in one process           */
     const char              *kv_type;   /* where the user does not say                       */
     gkv_status             (*run)(struct gkv__exec *e, const struct gkv__first *f, gkv_error *err);
+    /* Tokens of the best passages that are read again after it (refine.h), t->n: instead of it.  NULL: none. */
+    size_t                 (*again)(const struct gkv__task *t);
     /* Bytes that run allocates, with blocks of `chunk` rows and n_threads threads; and bytes of the
      * weights that are resident at its peak. */
     uint64_t               (*bytes)(const struct gkv__task *t, uint32_t chunk, unsigned n_threads);

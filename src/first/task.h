@@ -38,6 +38,8 @@ struct gkv__task {
     uint64_t                    k_pick;         /* k, or more for a reader: tokens that `pick` keeps */
     size_t                      keep_first, keep_last;
     uint64_t                    n_new;          /* tokens of thought and answer, at most     */
+    gkv_reading                *reading;        /* of first passes of other questions; or NULL */
+    uint32_t                    deepest;        /* to that layer the first pass goes for those, >= filter */
     const gkv_group            *group;          /* processes that share the first pass; or NULL */
 };
 

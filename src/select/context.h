@@ -26,6 +26,7 @@ struct gkv__context {
     uint32_t                *kept;      /* [n] ascending: tokens kept, or kept by most heads */
     size_t                   n_kept;
     float                   *score;     /* [n] scores that decided                           */
+    double                   spared;    /* seconds that a first pass took less than alone: first/reading.h */
     int32_t                  chosen;    /* layer that selected; -1: none                     */
 };
 

@@ -63,6 +63,7 @@ struct eval {
     uint64_t     fingerprint;
     struct way  *way;                   /* n_way of them                                  */
     size_t       n_way;
+    gkv_reading *reading;               /* that ways share, or NULL                       */
     bool         strict;                /* no room in the budget is a wrong answer, not a row that is left out */
     int        (*show)(const struct eval *e);   /* prints the results; NULL: show_results  */
     /* Set by eval_run: the rows (without their contexts) and [n_row][n_way] results. */

@@ -103,6 +103,7 @@ void eval_close(struct eval *e)
     free(e->result);
     gkv_model_close(e->model);
     gkv_model_close(e->reader);
+    gkv_reading_close(e->reading);
     free(e->path);
 }
 
@@ -808,6 +809,19 @@ static size_t n_done(const struct eval *e)
     return n;
 }
 
+/* One for each method; those with the same first pass share it. */
+static void add_ways(struct eval *e)
+{
+    if (e->o.methods.n > 1)
+        (void)gkv_reading_open(&e->reading, NULL, 0, NULL);     /* without it, each reads    */
+    for (size_t i = 0; i < e->o.methods.n; i++) {
+        struct way *w = eval_way(e, format("%s", e->o.methods.spec[i]));
+
+        w->opt.method = e->o.methods.spec[i];
+        w->opt.reading = e->reading;
+    }
+}
+
 int eval_run(struct eval *e, size_t n, eval_make *make,
              double (*weight)(const void *arg, size_t i), void *arg)
 {
@@ -821,8 +835,7 @@ int eval_run(struct eval *e, size_t n, eval_make *make,
     }
     e->show = e->show ? e->show : show_results;
     if (!e->n_way)
-        for (size_t i = 0; i < e->o.methods.n; i++)
-            eval_way(e, format("%s", e->o.methods.spec[i]))->opt.method = e->o.methods.spec[i];
+        add_ways(e);
     e->n_row = n;
     e->row = grow(NULL, n, sizeof *e->row);
     e->result = grow(NULL, n * e->n_way, sizeof *e->result);
