@@ -161,7 +161,7 @@ gkv_status gkv__plan_task(struct gkv__plan *p, const gkv_model *m, const gkv_opt
     refine = gkv__param_row(t->method->params, "refine");
     t->refine = refine < 0 ? 0 : (uint32_t)t->param[refine];
     t->layer = o->layer;
-    p->rows = gkv__decode_rows(m, o->draft);
+    p->rows = gkv__decode_rows(o->draft);
     t->filter = t->deepest = o->layer >= 0 ? (uint32_t)o->layer : m->filter_layer;
     p->reading = o->reading;
     t->n_new = gkv__plan_new(m, o);
@@ -240,6 +240,8 @@ static uint64_t second_pass(const struct gkv__plan *p)
     uint64_t sum = whole_model(t, gkv__plus(gkv__plus(t->k, t->n_new), more), gkv__min(p->chunk, t->k));
 
     sum -= gkv__model_input_spare(t->m, gkv__plus(t->n, t->n_new));
+    if (p->rows > 1)
+        sum = gkv__plus(sum, gkv__rewind_floats(t->m, p->rows) * sizeof(float));
     if (keeps)
         sum = gkv__plus(sum, gkv__states_floats(t->m, t->m->shape.n_layer) * sizeof(float));
     /* ids, and those of the prompt before while they are compared */

@@ -64,10 +64,10 @@ static gkv_status plan_answer(struct gkv__plan *p, gkv_model *m, const gkv_optio
 
 /* ---- memory of a reader that guesses ------------------------------------------------------ */
 
-/* Whether the reader guesses what the other writes; both must be able to take tokens back. */
+/* Whether the reader guesses what the other writes; it must be able to take tokens back. */
 static bool guesses(const gkv_options *o, const gkv_model *reader, const gkv_model *writer)
 {
-    return o->draft_reader && reader != writer && gkv__decode_rows(writer, o->draft) > 1 && gkv__decode_rows(reader, 1) > 1;
+    return o->draft_reader && reader != writer && o->draft && !gkv__states_floats(reader, reader->shape.n_layer);
 }
 
 /* Its prompt takes a part of the time of the other's, which wrong guesses do not bring back. */

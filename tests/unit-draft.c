@@ -162,6 +162,8 @@ static void learns(void)
     gkv__draft_took(&d, 2.5);
     ok(d.one == 1 && d.more == 0.5 && d.make == 0.25 && d.gained == -1.75 && d.drafted == 2 && d.by_model == 2,
        "two made: a row is half a step");
+    gkv__draft_lost(&d, 0.125);
+    ok(d.gained == -1.875 && d.spent == 3.875, "taking states back costs, too");
 }
 
 /* ---- answers ----------------------------------------------------------------------------- */
@@ -298,6 +300,8 @@ static void models(void)
         "golden/llama3", "golden/mistral", "golden/qwen2", "golden/qwen3yarn", "golden/phi3", "golden/gemma2", "golden/gemma3",
         "golden/qwen3moe", "golden/head64", "golden/head128", "golden/qwen2-8", "golden/phi3-8", "hf/llama4", "hf/gpt-oss",
         "hf/gpt-oss-mxfp4", "hf/granitemoeshared", "hf/smollm3", "hf/olmo3", "hf/exaone4", "hf/glm4", "hf/mistral3",
+        "golden/qwen35", "golden/qwen35odd", "golden/qwen35moe", "golden/qwen3next", "hf/granitehybrid", "hf/granitehybridmoe",
+        "hf/lfm2", "hf/lfm2moe", "hf/gemma4", "hf/gemma4e", "hf/gemma4moe",
     };
 
     for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
@@ -324,6 +328,102 @@ static void models(void)
         }
         gkv_model_close(m);
     }
+}
+
+/* The states after BEFORE tokens and `right` more; ROWS of them went in one step, and the others were taken back. */
+static void states_after(gkv_model *m, size_t right, bool together, float *to)
+{
+    const struct gkv__shape *s = &m->shape;
+    struct gkv__exec e = { .n_threads = 0 };
+    struct gkv__cache c = { .n_layer = 0 };
+    struct gkv__rewind r = { .n = 0 };
+    struct gkv__pass p = { .e = &e, .m = m, .span = BEFORE + ROWS, .c = &c };
+    uint32_t id[BEFORE + ROWS];
+    float *x = calloc((size_t)ROWS * s->n_embd, sizeof *x);
+    gkv_status status = gkv__exec_open(&e, gkv__simd(), gkv__gemm_named("own"), s, 2, 64, &err);
+
+    for (size_t i = 0; i < BEFORE + ROWS; i++)
+        id[i] = rng() % s->n_vocab;
+    if (!status)
+        status = gkv__cache_open_for(&c, m, gkv__quant_of(GKV__TYPE_F16), s->n_layer, BEFORE + ROWS, &err);
+    if (!status)
+        status = gkv__rewind_open(&r, m, ROWS, &err);
+    if (!status)
+        status = gkv__forward(&p, id, BEFORE, 0, x, &err);
+    if (together && !status) {
+        p.alone = true;
+        p.rewind = &r;
+        gkv__rewind_begin(&r, &c, ROWS);
+        status = gkv__block(&p, id + BEFORE, ROWS, BEFORE, x, &err);
+        gkv__rewind_to(&r, &p, right);
+    }
+    for (size_t i = 0; i < right && !together && !status; i++)
+        status = gkv__block(&p, id + BEFORE + i, 1, BEFORE + i, x, &err);
+    if (status)
+        printf("# %s\n", err.text);
+    gkv__states_save(&c, to);
+    gkv__rewind_close(&r, m);
+    gkv__cache_close(&c);
+    gkv__exec_close(&e);
+    free(x);
+}
+
+static void taken_back(void)
+{
+    static const char *const file[] = {
+        "golden/qwen35", "golden/qwen35odd", "golden/qwen35moe", "golden/qwen3next", "hf/granitehybrid", "hf/lfm2",
+    };
+
+    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
+        char name[64];
+        gkv_model *m;
+        size_t n, wrong = 0;
+        float *a, *b;
+
+        snprintf(name, sizeof name, "tests/files/%s", file[i]);
+        m = model_named(name);
+        n = (size_t)gkv__states_floats(m, m->shape.n_layer);
+        a = calloc(n, sizeof *a);
+        b = calloc(n, sizeof *b);
+        for (size_t right = 1; right <= ROWS; right++) {
+            rng_state = 7;
+            states_after(m, right, false, a);
+            rng_state = 7;
+            states_after(m, right, true, b);
+            wrong += memcmp(a, b, n * sizeof *a) || !a[n - 1];
+        }
+        ok(n && !wrong, "%s: states of %zu floats after rows that were taken back, %zu wrong", file[i], n, wrong);
+        free(a);
+        free(b);
+        gkv_model_close(m);
+    }
+}
+
+/* Guesses and their rejections in answers of models whose layers have a state. */
+static void hybrids(void)
+{
+    static const char *const file[] = { "tests/files/golden/qwen35", "tests/files/golden/qwen3next" };
+    static const char gbnf[] = "root ::= (\"cat and hat \" [0-9])+";
+    gkv_grammar *g = NULL;
+
+    ok(!gkv_grammar_open(&g, gbnf, strlen(gbnf), &err), "words that come again, and numbers that do not");
+    for (size_t i = 0; i < sizeof file / sizeof *file; i++) {
+        gkv_model *m = model_named(file[i]);
+        gkv_options o = options("full");
+
+        o.grammar = g;
+        o.max_tokens = 2 * LONG;
+        ok(is_same(m, o, true), "%s: layers with a state", file[i]);
+        o.temperature = 0.8f;
+        for (o.seed = 1; o.seed <= 3; o.seed++)
+            ok(is_same(m, o, true), "... drawn");
+        o.method = "gemfilter";
+        ok(is_same(m, o, true), "... of some tokens");
+        gkv_model_close(m);
+    }
+    gkv_grammar_close(g);
+    ok(totals.accepted > 20 && totals.drafted > totals.accepted + 20, "right guesses, and wrong ones: %d of %d",
+       (int)totals.accepted, (int)totals.drafted);
 }
 
 static void ways(gkv_model *m)
@@ -496,9 +596,8 @@ int main(void)
     if (BIG_ENDIAN_HOST)
         return done();
     models();
-    m = model_named("tests/files/golden/qwen35");
-    ok(is_same(m, options("full"), false), "layers with a state");
-    gkv_model_close(m);
+    taken_back();
+    hybrids();
     m = model_named("data/gemkv-mini-q8_0");
     ways(m);
     readers(m);

@@ -72,6 +72,7 @@ void gkv__decode_end(struct gkv__decode *d)
     leave_prefix(d);
     gkv__cache_close(&d->cache);
     gkv__hook_close(&d->hook);
+    gkv__rewind_close(&d->rewind, d->m);
     free(d->id);
     free(d->x);
     free(d->all);
@@ -110,17 +111,18 @@ uint64_t gkv__decode_kv(const struct gkv__decode *d)
     return spare ? gkv__cache_used(c, c->layer->n_max - spare) : gkv__cache_size(c);
 }
 
-/* Rows that were computed for nothing are taken back; a state cannot be. */
-size_t gkv__decode_rows(const gkv_model *m, uint32_t draft)
+size_t gkv__decode_rows(uint32_t draft)
 {
-    return gkv__states_floats(m, m->shape.n_layer) ? 1 : 1 + (size_t)gkv__min(draft, GKV__DRAFT_MOST);
+    return 1 + (size_t)gkv__min(draft, GKV__DRAFT_MOST);
 }
 
 static gkv_status reserve(struct gkv__decode *d, const struct gkv__context *c, gkv_error *err)
 {
     const struct gkv__shape *s = &d->m->shape;
-    const size_t rows = gkv__decode_rows(d->m, d->draft.most);
+    const size_t rows = gkv__decode_rows(d->draft.most);
 
+    if (rows > 1)
+        GKV__TRY(gkv__rewind_open(&d->rewind, d->m, rows, err));
     d->n_kept = c->n_kept;
     d->n_fixed = 0;
     d->id = malloc((size_t)(d->n_kept + d->n_new) * sizeof *d->id);
@@ -254,7 +256,7 @@ static gkv_status on_cpu(struct gkv__decode *d, uint64_t n, gkv_error *err)
 /* In steps of the answer, where rows can be taken back: a method that goes on acting has seen them. */
 static bool may_guess(const struct gkv__decode *d, uint64_t n)
 {
-    return gkv__decode_rows(d->m, d->draft.most) > 1 && !d->hook.attended && !d->hook.window && d->n_done + 1 == n &&
+    return gkv__decode_rows(d->draft.most) > 1 && !d->hook.attended && !d->hook.window && d->n_done + 1 == n &&
            d->n_thought + d->n_answer;
 }
 
@@ -291,6 +293,8 @@ static gkv_status step(struct gkv__decode *d, uint64_t n, gkv_error *err)
     if (d->prefix)
         d->prefix->touched = gkv__max(d->prefix->touched, n + d->draft.n);
     p.alone = true;
+    p.rewind = &d->rewind;
+    gkv__rewind_begin(&d->rewind, &d->cache, rows);
     GKV__TRY(gkv__block(&p, d->id + d->n_done, rows, d->n_done + d->next - d->n_kept, d->x, err));
     gkv__logits(d->e, d->m, d->x, rows, d->all);
     d->n_done = n;
@@ -306,6 +310,17 @@ static bool is_there(struct gkv__decode *d, uint64_t n)
     d->logits += d->m->shape.n_vocab;
     d->n_done = n;
     return true;
+}
+
+/* Rows of wrong guesses leave the states. */
+static void take_back(struct gkv__decode *d)
+{
+    const double start = gkv__seconds();
+
+    if (!d->rewind.n)
+        return;
+    gkv__rewind_to(&d->rewind, &d->p, 1 + d->draft.used);
+    gkv__draft_lost(&d->draft, gkv__seconds() - start);
 }
 
 /* Gives up the device: the CPU takes over, and begins again with the kept tokens, or behind those whose keys and
@@ -335,6 +350,7 @@ static gkv_status forward(struct gkv__decode *d, uint64_t n, gkv_error *err)
     }
     if (is_there(d, n))
         return GKV_OK;
+    take_back(d);
     d->logits = d->all;
     return may_guess(d, n) ? step(d, n, err) : on_cpu(d, n, err);
 }

@@ -10,6 +10,7 @@
 #include "src/answer/drafter.h"
 #include "src/answer/grammar.h"
 #include "src/answer/sample.h"
+#include "src/engine/state.h"
 #include "src/select/select.h"
 
 /* What went through the whole model, kept for the next prompt that begins with the same tokens.  Zeroed: nothing. */
@@ -45,6 +46,7 @@ struct gkv__decode {
     char                     warning[256];      /* why the device was given up, or ""        */
     /* Insides: */
     struct gkv__cache        cache;
+    struct gkv__rewind       rewind;    /* of the last step with guesses                     */
     bool                     on_device; /* the device has what comes before the first token  */
     struct gkv__hook         hook;
     struct gkv__pass         p;
@@ -84,8 +86,8 @@ bool       gkv__decode_incomplete(const struct gkv__decode *d);
 void       gkv__decode_end(struct gkv__decode *d);
 void       gkv__decode_close(struct gkv__decode *d);
 
-/* Rows of a step that guesses `draft` tokens at a time, where the model's layers allow that. */
-size_t     gkv__decode_rows(const gkv_model *m, uint32_t draft);
+/* Rows of a step that guesses `draft` tokens at a time. */
+size_t     gkv__decode_rows(uint32_t draft);
 /* Bytes of the keys and values that the answer is written from. */
 uint64_t   gkv__decode_kv(const struct gkv__decode *d);
 

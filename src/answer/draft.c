@@ -160,6 +160,12 @@ void gkv__draft_took(struct gkv__draft *d, double seconds)
     d->gained -= step - d->one;
 }
 
+void gkv__draft_lost(struct gkv__draft *d, double seconds)
+{
+    d->spent += seconds;
+    d->gained -= seconds;
+}
+
 bool gkv__draft_is_next(struct gkv__draft *d, uint32_t id)
 {
     const bool is = d->used < d->n && d->id[d->used] == id;

@@ -47,6 +47,8 @@ double gkv__draft_least(const struct gkv__draft *d);    /* a guess that is less 
 void   gkv__draft_made(struct gkv__draft *d, size_t n, size_t made, double seconds);
 /* A step with d->n guesses took so long, with the making of them. */
 void   gkv__draft_took(struct gkv__draft *d, double seconds);
+/* ... and then it took so long to take wrong ones back. */
+void   gkv__draft_lost(struct gkv__draft *d, double seconds);
 /* The token after the right ones is known.  True: the next guess is right, too. */
 bool   gkv__draft_is_next(struct gkv__draft *d, uint32_t id);
 

@@ -469,7 +469,7 @@ static void by_state(const struct gkv__pass *p, uint32_t il, float *x, size_t n,
     struct gkv__rows h = { e->h, n, e->gate, NULL }, y = { NULL, n, e->gate, NULL };
 
     norm(e, p->m, e->h, x, w->attn_norm, n);
-    y.x = gkv__state(e, p->m, il, &h, p->c->layer[ic].state, slot == 0);
+    y.x = gkv__state(p, il, &h, p->c->layer[ic].state, slot == 0);
     add(e, p->m, x, &y, &w->out, NULL, NULL);
 }
 

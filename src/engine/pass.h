@@ -31,6 +31,7 @@ struct gkv__pass {
                                    and the sum of each row's softmax, in base 2              */
     bool               alone;   /* a few rows, each of which attends as if it were the only one: the
                                    same bytes as in steps of one row                         */
+    struct gkv__rewind *rewind; /* alone: keeps what is needed to take rows back, or NULL (state.h) */
     struct gkv__hook  *hook;    /* or NULL                                                   */
 };
 

@@ -20,6 +20,7 @@
 #include "config.h"
 #include <math.h>
 #include <string.h>
+#include "src/base/mem.h"
 #include "src/base/size.h"
 #include "src/base/thread.h"
 #include "src/engine/state.h"
@@ -355,46 +356,168 @@ static void convolve_item(void *arg, size_t i, unsigned thread)
 }
 
 /* The three projections go to qkv, y and z. */
-static void short_convolution(struct job *j, struct gkv__rows *h)
+static void project_short(struct job *j, struct gkv__rows *h)
 {
-    const size_t channels = (size_t)gkv__state_channels(j->m);
-
     gkv__gemm(j->e, j->qkv, h, &j->w->qkv, false);
     gkv__gemm(j->e, j->y, h, &j->w->beta, false);
     gkv__gemm(j->e, j->z, h, &j->w->z, false);
     gkv__for(j->e->n_threads, (j->n + ROWS - 1) / ROWS, multiply_item, j);
-    gkv__for(j->e->n_threads, (channels + CHANNELS - 1) / CHANNELS, convolve_item, j);
-    keep_tail(j);
 }
 
-float *gkv__state(struct gkv__exec *e, const gkv_model *m, uint32_t il, struct gkv__rows *h, float *state, bool anew)
+static void project(struct job *j, struct gkv__rows *h)
+{
+    gkv__gemm(j->e, j->qkv, h, &j->w->qkv, false);
+    gkv__gemm(j->e, j->z, h, &j->w->z, false);
+    if (j->w->beta.data)
+        gkv__gemm(j->e, j->beta, h, &j->w->beta, false);
+    if (j->w->alpha.data)
+        gkv__gemm(j->e, j->alpha, h, &j->w->alpha, false);
+    else
+        split(j);
+    gkv__for(j->e->n_threads, (j->n + ROWS - 1) / ROWS, rates_item, j);
+}
+
+/* The projections go into the state, and z becomes what comes out. */
+static void advance(struct job *j)
+{
+    const size_t channels = (size_t)gkv__state_channels(j->m);
+    const unsigned n_threads = j->e->n_threads;
+
+    if (j->w->mixer == GKV__SHORT_CONV)
+        gkv__for(n_threads, (channels + CHANNELS - 1) / CHANNELS, convolve_item, j);
+    else
+        gkv__for(n_threads, j->m->state.v_heads, head_item, j);
+    keep_tail(j);
+    if (j->w->mixer == GKV__MAMBA2)
+        gkv__for(n_threads, (j->n + ROWS - 1) / ROWS, group_item, j);
+}
+
+static struct job job_of(struct gkv__exec *e, const gkv_model *m, uint32_t il, size_t n, float *state)
 {
     const struct gkv__shape *s = &m->shape;
     const size_t channels = (size_t)gkv__state_channels(s), chunk = e->chunk;
-    struct job j = { .e = e, .m = s, .w = &m->layer[il], .n = h->n, .tail = state, .qkv = e->state, .y = e->att };
+    struct job j = { .e = e, .m = s, .w = &m->layer[il], .n = n, .tail = state, .qkv = e->state, .y = e->att };
 
     j.s = state + (s->state.width - 1) * channels;
     j.z = j.qkv + chunk * channels;
     j.beta = j.z + chunk * s->state.v_heads * s->state.v_dim;
     j.alpha = j.beta + chunk * s->state.v_heads;
-    if (anew)
-        memset(state, 0, (size_t)gkv__state_floats(s) * sizeof *state);
-    if (j.w->mixer == GKV__SHORT_CONV) {
-        short_convolution(&j, h);
-        return j.z;
+    return j;
+}
+
+/* ---- row by row --------------------------------------------------------------------------- */
+
+/* Row t of the block, as a block of its own. */
+static struct job row_of(const struct job *j, size_t t)
+{
+    const size_t heads = j->m->state.v_heads, width = heads * j->m->state.v_dim;
+    struct job one = *j;
+
+    one.n = 1;
+    one.qkv += t * gkv__state_channels(j->m);
+    one.z += t * width;
+    one.y += t * width;
+    one.beta += t * heads;
+    one.alpha += t * heads;
+    return one;
+}
+
+static size_t row_floats(const struct gkv__shape *s)
+{
+    return (size_t)gkv__state_channels(s) + 2 * (size_t)s->state.v_heads;
+}
+
+/* Row t of layer il. */
+static float *kept_row(const struct gkv__rewind *r, const gkv_model *m, uint32_t il, size_t t)
+{
+    return r->row + ((il - gkv__n_attending(m, il)) * r->most + t) * row_floats(&m->shape);
+}
+
+/* What the state takes in of the job's only row: to `row`, or from there. */
+static void copy_row(const struct job *j, float *row, bool from)
+{
+    const size_t heads = j->m->state.v_heads;
+    const struct { float *x; size_t n; } part[] = {
+        { j->qkv, (size_t)gkv__state_channels(j->m) }, { j->beta, heads }, { j->alpha, heads },
+    };
+
+    for (size_t i = 0; i < sizeof part / sizeof *part; row += part[i++].n)
+        memcpy(from ? part[i].x : row, from ? row : part[i].x, part[i].n * sizeof *row);
+}
+
+static void advance_alone(const struct gkv__pass *p, uint32_t il, const struct job *j)
+{
+    for (size_t t = 0; t < j->n; t++) {
+        struct job one = row_of(j, t);
+
+        if (p->rewind)
+            copy_row(&one, kept_row(p->rewind, p->m, il, t), false);
+        advance(&one);
     }
-    gkv__gemm(e, j.qkv, h, &j.w->qkv, false);
-    gkv__gemm(e, j.z, h, &j.w->z, false);
-    if (j.w->beta.data)
-        gkv__gemm(e, j.beta, h, &j.w->beta, false);
-    if (j.w->alpha.data)
-        gkv__gemm(e, j.alpha, h, &j.w->alpha, false);
+}
+
+float *gkv__state(const struct gkv__pass *p, uint32_t il, struct gkv__rows *h, float *state, bool anew)
+{
+    struct job j = job_of(p->e, p->m, il, h->n, state);
+
+    if (anew)
+        memset(state, 0, (size_t)gkv__state_floats(j.m) * sizeof *state);
+    if (j.w->mixer == GKV__SHORT_CONV)
+        project_short(&j, h);
     else
-        split(&j);
-    gkv__for(e->n_threads, (j.n + ROWS - 1) / ROWS, rates_item, &j);
-    gkv__for(e->n_threads, s->state.v_heads, head_item, &j);
-    keep_tail(&j);
-    if (j.w->mixer == GKV__MAMBA2)
-        gkv__for(e->n_threads, (j.n + ROWS - 1) / ROWS, group_item, &j);
+        project(&j, h);
+    if (p->alone)
+        advance_alone(p, il, &j);
+    else
+        advance(&j);
     return j.z;
+}
+
+uint64_t gkv__rewind_floats(const gkv_model *m, size_t rows)
+{
+    const uint32_t n = m->shape.n_layer - gkv__n_attending(m, m->shape.n_layer);
+
+    return n ? gkv__plus(gkv__states_floats(m, m->shape.n_layer), gkv__times((uint64_t)n * rows, row_floats(&m->shape))) : 0;
+}
+
+gkv_status gkv__rewind_open(struct gkv__rewind *r, const gkv_model *m, size_t rows, gkv_error *err)
+{
+    const uint64_t n = gkv__rewind_floats(m, rows);
+
+    *r = (struct gkv__rewind){ .most = rows };
+    if (n && !(r->states = gkv__pages(n, sizeof *r->states)))
+        return gkv__fail(err, GKV_NOMEM, "the system refused %s for states to go back to",
+                         gkv__needed(n * sizeof *r->states).text);
+    r->row = n ? r->states + gkv__states_floats(m, m->shape.n_layer) : NULL;
+    return GKV_OK;
+}
+
+void gkv__rewind_close(struct gkv__rewind *r, const gkv_model *m)
+{
+    if (r->states)
+        gkv__pages_free(r->states, gkv__rewind_floats(m, r->most), sizeof *r->states);
+    *r = (struct gkv__rewind){ .n = 0 };
+}
+
+void gkv__rewind_begin(struct gkv__rewind *r, const struct gkv__cache *c, size_t n)
+{
+    r->n = n;
+    if (r->states)
+        gkv__states_save(c, r->states);
+}
+
+void gkv__rewind_to(struct gkv__rewind *r, const struct gkv__pass *p, size_t n)
+{
+    if (r->states && n < r->n) {
+        gkv__states_restore(p->c, r->states);
+        for (uint32_t il = 0; il < p->m->shape.n_layer; il++)
+            for (size_t t = 0; t < n && !gkv__attends(p->m, il); t++) {
+                struct job j = job_of(p->e, p->m, il, 1, p->c->layer[il].state);
+
+                copy_row(&j, kept_row(r, p->m, il, t), true);
+                memset(j.z, 0, (size_t)j.m->state.v_heads * j.m->state.v_dim * sizeof *j.z);  /* its output is not needed */
+                advance(&j);
+            }
+    }
+    r->n = 0;
 }

@@ -22,10 +22,26 @@
 #define GKV__STATE_H
 
 #include "src/engine/gemm.h"
+#include "src/engine/pass.h"
 
-/* y[n][v_heads * v_dim] for the normalised rows h of layer il, in a buffer of e; the state becomes that after
+/* y[n][v_heads * v_dim] for the normalised rows h of layer il, in a buffer of p->e; the state becomes that after
  * these rows.  anew: they are the first of a text. */
-float *gkv__state(struct gkv__exec *e, const gkv_model *m, uint32_t il, struct gkv__rows *h, float *state, bool anew);
+float *gkv__state(const struct gkv__pass *p, uint32_t il, struct gkv__rows *h, float *state, bool anew);
+
+/* A few rows of which the last may have to be taken back.  A state cannot be cut, so this has the states before them, and of
+ * each row what the state takes in: going on from there again is the same arithmetic, without the products. */
+struct gkv__rewind {
+    float *states;              /* those of all layers, before the rows                      */
+    float *row;                 /* [layers with a state][most][of gkv__state_row, without z] */
+    size_t most, n;             /* rows: room, and of the last step                          */
+};
+uint64_t   gkv__rewind_floats(const gkv_model *m, size_t rows);     /* 0: no layer has a state */
+gkv_status gkv__rewind_open(struct gkv__rewind *r, const gkv_model *m, size_t rows, gkv_error *err);
+void       gkv__rewind_close(struct gkv__rewind *r, const gkv_model *m);
+/* n rows follow, with p->alone and p->rewind. */
+void       gkv__rewind_begin(struct gkv__rewind *r, const struct gkv__cache *c, size_t n);
+/* Only the first n of them have been. */
+void       gkv__rewind_to(struct gkv__rewind *r, const struct gkv__pass *p, size_t n);
 
 uint64_t gkv__state_row(const struct gkv__shape *s);    /* floats per row of exec.state          */
 uint64_t gkv__state_scratch(const struct gkv__simd *simd, const struct gkv__shape *s);  /* bytes */
