@@ -404,6 +404,7 @@ static void hybrids(void)
 {
     static const char *const file[] = { "tests/files/golden/qwen35", "tests/files/golden/qwen3next" };
     static const char gbnf[] = "root ::= (\"cat and hat \" [0-9])+";
+    gkv_model *other = model_named("tests/files/golden/llama3");
     gkv_grammar *g = NULL;
 
     ok(!gkv_grammar_open(&g, gbnf, strlen(gbnf), &err), "words that come again, and numbers that do not");
@@ -419,8 +420,12 @@ static void hybrids(void)
             ok(is_same(m, o, true), "... drawn");
         o.method = "gemfilter";
         ok(is_same(m, o, true), "... of some tokens");
+        o.reader = other;
+        o.draft_reader = 1;
+        ok(is_same(m, o, true) && totals.drafted_reader, "... and a reader guesses");
         gkv_model_close(m);
     }
+    gkv_model_close(other);
     gkv_grammar_close(g);
     ok(totals.accepted > 20 && totals.drafted > totals.accepted + 20, "right guesses, and wrong ones: %d of %d",
        (int)totals.accepted, (int)totals.drafted);
