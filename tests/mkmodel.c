@@ -24,6 +24,7 @@ struct options {
     uint32_t tied, rope_freqs, filter_layer, alignment, version, seed, n_parts;
     uint32_t rope_base, window, linear, yarn, longrope;     /* 0: none, or the default */
     uint32_t experts, used;
+    uint32_t nextn;                             /* layers that predict further tokens, behind the others */
     uint32_t k_heads, v_heads, state_dim;       /* of layers with a state */
     uint32_t sharing, embd_layer;               /* the last layers, without keys; embeddings for each layer */
     const char *type, *arch, *without, *template;
@@ -151,6 +152,7 @@ static const struct { const char *name; size_t at; } numbers[] = {
     { "state-dim",    offsetof(struct options, state_dim) },
     { "sharing",      offsetof(struct options, sharing) },
     { "embd-layer",   offsetof(struct options, embd_layer) },
+    { "nextn",        offsetof(struct options, nextn) },
 };
 
 #define N_NUMBERS (sizeof numbers / sizeof *numbers)
@@ -161,7 +163,7 @@ static const char usage[] =
     "               [--ff=N] [--context=N] [--vocab=N] [--tied=0|1] [--rope-freqs=0|1]\n"
     "               [--rope-base=N] [--linear=FACTOR] [--yarn=FACTOR] [--longrope=CONTEXT]\n"
     "               [--window=N] [--experts=N] [--used=N]\n"
-    "               [--k-heads=N] [--v-heads=N] [--state-dim=N] [--sharing=N] [--embd-layer=N]\n"
+    "               [--k-heads=N] [--v-heads=N] [--state-dim=N] [--sharing=N] [--embd-layer=N] [--nextn=N]\n"
     "               [--filter-layer=N] [--alignment=N] [--gguf-version=2|3]\n"
     "               [--seed=N] [--split=PARTS] [--without=TENSOR] [--template=JINJA] [--break=NAME] FILE\n"
     "       mkmodel --list-breaks | --list-types\n"
@@ -363,7 +365,9 @@ static void add_metadata(struct file *f, const struct options *o)
     add_str(f, "general.name", name);
     if (o->alignment != 32)
         add_u32(f, "general.alignment", o->alignment);
-    add_u32(f, key(o, "block_count"), o->n_layer);
+    add_u32(f, key(o, "block_count"), o->n_layer + o->nextn);
+    if (o->nextn)
+        add_u32(f, key(o, "nextn_predict_layers"), o->nextn);
     add_u32(f, key(o, "context_length"), o->context);
     add_u32(f, key(o, "embedding_length"), o->n_embd);
     add_u32(f, key(o, "feed_forward_length"), o->n_ff);
@@ -657,6 +661,21 @@ static void add_own_embeddings(struct file *f, const struct options *o, uint32_t
     add_vector(f, AROUND_ONE, d, il, "post_norm.weight");
 }
 
+/* It is not run, so it has the matrices and what is its own. */
+static void add_further(struct file *f, const struct options *o, uint32_t il)
+{
+    const uint32_t d = o->n_embd;
+
+    add_vector(f, AROUND_ONE, d, il, "attn_norm.weight");
+    add_vector(f, AROUND_ONE, d, il, "post_attention_norm.weight");
+    add_matrices(f, o, arch_of(o), il);
+    add_tensor(f, gkv__quant_named("f16"), RANDOM, 1 / root((float)(2 * d)), d, 2 * d,
+               "blk.%u.nextn.eh_proj.weight", il);
+    add_vector(f, AROUND_ONE, d, il, "nextn.enorm.weight");
+    add_vector(f, AROUND_ONE, d, il, "nextn.hnorm.weight");
+    add_vector(f, AROUND_ONE, d, il, "nextn.shared_head_norm.weight");
+}
+
 static void add_layer(struct file *f, const struct options *o, uint32_t il)
 {
     const struct arch *a = arch_of(o);
@@ -745,6 +764,8 @@ static void add_tensors(struct file *f, const struct options *o)
     }
     for (uint32_t il = 0; il < o->n_layer; il++)
         add_layer(f, o, il);
+    for (uint32_t il = o->n_layer; il < o->n_layer + o->nextn; il++)
+        add_further(f, o, il);
 }
 
 /* ---- options ------------------------------------------------------------------------- */

@@ -224,6 +224,34 @@ static void test_filters(void)
     gkv_model_close(m);
 }
 
+/* Layers behind the others, which predict further tokens, are not of the model, whatever it is. */
+static void test_further(void)
+{
+    static const char *const arch[] = { "llama", "glm4", "qwen35", "gemma2" };
+
+    for (size_t i = 0; i < sizeof arch / sizeof *arch; i++) {
+        uint64_t bytes[2] = { 0, 1 };
+        uint32_t n_layer = 0;
+        gkv_error err = { 0 };
+
+        for (int with = 0; with < 2; with++) {
+            char command[600];
+            gkv_model *m = NULL;
+
+            snprintf(command, sizeof command, "'%s' --arch=%s --nextn=%d '%s'", mkmodel, arch[i], with, path);
+            if (system(command))
+                bail(command);
+            if (gkv_model_open(&m, path, 0, &err) == GKV_OK) {
+                bytes[with] = gkv__model_weight_bytes(m);
+                n_layer = m->shape.n_layer;
+            }
+            gkv_model_close(m);
+        }
+        ok(n_layer == 4 && bytes[0] == bytes[1], "%s: %u layers without the further one %s", arch[i], n_layer,
+           err.text);
+    }
+}
+
 /* Heads that do not share KV heads evenly, in a model whose tensors have these shapes. */
 static void test_heads(void)
 {
@@ -359,6 +387,7 @@ int main(void)
     test_heads();
     test_gemma4();
     test_filters();
+    test_further();
     remove(path);
     ok(!rmdir(dir), "nothing is left behind");
     return done();

@@ -11,24 +11,9 @@
 
 enum { PERIOD = 4 };            /* where the file does not say it */
 
-/* The file may end with layers that predict further tokens. */
-static gkv_status further(struct gkv_model *m, gkv_error *err)
-{
-    uint32_t n = 0;
-
-    GKV__TRY(gkv__arch_u32(m, "nextn_predict_layers", &n, false, err));
-    if (n >= m->shape.n_layer)
-        return gkv__fail(err, GKV_FORMAT, "%s: %u of %u layers predict further tokens", gkv__gguf_path(m->file), n,
-                         m->shape.n_layer);
-    m->shape.n_layer -= n;
-    gkv__arch_leave_out(m, m->shape.n_layer, n);
-    return GKV_OK;
-}
-
 static gkv_status keys(struct gkv_model *m, gkv_error *err)
 {
     m->shape.gated = true;
-    GKV__TRY(further(m, err));
     return gkv__arch_state_keys(m, err);
 }
 

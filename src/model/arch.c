@@ -354,22 +354,6 @@ gkv_status gkv__arch_layer_mat(struct gkv_model *m, uint32_t il, const char *nam
     return gkv__arch_mat(m, full, n_out, n_in, out, err);
 }
 
-void gkv__arch_leave_out(struct gkv_model *m, uint32_t from, uint32_t n)
-{
-    for (size_t i = 0; i < gkv__gguf_n_tensors(m->file); i++) {
-        const struct gkv__str *name = &gkv__gguf_tensor_at(m->file, i)->name;
-        uint32_t il = 0;
-        size_t at = 4;
-
-        if (name->n < 6 || memcmp(name->p, "blk.", 4))
-            continue;
-        for (; at < name->n && at < 12 && name->p[at] >= '0' && name->p[at] <= '9'; at++)
-            il = il * 10 + (uint32_t)(name->p[at] - '0');
-        if (at > 4 && at < name->n && name->p[at] == '.' && il >= from && il < from + n)
-            m->bound[i] = true;
-    }
-}
-
 /* ---- a model ---------------------------------------------------------------------------- */
 
 gkv_status gkv__arch_norms(struct gkv_model *m, uint32_t il, gkv_error *err)
@@ -604,10 +588,42 @@ static gkv_status nothing_left_over(const struct gkv_model *m, gkv_error *err)
     return GKV_OK;
 }
 
+/* Tensors of layers from .. from + n - 1 are not used. */
+static void leave_out(struct gkv_model *m, uint32_t from, uint32_t n)
+{
+    for (size_t i = 0; i < gkv__gguf_n_tensors(m->file); i++) {
+        const struct gkv__str *name = &gkv__gguf_tensor_at(m->file, i)->name;
+        uint32_t il = 0;
+        size_t at = 4;
+
+        if (name->n < 6 || memcmp(name->p, "blk.", 4))
+            continue;
+        for (; at < name->n && at < 12 && name->p[at] >= '0' && name->p[at] <= '9'; at++)
+            il = il * 10 + (uint32_t)(name->p[at] - '0');
+        if (at > 4 && at < name->n && name->p[at] == '.' && il >= from && il < from + n)
+            m->bound[i] = true;
+    }
+}
+
+/* The file may end with layers that predict further tokens. */
+static gkv_status further(struct gkv_model *m, gkv_error *err)
+{
+    uint32_t n = 0;
+
+    GKV__TRY(gkv__arch_u32(m, "nextn_predict_layers", &n, false, err));
+    if (n >= m->shape.n_layer)
+        return gkv__fail(err, GKV_FORMAT, "%s: %u of %u layers predict further tokens", gkv__gguf_path(m->file), n,
+                         m->shape.n_layer);
+    m->shape.n_layer -= n;
+    leave_out(m, m->shape.n_layer, n);
+    return GKV_OK;
+}
+
 static gkv_status bind(struct gkv_model *m, gkv_error *err)
 {
     uint32_t experts = 0;
 
+    GKV__TRY(further(m, err));
     GKV__TRY(gkv__rope_open(m, err));
     if (m->arch->keys)
         GKV__TRY(m->arch->keys(m, err));

@@ -72,8 +72,6 @@ gkv_status gkv__arch_experts(struct gkv_model *m, uint32_t il, gkv_error *err);
 gkv_status gkv__arch_mixed_expert_keys(struct gkv_model *m, gkv_error *err);
 /* An expert for all rows, of n_ff. */
 gkv_status gkv__arch_shared_expert(struct gkv_model *m, uint32_t il, uint32_t n_ff, gkv_error *err);
-/* Leaves out the tensors of n layers from .., which predict further tokens and which no answer needs. */
-void gkv__arch_leave_out(struct gkv_model *m, uint32_t from, uint32_t n);
 /* Of every `period` layers all but the last have a window; 0: all layers have one. */
 static inline bool gkv__arch_is_local(uint32_t il, uint32_t period)
 {
