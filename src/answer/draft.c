@@ -46,6 +46,7 @@ static const double risk = 0.02, loan = 0.5, loan_model = 0.75;
 static const double usual = 0.5;                /* of a step, for a row more; ...         */
 static const double behind = 0.2;               /* ... for one of those that the other model has not seen yet */
 static const double least = 1.05;               /* what they must promise                 */
+static const double calm = 64;                  /* steps in which a row that was dear is nearly forgotten */
 
 static unsigned kind_of(size_t agreed)
 {
@@ -154,6 +155,8 @@ void gkv__draft_took(struct gkv__draft *d, double seconds)
     d->gained -= d->making;
     if (!d->n) {
         learn(&d->one, step);
+        if (d->more > usual * d->one)           /* one slow step is no reason never to try again */
+            d->more += (usual * d->one - d->more) / calm;
         return;
     }
     learn(&d->more, (step > d->one ? step - d->one : 0.01 * d->one) / (double)d->n);

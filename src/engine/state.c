@@ -475,9 +475,9 @@ float *gkv__state(const struct gkv__pass *p, uint32_t il, struct gkv__rows *h, f
 
 uint64_t gkv__rewind_floats(const gkv_model *m, size_t rows)
 {
-    const uint32_t n = m->shape.n_layer - gkv__n_attending(m, m->shape.n_layer);
+    const uint32_t n_layer = m->shape.n_layer, n = n_layer - gkv__n_attending(m, n_layer);
 
-    return n ? gkv__plus(gkv__states_floats(m, m->shape.n_layer), gkv__times((uint64_t)n * rows, row_floats(&m->shape))) : 0;
+    return n ? gkv__plus(gkv__states_floats(m, n_layer), gkv__times((uint64_t)n * rows, row_floats(&m->shape))) : 0;
 }
 
 gkv_status gkv__rewind_open(struct gkv__rewind *r, const gkv_model *m, size_t rows, gkv_error *err)
@@ -502,6 +502,7 @@ void gkv__rewind_close(struct gkv__rewind *r, const gkv_model *m)
 void gkv__rewind_begin(struct gkv__rewind *r, const struct gkv__cache *c, size_t n)
 {
     r->n = n;
+    r->touched = true;
     if (r->states)
         gkv__states_save(c, r->states);
 }
@@ -515,7 +516,7 @@ void gkv__rewind_to(struct gkv__rewind *r, const struct gkv__pass *p, size_t n)
                 struct job j = job_of(p->e, p->m, il, 1, p->c->layer[il].state);
 
                 copy_row(&j, kept_row(r, p->m, il, t), true);
-                memset(j.z, 0, (size_t)j.m->state.v_heads * j.m->state.v_dim * sizeof *j.z);  /* its output is not needed */
+                memset(j.z, 0, (size_t)j.m->state.v_heads * j.m->state.v_dim * sizeof *j.z);  /* nobody reads it */
                 advance(&j);
             }
     }

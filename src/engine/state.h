@@ -28,12 +28,13 @@
  * these rows.  anew: they are the first of a text. */
 float *gkv__state(const struct gkv__pass *p, uint32_t il, struct gkv__rows *h, float *state, bool anew);
 
-/* A few rows of which the last may have to be taken back.  A state cannot be cut, so this has the states before them, and of
- * each row what the state takes in: going on from there again is the same arithmetic, without the products. */
+/* A few rows of which the last may have to be taken back.  A state cannot be cut, so this has the states before them,
+ * and of each row what the state takes in: going on from there again is the same arithmetic, without the products. */
 struct gkv__rewind {
     float *states;              /* those of all layers, before the rows                      */
     float *row;                 /* [layers with a state][most][of gkv__state_row, without z] */
     size_t most, n;             /* rows: room, and of the last step                          */
+    bool   touched;             /* its memory was used                                       */
 };
 uint64_t   gkv__rewind_floats(const gkv_model *m, size_t rows);     /* 0: no layer has a state */
 gkv_status gkv__rewind_open(struct gkv__rewind *r, const gkv_model *m, size_t rows, gkv_error *err);
