@@ -304,6 +304,8 @@ typedef struct {
     const gkv_group *group;     /* processes that compute the first pass together; NULL: this one alone.  It lives as long as
                                    what was opened with it                                   */
     gkv_reading *reading;       /* first passes that other sessions share; NULL: this one alone */
+    const char *attention;      /* of the first pass, in schedules layer and chunk: "dense" (NULL); "sparse" or
+                                   "sparse:threshold=0.9": without blocks of keys that get little of it */
 } gkv_options;
 
 /* Sets the defaults.  Calls refuse options that were not set up by this.  They copy the struct, but not its strings,

@@ -40,6 +40,8 @@ static gkv_status make(struct making *k, const gkv_document *d, const gkv_option
 
     GKV__TRY(gkv__plan_options(p, d->model, o, err));
     GKV__TRY(gkv__plan_task(p, d->model, o, err));
+    if (p->task.sparse > 0)
+        return gkv__fail(err, GKV_INVALID, "an index is made with dense attention; leave --attention out");
     /* Its time and memory are those of a first pass by this schedule. */
     GKV__TRY(gkv__schedule_parse(grade->all ? "chunk" : "stream:refine=0", &p->asked, p->asked_param, err));
     p->kv_type = grade->all ? grade->kv : NULL;

@@ -87,6 +87,26 @@ static gkv_status schedules(const gkv_options *o, struct gkv__plan *p, gkv_error
     return gkv__schedule_parse(o->schedule, &p->asked, p->asked_param, err);
 }
 
+static gkv_status attention(const gkv_options *o, struct gkv__plan *p, gkv_error *err)
+{
+    static const struct gkv__param none[] = { { .name = NULL } };
+    static const struct gkv__param some[] = {
+        { .name = "threshold", .value = "0.9", .help = "share of the attention", .min = 0.01, .max = 1 },
+        { .name = NULL },
+    };
+    const char *name = o->attention ? o->attention : "dense";
+    double param[GKV__MAX_PARAMS] = { 0 };
+
+    if (gkv__param_is(name, "dense"))
+        GKV__TRY(gkv__param_parse("attention", name, none, param, err));
+    else if (gkv__param_is(name, "sparse"))
+        GKV__TRY(gkv__param_parse("attention", name, some, param, err));
+    else
+        return gkv__fail_unknown(err, "attention", name, strcspn(name, ":"), " dense sparse");
+    p->task.sparse = param[0];
+    return GKV_OK;
+}
+
 gkv_status gkv__plan_options(struct gkv__plan *p, const gkv_model *m, const gkv_options *o,
                              gkv_error *err)
 {
@@ -105,6 +125,7 @@ gkv_status gkv__plan_options(struct gkv__plan *p, const gkv_model *m, const gkv_
     GKV__TRY(kv_types(m, o, p, err));
     GKV__TRY(products(o, p, err));
     GKV__TRY(schedules(o, p, err));
+    GKV__TRY(attention(o, p, err));
     p->n_threads = o->threads ? o->threads : gkv__cores_share(gkv__group_local(o->group));
     p->max_chunk = o->chunk ? o->chunk : 1024;
     p->limit = o->memory_limit ? o->memory_limit : gkv_memory_default() / gkv__group_local(o->group);
@@ -322,7 +343,8 @@ static uint64_t mib(uint64_t bytes)
 static void explain(struct gkv__plan *p, uint64_t least)
 {
     const struct gkv__task *t = &p->task;
-    const char *how = t->schedule->indexed ? "indexed before" : t->schedule->exact ? "exact" : "approximate";
+    const char *how = t->schedule->indexed ? "indexed before" : t->sparse > 0 ? "with sparse attention"
+                      : t->schedule->exact ? "exact" : "approximate";
     const int n = snprintf(p->why, sizeof p->why, "%s%s, %" PRIu64 " MiB of the %" PRIu64 " allowed",
                            p->asked ? "as asked, " : "", how, mib(p->predicted), mib(p->limit));
 
@@ -362,7 +384,8 @@ static bool candidate(struct gkv__plan *p, size_t i)
         for (size_t j = 0; (s = gkv__schedule_at(j)); j++) {
             if (s->exact != order[o].exact || s->indexed != order[o].indexed || (s->indexed && !is_indexed(&p->task)) ||
                 (order[o].reuse && !p->often) || (order[o].spill && !s->can_spill) ||
-                (order[o].reuse && !s->reuses) || (gkv__grouped(&p->task) && !s->splits) || (p->asked && s != p->asked) ||
+                (order[o].reuse && !s->reuses) || (p->task.sparse > 0 && !s->has_sparse) ||
+                (gkv__grouped(&p->task) && !s->splits) || (p->asked && s != p->asked) ||
                 (p->task.row != GKV__ROW_LAST && !s->any_row) || n++ != i)
                 continue;
             p->task.schedule = s;
@@ -434,6 +457,12 @@ gkv_status gkv__plan_make(struct gkv__plan *p, uint64_t base, gkv_error *err)
     if (p->kind == GKV__SCORES && p->asked && t->row != GKV__ROW_LAST && !p->asked->any_row)
         return gkv__fail(err, GKV_INVALID, "schedule %s scores by the last row only; for another, take "
                          "--schedule layer", p->asked->name);
+    if (p->kind == GKV__SCORES && t->sparse > 0 && p->asked && !p->asked->has_sparse)
+        return gkv__fail(err, GKV_INVALID, "schedule %s has no sparse attention; take layer or chunk, or "
+                         "--attention dense", p->asked->name);
+    if (p->kind == GKV__SCORES && t->sparse > 0 && gkv__grouped(t))
+        return gkv__fail(err, GKV_UNSUPPORTED, "sparse attention cannot be shared by %u processes; take --attention "
+                         "dense, or start one process", t->group->size);
     if (p->kind == GKV__SCORES && p->asked && gkv__grouped(t) && !p->asked->splits)
         return gkv__fail(err, GKV_UNSUPPORTED, "schedule %s cannot be shared by %u processes; take layer or stream, or start one "
                          "process", p->asked->name, t->group->size);

@@ -69,6 +69,11 @@ check_PROGRAMS += tests/unit-hadamard.test
 tests_unit_hadamard_test_SOURCES = tests/unit-hadamard.c tests/tap.h
 tests_unit_hadamard_test_LDADD   = src/libcore.la
 
+TESTS += tests/unit-sparse.test
+check_PROGRAMS += tests/unit-sparse.test
+tests_unit_sparse_test_SOURCES = tests/unit-sparse.c tests/tap.h
+tests_unit_sparse_test_LDADD   = src/libcore.la
+
 TESTS += tests/unit-attend.test
 check_PROGRAMS += tests/unit-attend.test
 tests_unit_attend_test_SOURCES = tests/unit-attend.c tests/kernels.h tests/tap.h

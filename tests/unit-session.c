@@ -37,6 +37,8 @@ static gkv_model *model_named(const char *name)
     return m;
 }
 
+static const char *attention;           /* of the options */
+
 static gkv_options options(const char *method, const char *schedule)
 {
     gkv_options o;
@@ -44,6 +46,7 @@ static gkv_options options(const char *method, const char *schedule)
     gkv_options_init(&o);
     o.method = method;
     o.schedule = schedule;
+    o.attention = attention;
     o.device = "cpu";
     o.keep = 100;
     o.max_tokens = 12;
@@ -451,6 +454,10 @@ int main(void)
     test_shared(m, "chunk", true);
     test_shared(m, NULL, true);
     test_shared(m, "layer", false);
+    attention = "sparse:threshold=0.5";         /* what is kept does not depend on the question either */
+    test_three(m, "gemfilter", NULL);
+    test_shared(m, "chunk", true);
+    attention = NULL;
     test_after_failure(m);
     test_probe();
     test_sizes(m);

@@ -146,6 +146,7 @@ class gkv_options(Structure):
         ("draft_reader", c_int),
         ("group", c_void_p),
         ("reading", c_void_p),
+        ("attention", c_char_p),
     ]
 
 

@@ -36,6 +36,7 @@ class QuestionOptions(TypedDict, total=False):
 
     method: str
     schedule: str
+    attention: str
     device: str
     kv_type: str
     gemm: str

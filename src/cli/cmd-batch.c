@@ -131,9 +131,9 @@ static char *heard(struct batch *b, struct hearing *h, const struct entry *e)
 /* ---- options of rows ----------------------------------------------------------------- */
 /* Members of a row that are options, with '_' for '-'. */
 static const char *const row_option[] = {
-    "method", "keep", "layer", "keep-first", "keep-last", "schedule", "max-tokens", "draft", "snap", "temperature",
-    "top-p", "min-p", "top-k", "repeat-penalty", "presence-penalty", "frequency-penalty", "repeat-last-n", "seed",
-    "stop", "grammar", "json-schema", "min-score"
+    "method", "keep", "layer", "keep-first", "keep-last", "schedule", "attention", "max-tokens", "draft", "snap",
+    "temperature", "top-p", "min-p", "top-k", "repeat-penalty", "presence-penalty", "frequency-penalty", "repeat-last-n",
+    "seed", "stop", "grammar", "json-schema", "min-score"
 };
 
 enum { N_ROW_OPTIONS = sizeof row_option / sizeof *row_option };
@@ -257,6 +257,8 @@ static uint64_t run_number(const struct batch *b)
 
     gkv_model_describe(run_reader(&b->r), &m);
     h = mix_uint(h, gkv_model_fingerprint(run_reader(&b->r)));
+    if (g->attention)                   /* numbers of earlier versions stay valid         */
+        h = mix_string(h, g->attention);
     h = mix_uint(h, g->layer < 0 ? m.filter_layer : (uint64_t)g->layer);
     h = mix_uint(h, g->layer < 0 ? m.tsp_layer : (uint64_t)g->layer);
     for (size_t i = 0; i < sizeof text / sizeof *text; i++)

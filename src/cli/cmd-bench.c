@@ -68,7 +68,9 @@ static bool any_given(const struct options *o, const char *const *name)
 static int check(struct bench *b)
 {
     static const char *const lengths[] = { "n-prompt", "n-depth", NULL };
-    static const char *const selects[] = { "keep", "layer", "methods", "reader", "schedule", "snap", NULL };
+    static const char *const selects[] = {
+        "attention", "keep", "layer", "methods", "reader", "schedule", "snap", NULL
+    };
     const struct cmd *cmd = b->o.cmd;
 
     if (!b->repetitions)

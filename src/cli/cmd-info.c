@@ -200,14 +200,16 @@ static int schedule_width(void)
     return (int)widest;
 }
 
-/* Not every method can hand over what it keeps as text. */
-static bool can(struct info *in, const char *method)
+/* Not every method can hand over what it keeps as text, nor has every schedule sparse attention. */
+static bool can(struct info *in, const char *method, const char *schedule)
 {
     gkv_options opt = in->o.gkv;
     uint64_t    bytes;
 
     opt.method = method;
-    return !(opt.reader || opt.snap) || gkv_memory_needed(in->model, &opt, in->length.v[0], &bytes, NULL) != GKV_INVALID;
+    opt.schedule = schedule;
+    return !(opt.reader || opt.snap || opt.attention) ||
+           gkv_memory_needed(in->model, &opt, in->length.v[0], &bytes, NULL) != GKV_INVALID;
 }
 
 /* Calls line for each method, and for each schedule if the method has a first pass. */
@@ -220,8 +222,9 @@ static void each_way(struct json *j, struct info *in,
     const gkv_schedule *s = gkv_schedules(&n_schedules);
 
     for (size_t i = 0; i < n; i++)
-        for (size_t k = 0; can(in, m[i].name) && k < (m[i].two_passes ? n_schedules : 1); k++)
-            line(j, in, m[i].name, m[i].two_passes ? s[k].name : NULL);
+        for (size_t k = 0; k < (m[i].two_passes ? n_schedules : 1); k++)
+            if (can(in, m[i].name, m[i].two_passes ? s[k].name : NULL))
+                line(j, in, m[i].name, m[i].two_passes ? s[k].name : NULL);
 }
 
 static void print_needed(struct json *j, struct info *in, const char *method, const char *schedule)
@@ -270,7 +273,10 @@ static struct fit fit_of(struct info *in, uint64_t n)
 
     for (int exact = 1; exact >= 0 && !best.fits; exact--)
         for (size_t i = 0; i < n_schedules; i++) {
-            uint64_t bytes = s[i].exact == exact ? needed(in, NULL, s[i].name, n).all : UINT64_MAX;
+            uint64_t bytes = UINT64_MAX;
+
+            if (s[i].exact == exact && can(in, NULL, s[i].name))
+                bytes = needed(in, NULL, s[i].name, n).all;
 
             if (bytes < best.bytes)
                 best = (struct fit){ s[i].name, bytes, !limit || bytes <= limit };
@@ -393,6 +399,7 @@ static void measure(struct info *in)
     gkv_status   status;
 
     opt.schedule = "stream";
+    opt.attention = NULL;
     opt.progress = watch;
     opt.progress_arg = &w;
     status = gkv_session_open(&w.session, in->model, &opt, &err);

@@ -50,7 +50,7 @@ static uint64_t first_key(const struct job *j, uint64_t p)
     return gkv__view_first(j->view, p);
 }
 
-static size_t keys_per_block(const struct gkv__simd *simd, uint32_t head_dim)
+size_t gkv__attend_keys(const struct gkv__simd *simd, uint32_t head_dim)
 {
     const size_t most = simd->attend.keys, n = most * 64 / (size_t)head_dim / 16 * 16;
 
@@ -103,7 +103,7 @@ static size_t few_floats(const struct gkv__simd *simd, const struct gkv__shape *
 
 uint64_t gkv__attend_scratch(const struct gkv__simd *simd, const struct gkv__shape *s)
 {
-    size_t keys = keys_per_block(simd, s->head_dim);
+    size_t keys = gkv__attend_keys(simd, s->head_dim);
     size_t tiles = tiles_per_item(simd, s) * tile_floats(simd, s) + keys * simd->attend.lanes +
                    2 * keys * s->head_dim + 2 * simd->attend.lanes;
 
@@ -190,8 +190,7 @@ void gkv__to_form(const struct gkv__simd *simd, gkv__form_fn *form, enum gkv__ty
         form(buf, rows, type, n, d);
 }
 
-/* nk keys in attend's form: a pointer into the cache if they have it there, else buf. */
-static const void *keys_in_form(const struct gkv__simd *simd, const struct gkv__cache *c, size_t d, const uint8_t *rows,
+const void *gkv__keys_in_form(const struct gkv__simd *simd, const struct gkv__cache *c, size_t d, const uint8_t *rows,
                                 float *buf, size_t nk)
 {
     const struct gkv__attend *a = &simd->attend;
@@ -202,8 +201,7 @@ static const void *keys_in_form(const struct gkv__simd *simd, const struct gkv__
     return buf;
 }
 
-/* The same for values; spare: floats for them. */
-static const void *values_in_form(const struct gkv__simd *simd, const struct gkv__cache *c, size_t d,
+const void *gkv__values_in_form(const struct gkv__simd *simd, const struct gkv__cache *c, size_t d,
                                   const uint8_t *rows, float *buf, float *spare, size_t nk)
 {
     const struct gkv__attend *a = &simd->attend;
@@ -239,7 +237,7 @@ static void item(void *arg, size_t i, unsigned thread)
     const struct gkv__shape *s = j->s;
     const struct gkv__cache *c = j->c;
     const size_t lanes = simd->attend.lanes, d = s->head_dim, g = j->group;
-    const size_t keys = keys_per_block(simd, s->head_dim);
+    const size_t keys = gkv__attend_keys(simd, s->head_dim);
     /* Later blocks of queries see more keys: they are dealt first, so that the threads finish
      * together. */
     const size_t n_blocks = (j->n + j->block - 1) / j->block;
@@ -266,8 +264,8 @@ static void item(void *arg, size_t i, unsigned thread)
     for (uint64_t key = first_key(j, j->pos + token) / keys * keys;
          key < n_keys && !gkv__cancelled(j->e); key += keys) {
         const size_t nk = n_keys - key < keys ? (size_t)(n_keys - key) : keys;
-        const void *v = values_in_form(simd, c, d, gkv__cache_v(c, j->il, (uint32_t)ih, key), vt, kt, nk);
-        const void *k = keys_in_form(simd, c, d, gkv__cache_k(c, j->il, (uint32_t)ih, key), kt, nk);
+        const void *v = gkv__values_in_form(simd, c, d, gkv__cache_v(c, j->il, (uint32_t)ih, key), vt, kt, nk);
+        const void *k = gkv__keys_in_form(simd, c, d, gkv__cache_k(c, j->il, (uint32_t)ih, key), kt, nk);
 
         for (size_t t = 0; t < n_tiles; t++) {
             float *qt = tiles + t * stride, *ot = qt + d * lanes, *m = ot + d * lanes, *l = m + lanes;
@@ -389,7 +387,7 @@ static void merge_item(void *arg, size_t ih, unsigned thread)
 }
 
 /* A tile computes all its lanes, used or not, but a lane takes less time than a row does here. */
-static bool is_few(const struct gkv__simd *simd, const struct gkv__shape *s, size_t n, size_t group)
+bool gkv__attend_few(const struct gkv__simd *simd, const struct gkv__shape *s, size_t n, size_t group)
 {
     const size_t lanes = simd->attend.lanes, rows = n * group;
     const size_t padded = (rows + lanes - 1) / lanes * lanes;
@@ -432,7 +430,7 @@ void gkv__attend(struct gkv__exec *e, const struct gkv__cache *c, uint32_t il, f
     s.n_head_kv = heads / c->repeat;
     j.block = block_of(e->simd, &s, e->n_threads, n, group);
     j.piece = piece_of(&s, n, pos + n - first_key(&j, pos));
-    if (is_few(e->simd, &s, n, group)) {
+    if (gkv__attend_few(e->simd, &s, n, group)) {
         gkv__for_parts(e->n_threads, pieces(&j) * heads, 1, few_items, &j);
         gkv__for(e->n_threads, heads, merge_item, &j);
     } else {

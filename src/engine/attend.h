@@ -21,6 +21,17 @@ float gkv__attend_sink(const float *sinks, size_t head, float max);
 float gkv__attend_scale(const struct gkv__shape *s);
 float gkv__attend_cap(const struct gkv__shape *s);
 
+/* Keys of a block: blocks begin at its multiples.  Whether n rows are few, which go another way. */
+size_t gkv__attend_keys(const struct gkv__simd *simd, uint32_t head_dim);
+bool   gkv__attend_few(const struct gkv__simd *simd, const struct gkv__shape *s, size_t n, size_t group);
+
+/* nk keys or values in attend's form: a pointer into the cache if they have it there, else buf; spare: floats for
+ * them. */
+const void *gkv__keys_in_form(const struct gkv__simd *simd, const struct gkv__cache *c, size_t d, const uint8_t *rows,
+                              float *buf, size_t nk);
+const void *gkv__values_in_form(const struct gkv__simd *simd, const struct gkv__cache *c, size_t d, const uint8_t *rows,
+                                float *buf, float *spare, size_t nk);
+
 /* Converts n rows of d elements of a cache to a form of simd->attend (form NULL: floats), into buf. */
 void gkv__to_form(const struct gkv__simd *simd, gkv__form_fn *form, enum gkv__type type, const void *rows,
                   float *buf, size_t n, size_t d);

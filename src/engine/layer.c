@@ -19,6 +19,7 @@
 #include "src/engine/gemm.h"
 #include "src/engine/layer.h"
 #include "src/engine/moe.h"
+#include "src/engine/sparse.h"
 #include "src/engine/hadamard.h"
 #include "src/engine/state.h"
 #include "src/base/thread.h"
@@ -413,6 +414,10 @@ static void attend(const struct gkv__pass *p, uint32_t il, uint32_t ic, size_t n
     }
     if (p->alone)
         return;
+    if (p->sparse) {
+        gkv__attend_sparse(p->e, p->sparse, p->c, ic, p->e->att, p->e->q, n, slot, &view);
+        return;
+    }
     gkv__attend(p->e, p->c, ic, p->e->att, p->e->q, n, slot, &view,
                 hook && hook->attended ? hook->sums : p->sums);
     if (hook && hook->attended)

@@ -12,7 +12,7 @@
 struct made_of {
     uint64_t                    fingerprint, n, n_tail, n_new;
     const struct gkv__schedule *schedule;
-    double                      param[GKV__MAX_PARAMS];
+    double                      param[GKV__MAX_PARAMS], sparse;
     const struct gkv__quant    *kv;
     const struct gkv__gemm     *gemm;
     const struct gkv__simd     *simd;
@@ -86,6 +86,7 @@ static struct made_of made_of(const struct gkv__exec *e, const struct gkv__task 
     of.n_new = t->n_new;
     of.schedule = t->schedule;
     memcpy(of.param, t->schedule_param, sizeof of.param);
+    of.sparse = t->sparse;
     of.kv = t->kv_first;
     of.gemm = e->gemm;
     of.simd = e->simd;

@@ -39,6 +39,7 @@ struct gkv__task gkv__refine_task(const struct gkv__task *t, size_t size)
     p.n_tail = gkv__min(t->n_tail, size);
     p.row = GKV__ROW_LAST;
     p.spill = false;
+    p.sparse = 0;
     return p;
 }
 

@@ -20,9 +20,8 @@ static size_t width(const struct gkv__task *t)
 
 static uint64_t bytes(const struct gkv__task *t, uint32_t chunk, unsigned n_threads)
 {
-    (void)n_threads;
     return gkv__plus(gkv__times(gkv__min(chunk, t->n), t->m->shape.n_embd * sizeof(float)),
-                     gkv__early_bytes(t, t->n));
+                     gkv__plus(gkv__early_bytes(t, t->n), gkv__first_sparse_bytes(t, n_threads)));
 }
 
 /* Keeps the cache of an earlier question if it fits this one.  Whole chunks of the document are the same for
@@ -64,12 +63,13 @@ static void keep(struct gkv__early *c, size_t n, bool last)
         gkv__states_save(&c->cache, c->states);
 }
 
-static gkv_status chunks(struct gkv__exec *e, const struct gkv__first *f, struct gkv__early *c, float *x,
-                         gkv_error *err)
+static gkv_status chunks(struct gkv__exec *e, const struct gkv__first *f, struct gkv__early *c,
+                         struct gkv__sparse *sparse, float *x, gkv_error *err)
 {
     const struct gkv__task *t = f->t;
     const struct gkv__shape *s = &t->m->shape;
-    const struct gkv__pass p = { .e = e, .m = t->m, .span = gkv__plus(t->n, t->n_new), .c = &c->cache };
+    const struct gkv__pass p = { .e = e, .m = t->m, .span = gkv__plus(t->n, t->n_new), .c = &c->cache,
+                                 .sparse = sparse->threshold > 0 ? sparse : NULL };
     const size_t n = (size_t)t->n, w = width(t);
 
     if (c->n && c->states)
@@ -103,6 +103,7 @@ static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error
     const size_t rows = gkv__min(e->chunk, f->t->n), row = gkv__max(s->n_embd, width(f->t));
     struct gkv__early own = { 0 }, *c = f->early ? f->early : &own;
     const uint32_t more = f->early ? e->chunk : 0;
+    struct gkv__sparse sparse = { 0 };
     float *x = gkv__pages(rows, row * sizeof *x);
     gkv_status status = x ? reserve(c, f->t, e->chunk, more, err)
                           : gkv__fail(err, GKV_NOMEM, "out of memory");
@@ -110,7 +111,10 @@ static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error
     gkv__stage(e, GKV_STAGE_FIRST_PASS, f->t->n,
                f->t->filter * gkv__layer_work(s, c->n, f->t->n - gkv__min(c->n, f->t->n)));
     if (status == GKV_OK)
-        status = chunks(e, f, c, x, err);
+        status = gkv__first_sparse_open(&sparse, e, f, err);
+    if (status == GKV_OK)
+        status = chunks(e, f, c, &sparse, x, err);
+    gkv__first_sparse_close(&sparse, f);
     gkv__early_close(&own);
     gkv__pages_free(x, rows, row * sizeof *x);
     return status;
@@ -122,6 +126,7 @@ const struct gkv__schedule gkv__schedule_chunk = {
     .params = params,
     .exact = true,
     .reuses = true,
+    .has_sparse = true,
     .kv_type = "f32",
     .run = run,
     .bytes = bytes,

@@ -32,11 +32,11 @@ static uint64_t bytes(const struct gkv__task *t, uint32_t chunk, unsigned n_thre
 
     const uint64_t gram = width(t) * (width(t) * sizeof(double) + chunk * sizeof(float));
 
-    (void)n_threads;
     if (gkv__grouped(t))
         return gkv__split_bytes(t, chunk);
     return gkv__plus(gkv__times(rows, s->n_embd * sizeof(float)) + (t->row == GKV__ROW_LARGEST ? gram : 0),
-                     gkv__plus(gkv__cache_largest(t->m, t->kv_first, t->filter, t->n),
+                     gkv__plus(gkv__plus(gkv__cache_largest(t->m, t->kv_first, t->filter, t->n),
+                                         gkv__first_sparse_bytes(t, n_threads)),
                                gkv__state_floats(s) * sizeof(float)));
 }
 
@@ -136,9 +136,10 @@ static gkv_status score_also(struct gkv__exec *e, const struct gkv__first *f, st
 }
 
 static gkv_status layers(struct gkv__exec *e, const struct gkv__first *f, struct gkv__spill *x,
-                         struct gkv__cache *cache, gkv_error *err)
+                         struct gkv__cache *cache, struct gkv__sparse *sparse, gkv_error *err)
 {
-    const struct gkv__pass p = { .e = e, .m = f->t->m, .span = span(f), .c = cache };
+    const struct gkv__pass p = { .e = e, .m = f->t->m, .span = span(f), .c = cache,
+                                 .sparse = sparse->threshold > 0 ? sparse : NULL };
     const size_t n = (size_t)f->t->n;
     size_t also = 0;
     float *row;
@@ -176,6 +177,7 @@ static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error
     const struct gkv__shape *s = &f->t->m->shape;
     struct gkv__spill x = { 0 };
     struct gkv__cache cache = { 0 };
+    struct gkv__sparse sparse = { 0 };
     gkv_status status;
 
     if (gkv__grouped(f->t))
@@ -189,9 +191,12 @@ static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error
     if (status == GKV_OK && gkv__has_states(f->t->m))
         status = gkv__cache_state(&cache, 0, gkv__state_floats(s), err);
     if (status == GKV_OK)
-        status = layers(e, f, &x, &cache, err);
+        status = gkv__first_sparse_open(&sparse, e, f, err);
+    if (status == GKV_OK)
+        status = layers(e, f, &x, &cache, &sparse, err);
     if (status == GKV_OK)
         status = score_all(e, f, &x, err);
+    gkv__first_sparse_close(&sparse, f);
     gkv__cache_close(&cache);
     gkv__spill_close(&x);
     return status;
@@ -206,6 +211,7 @@ const struct gkv__schedule gkv__schedule_layer = {
     .any_row = true,
     .splits = true,
     .many = true,
+    .has_sparse = true,
     .kv_type = "f32",
     .run = run,
     .bytes = bytes,

@@ -117,6 +117,32 @@ void gkv__score(struct gkv__exec *e, const float *k, size_t n, const float *q, f
     gkv__for(e->n_threads, (n + ROWS - 1) / ROWS, score_item, &job);
 }
 
+/* ---- sparse attention -------------------------------------------------------------------- */
+
+uint64_t gkv__first_sparse_bytes(const struct gkv__task *t, unsigned n_threads)
+{
+    return t->sparse > 0 ? gkv__sparse_bytes(gkv__simd(), t->m, t->filter, t->n, n_threads) : 0;
+}
+
+gkv_status gkv__first_sparse_open(struct gkv__sparse *sp, const struct gkv__exec *e, const struct gkv__first *f,
+                                  gkv_error *err)
+{
+    const struct gkv__task *t = f->t;
+
+    sp->threshold = t->sparse;
+    sp->dense_from = t->n - t->n_tail;
+    return t->sparse > 0 ? gkv__sparse_open(sp, e, t->m, t->filter, t->n, err) : GKV_OK;
+}
+
+void gkv__first_sparse_close(struct gkv__sparse *sp, const struct gkv__first *f)
+{
+    const unsigned long long seen = f->t->sparse > 0 ? atomic_load(&sp->seen) : 0;
+
+    if (f->density)
+        *f->density = seen ? (double)atomic_load(&sp->kept) / (double)seen : 1;
+    gkv__sparse_close(sp);
+}
+
 /* ---- memory ------------------------------------------------------------------------------ */
 
 uint64_t gkv__weights_largest(const gkv_model *m, uint32_t il)

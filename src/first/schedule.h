@@ -10,6 +10,7 @@
 #define GKV__SCHEDULE_H
 
 #include "src/engine/pass.h"
+#include "src/engine/sparse.h"
 #include "src/first/task.h"
 
 enum { GKV__SINKS = 4 };        /* first tokens, the attention sinks (StreamingLLM) */
@@ -48,6 +49,7 @@ struct gkv__first {
     float                   *score;     /* [t->n] the result                                 */
     struct gkv__also        *also;      /* n_also of them, in ascending order: for schedules of `many` */
     size_t                   n_also;
+    double                  *density;   /* or NULL: the share of its blocks of keys that sparse attention took */
     bool                    *agreed;    /* of a group, or NULL: set when all ranks know of its error, and go on */
 };
 
@@ -59,6 +61,7 @@ struct gkv__schedule {
     bool                     indexed;   /* for prompts that have parts with an index         */
     bool                     splits;    /* over the processes of a group                     */
     bool                     many;      /* can score further layers in one process           */
+    bool                     has_sparse; /* its attention can be sparse                       */
     const char              *kv_type;   /* where the user does not say                       */
     gkv_status             (*run)(struct gkv__exec *e, const struct gkv__first *f, gkv_error *err);
     /* Tokens of the best passages that are read again after it (refine.h), t->n: instead of it.  NULL: none. */
@@ -83,6 +86,13 @@ const struct gkv__schedule *gkv__schedule_at(size_t i);
 void gkv__fold_query(const struct gkv__exec *e, size_t row, float *q);
 /* score[t] = k[t] . q  for k[n][n_head_kv * head_dim]. */
 void gkv__score(struct gkv__exec *e, const float *k, size_t n, const float *q, float *score);
+
+/* What sparse attention in a first pass needs.  If it is dense, that is nothing, and sp->threshold is 0. */
+uint64_t   gkv__first_sparse_bytes(const struct gkv__task *t, unsigned n_threads);
+gkv_status gkv__first_sparse_open(struct gkv__sparse *sp, const struct gkv__exec *e, const struct gkv__first *f,
+                                  gkv_error *err);
+/* Afterwards: the density for the caller. */
+void       gkv__first_sparse_close(struct gkv__sparse *sp, const struct gkv__first *f);
 
 uint64_t gkv__weights_largest(const gkv_model *m, uint32_t il); /* embeddings + largest of 0 .. il */
 uint64_t gkv__weights_early(const gkv_model *m, uint32_t il);   /* all that filter layer il needs */

@@ -27,6 +27,7 @@ struct gkv__task {
     const struct gkv__schedule *schedule;       /* of the first pass                         */
     double                      schedule_param[GKV__MAX_PARAMS];
     bool                        spill;          /* hidden states go to a file                */
+    double                      sparse;         /* threshold of its attention (sparse.h); 0: dense */
     const struct gkv__quant    *kv_first;       /* type of its keys and values               */
     const struct gkv__quant    *kv;             /* ... and of those of the answer            */
     const struct gkv__words    *words;          /* NULL unless the method asks for them      */

@@ -19,6 +19,7 @@ done
 for method in full truncate window random bm25 tfidf longllmlingua longllmlingua:score=contrast asl-2pass:lmin=2,lobs=2 gemfilter-onerun snapkv h2o streamingllm streamingllm-online pyramidinfer fastkv asl:lmin=2,lobs=2 finch; do
     try ask --method $method
 done
+for schedule in layer chunk; do try select "--schedule $schedule" "--attention sparse -t 2"; done
 for schedule in layer chunk stream; do try ask --schedule $schedule --method gemfilter:refine=4; done
 try ask --method asl-2pass:lmin=2,lobs=2,refine=4
 for type in f32 f16 bf16 q8_0; do try ask --kv-type $type; done

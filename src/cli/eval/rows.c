@@ -431,7 +431,9 @@ static uint64_t run_number(const struct eval *e, const struct row *row, const st
     h = mix_uint(h, o->keep_last);
     h = mix_uint(h, eval_max_tokens(e, row->max_tokens));
     h = mix_string(h, o->schedule);
-    if (e->o.grade)                     /* numbers of earlier versions stay valid         */
+    if (o->attention)                   /* numbers of earlier versions stay valid         */
+        h = mix_string(h, o->attention);
+    if (e->o.grade)
         h = mix_string(h, e->o.grade);
     if (e->o.library)
         h = mix_string(mix_uint(h, e->library), row->document);

@@ -173,7 +173,7 @@ static bool can_index(const struct ask *a)
     const char       *name = a->opt.method ? a->opt.method : "gemfilter", *schedule = a->opt.schedule;
     const size_t      len = strcspn(name, ":");
 
-    if (schedule && strcmp(schedule, "auto"))
+    if ((schedule && strcmp(schedule, "auto")) || a->opt.attention)
         return false;
     for (size_t i = 0; i < n; i++)
         if (strlen(m[i].name) == len && !strncmp(m[i].name, name, len))
