@@ -3,9 +3,11 @@
  *
  *     FAULT_ALLOC=N       the Nth fails, counted from 1; 0: none
  *     FAULT_ALLOC=N+      all from the Nth on do, as on a machine that has no more memory
- *     FAULT_COUNT=FILE    gets how many there were, and how many were not freed, if the program ends by exit() */
+ *     FAULT_COUNT=FILE    gets how many there were, and how many were not freed, if the program ends by exit() or by a
+ *                      signal of its own */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +26,7 @@ extern void *__libc_memalign(size_t align, size_t n), __libc_free(void *p);
 static atomic_ulong allocations;
 static atomic_long  kept;                       /* blocks that are not freed              */
 static atomic_bool  counts;
+static pid_t        self;                       /* not one that it has started            */
 static unsigned long from = 1, to;              /* those that fail                        */
 
 /* What libraries allocate before main() is not counted. */
@@ -39,6 +42,7 @@ __attribute__((constructor)) static void begin(void)
     to = *end == '+' ? ~0UL : from;
     if (!from)
         from = 1, to = 0;
+    self = getpid();
     atomic_store(&counts, true);
 }
 
@@ -49,7 +53,7 @@ __attribute__((destructor)) static void report(void)
     FILE       *f;
 
     atomic_store(&counts, false);
-    f = path ? fopen(path, "w") : NULL;
+    f = path && self == getpid() ? fopen(path, "w") : NULL;
     if (f) {
         fprintf(f, "%lu %ld\n", atomic_load(&allocations), left);
         fclose(f);
@@ -75,6 +79,12 @@ static void *keep(void *p)
     if (p)
         atomic_fetch_add(&kept, 1);
     return p;
+}
+
+int raise(int signal)
+{
+    report();
+    return (int)syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal);
 }
 
 void *malloc(size_t n) { return fails() ? NULL : keep(__libc_malloc(n)); }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * fault-call.c - runs a program whose system calls fail: tests/fault-call CALLS N HOW COMMAND... (tests/faults.sh)
  *
- *     CALLS   a group below; what goes to standard error is never counted
+ *     CALLS   a group below; what goes to standard error is never counted, nor is what threads wake each other by (an
+ *             eventfd), which has no disk to be full
  *     N       the Nth of them fails, counted from 1; N+: all from it on, of EINTR 3, as calls that a signal interrupts
  *             are repeated; 0: none
  *     HOW     an error's name, or "short": half of it is written
@@ -140,6 +141,14 @@ static pid_t process_of(unsigned thread)
     return n;
 }
 
+static bool wakes(const struct seccomp_notif *q)
+{
+    char path[64], to[32] = "";
+
+    snprintf(path, sizeof path, "/proc/%u/fd/%d", q->pid, (int)q->data.args[0]);
+    return readlink(path, to, sizeof to - 1) > 0 && !strcmp(to, "anon_inode:[eventfd]");
+}
+
 /* Writes the first half of it in its place; 0: there is no half. */
 static long write_half(const struct seccomp_notif *q)
 {
@@ -189,7 +198,7 @@ static unsigned long answer(int listener, unsigned long from, unsigned long to, 
             break;
         }
         a = (struct seccomp_notif_resp){ .id = q.id, .flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE };
-        if (q.data.args[0] != STDERR_FILENO && ++n >= from && n <= to) {
+        if (q.data.args[0] != STDERR_FILENO && !wakes(&q) && ++n >= from && n <= to) {
             if (q.data.nr == SYS_close)
                 close_there(listener, &q);
             a.error = -error;

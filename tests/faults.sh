@@ -72,24 +72,49 @@ pair()      { "$@" "$gemkv" pair -q -t 1 -f hay -n 2 --needles needles --depths 
                   --lengths 200 --samples 1 --layers 0 -k 60% --out answers; }
 batch()     { "$@" "$gemkv" batch $small --in asked --out answers; }
 models()    { "$@" "$gemkv" models; }
+serve()     { served - "$@" "$gemkv" serve $small; }
+keeping()   { served keep "$@" "$gemkv" serve $small --folder lasting; }
+}
+
+# A server, and who asks and ends it: by SIGTERM, which is its end without a fault.
+served() {
+    keeps=$1
+    shift
+    : >"$top/answers"
+    GEMKV_CPU='' "$@" --grade exact --host "$top/socket" &
+    "$python" "$src/tests/faults-client.py" "$top/socket" $! hay "$top/answers" "$keeps" >&2
+    wait $!
+    served=$?
+    test $served -eq 143 && test -s "$top/answers" && return 0
+    return $served
+}
+# Each request was answered as without the fault, or was not; of one fault, not more than one was not, and of short
+# writes none.
+answered() {
+    grep -v -e ': refused$' -e ': lost$' "$top/answers" | grep -vxF -f "$top/$1.answers" && return 1
+    not=$(grep -c -e ': refused$' -e ': lost$' "$top/answers")
+    case $what in *short) test "$not" -eq 0; return;; esac
+    test "$code$more" != 0 || test "$not" -le 1
 }
 
 # What each finds, what is the same in each run (out: what it prints; nothing: times are in it), and what it makes.
 all='tokenize info select ask threads json html packed stream grammar report force evaluate plot index library chat
-     calibrate bench methods pair batch models'
+     calibrate bench methods pair batch models serve keeping'
 same() { case $1 in info|bench|methods|json|evaluate|plot|pair|force|report|models) false;; esac; }
 made() {
     case $1 in
     report) echo new.html;; plot) echo new.svg;; index) echo lib;; evaluate|pair|batch) echo answers;;
+    keeping) echo lasting;;
     esac
 }
 prepare() {
-    rm -rf answers new.html new.svg old.html lib "$XDG_DATA_HOME"
+    rm -rf answers new.html new.svg old.html lib lasting "$XDG_DATA_HOME"
     mkdir "$XDG_DATA_HOME"
     case $1 in
     force) echo "a year of work" >old.html;;
     evaluate|batch|pair) test ! -s "$top/$1.begun" || cp "$top/$1.begun" answers;;
     index|library) test ! -d "$top/lib" || cp -R "$top/lib" lib;;
+    keeping) test ! -d "$top/lasting" || cp -R "$top/lasting" lasting;;
     esac
 }
 
@@ -105,6 +130,11 @@ kept() {
         test "$(wc -l <answers)" -eq "$(wc -l <"$top/$1.answers")";;
     index) "$gemkv" index -q --verify lib >/dev/null && "$gemkv" index --list -q lib | grep -q 'text$' || return
         index env && test "$("$gemkv" index --list -q lib | wc -l)" -eq 2 && test "$(ls lib/segments | wc -l)" -eq 2;;
+    serve) answered serve;;
+    keeping)
+        answered keeping || return
+        keeping env >/dev/null 2>&1 && grep -q '^kept: ' "$top/answers" && ! grep -e lost -e refused "$top/answers" &&
+            ! ls lasting | grep -v -e '^file-[0-9a-f]*$' -e '^file-[0-9a-f]*.json$' -e '^index-[0-9a-f]*$' -e .lock;;
     calibrate) for f in "$XDG_DATA_HOME"/gemkv/*; do test ! -e "$f" || grep -q '}$' "$f" || return; done;;
     esac
 }
@@ -126,8 +156,8 @@ wrong() {
         echo "exit status $code"
         return
     fi
-    grep -v -e '^gemkv: ' -e '^stored in ' "$top/err" | grep -q . &&
-        echo "prints: $(grep -v -e '^gemkv: ' -e '^stored in ' "$top/err" | head -n 1)"
+    grep -v -e '^gemkv: ' -e '^stored in ' -e '^Terminated' "$top/err" | grep -q . &&
+        echo "prints: $(grep -v -e '^gemkv: ' -e '^stored in ' -e '^Terminated' "$top/err" | head -n 1)"
     n=$(grep -c '^gemkv: ' "$top/err") warnings=$(grep -c '^gemkv: warning: ' "$top/err")
     if test "$code" -eq 0; then
         test "$n" -eq "$warnings" || echo "exit status 0 and: $(head -n 1 "$top/err")"
@@ -209,7 +239,7 @@ limits() {
     name=$1 letter=$2 bad=0
     shift 2
     prepare "$name"
-    before=$(folder)
+    before=$(folder) what= more=+
     run "$name" env
     after=$(folder)
     for value; do
@@ -229,7 +259,7 @@ signals() {
     name=$1 took=$2 bad=0
     shift 2
     prepare "$name"
-    before=$(folder)
+    before=$(folder) what= more=+
     run "$name" env
     after=$(folder)
     for signal; do
@@ -253,6 +283,10 @@ signals() {
 test $# -gt 0 || set -- $all
 "$gemkv" index -q -t 1 --grade exact lib text 2>/dev/null && mv lib "$top/lib" || all=
 test -n "$all" || { echo "# built without SQLite: no libraries"; set -- $(echo "$*" | sed 's/index//; s/library//'); }
+python=${PYTHON:-python3}
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null &&
+    ! "$gemkv" serve x 2>&1 | grep -q 'this build has no' ||
+    { echo "# no Python 3.8 or no libmicrohttpd: no server"; set -- $(echo "$*" | sed 's/serve//; s/keeping//'); }
 # What each prints and makes without a fault.
 for name; do
     prepare "$name"
@@ -261,6 +295,11 @@ for name; do
     mv "$top/out" "$top/$name.out"
     case $name in
     evaluate|batch|pair) cp answers "$top/$name.answers"; head -n 1 answers >"$top/$name.begun";;
+    serve) cp "$top/answers" "$top/serve.answers";;
+    keeping)                            # from now on, there is a file to begin with
+        cp -R lasting "$top/lasting"
+        run keeping env
+        cp "$top/answers" "$top/keeping.answers";;
     esac
 done
 calls=

@@ -340,7 +340,7 @@ tests_unit_library_test_LDADD   = src/libcore.la $(SQLITE_LIBS)
 
 # Commands whose allocations and system calls fail.
 TESTS += tests/faults.sh
-EXTRA_DIST += tests/faults.sh
+EXTRA_DIST += tests/faults.sh tests/faults-client.py
 check_PROGRAMS += tests/fault-call
 tests_fault_call_SOURCES = tests/fault-call.c
 check_LTLIBRARIES += tests/fault-alloc.la

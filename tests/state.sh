@@ -9,6 +9,7 @@ allowed='
     progress  asked           ... SIGUSR1 came
     output    unfinished      ... temporary files that one removes
     output    done            ... whether the handlers are set
+    folder    fleeting        exit() removes it: the folder of a server
     simd      table           the kernels of this processor, chosen once
     simd      once            ... under this
     simd      lines           ... and described here

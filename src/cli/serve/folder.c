@@ -12,14 +12,40 @@
 #include "src/cli/say.h"
 #include "src/cli/serve/folder.h"
 
+static const struct folder *volatile fleeting;  /* the one that ends with the process, while it is there */
+
+/* For exit(), as when no memory is left.  So nothing is allocated here, and other threads may still write. */
+static void remove_fleeting(void)
+{
+    const struct folder *f = fleeting;
+    struct dirent       *e;
+
+    if (!f)
+        return;
+    while ((e = readdir(f->dir)))
+        unlinkat(dirfd(f->dir), e->d_name, 0);
+    rmdir(f->path);
+}
+
 static int open_new(struct folder *f, struct io *io)
 {
     const char *tmp = getenv("TMPDIR");
+    int         why;
 
+    if (atexit(remove_fleeting))
+        out_of_memory();
     tmp = tmp && *tmp ? tmp : "/tmp";
     f->path = format("%s/gemkv-serve-XXXXXX", tmp);
-    if (mkdtemp(f->path))
-        return 0;
+    if (mkdtemp(f->path)) {
+        f->dir = opendir(f->path);
+        if (f->dir) {
+            fleeting = f;
+            return 0;
+        }
+        why = errno;
+        rmdir(f->path);
+        errno = why;
+    }
     free(f->path);
     f->path = NULL;
     return fail(io, EXIT_FAILED, "%s: no folder can be made there: %s", tmp, strerror(errno));
@@ -87,6 +113,11 @@ void folder_close(struct folder *f)
 {
     if (f->path && !f->lasts)
         rmdir(f->path);
+    if (f->dir) {
+        fleeting = NULL;
+        closedir(f->dir);
+        f->dir = NULL;
+    }
     if (f->path && f->lock >= 0)
         close(f->lock);
     free(f->path);

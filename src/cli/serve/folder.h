@@ -4,6 +4,7 @@
 #ifndef GEMKV_CLI_SERVE_FOLDER_H
 #define GEMKV_CLI_SERVE_FOLDER_H
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -13,6 +14,7 @@ struct folder {                         /* zeroed before                        
     char *path;
     bool  lasts;
     int   lock;                         /* descriptor                                     */
+    DIR  *dir;                          /* of one that does not last: open, to be emptied without memory */
 };
 
 /* path NULL: a new one.  0, or an exit status after saying why not. */
