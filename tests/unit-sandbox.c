@@ -148,7 +148,7 @@ static void *in_thread(void *arg)
 }
 
 /* What it comes to in a process that has begun, or in a thread that it starts then. */
-enum { LATER = 1, THREAD = 2, NETWORK = 4, FREE = 8 };
+enum { LATER = 1, THREAD = 2, NETWORK = 4, FREE = 8, HEARD = 16 };
 
 static int try_it(attempt *f, unsigned how)
 {
@@ -170,6 +170,8 @@ static int try_it(attempt *f, unsigned how)
         sandbox_begin(s);
         if (how & LATER)
             sandbox_no_programs();
+        if (how & HEARD)
+            sandbox_no_sockets();
         if (!(how & THREAD))
             _exit(f());
         if (pthread_create(&t, NULL, in_thread, &f) || pthread_join(t, &got))
@@ -237,7 +239,9 @@ int main(void)
 #endif
         { "typing into a terminal", types, 0, EPERM, 0, true },
         { "a program, later", starts, LATER, EPERM, 0, true },
-        { "... in a thread", starts, LATER | THREAD, EPERM, 0, true }
+        { "... in a thread", starts, LATER | THREAD, EPERM, 0, true },
+        { "a socket, once it listens", makes_socket, NETWORK | HEARD, EPERM, 0, true },
+        { "... in a thread", makes_connection, NETWORK | HEARD | THREAD, EPERM, 0, true }
     }, may[] = {
         { "a file that was given", read_given, 0, 0, 0, false },
         { "a folder that was given", read_in_folder, 0, 0, 0, false },
@@ -248,6 +252,7 @@ int main(void)
         { "a program", starts, 0, 0, 0, false },
         { "a socket where the network is needed", makes_connection, NETWORK, 0, 0, false },
         { "... and a connection", connects, NETWORK, 0, 0, false },
+        { "a program, once it listens", starts, NETWORK | HEARD, 0, 0, false },
         { "without the sandbox: any file", read_secret, FREE, 0, 0, false },
         { "... any socket", makes_socket, FREE, 0, 0, false }
     };

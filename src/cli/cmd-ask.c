@@ -57,6 +57,7 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 
 const struct cmd cmd_ask = {
     .name = "ask", .summary = "Answer a question about long documents",
-    .synopsis = "[options] [-f FILE... | -L LIBRARY] QUESTION | --questions FILE", .takes = FOR_ASK | FOR_ELSEWHERE, .run = run,
+    .synopsis = "[options] [-f FILE... | -L LIBRARY] QUESTION | --questions FILE",
+    .needs = NEEDS_PROGRAMS, .takes = FOR_ASK | FOR_ELSEWHERE, .run = run,
     .more_help = run_more_help
 };

@@ -822,5 +822,6 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 const struct cmd cmd_batch = {
     .name = "batch", .summary = "Answer many questions about many documents, from a file of them",
     .synopsis = "[options] --in ROWS --out ANSWERS | --merge FILE --in ROWS ANSWERS...",
+    .needs = NEEDS_PROGRAMS | NEEDS_ANY_FILE,
     .takes = FOR_BATCH | FOR_ELSEWHERE, .own = own, .run = run, .more_help = run_more_help
 };

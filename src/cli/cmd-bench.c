@@ -9,6 +9,7 @@
 #include <string.h>
 #include <gemkv.h>
 #include "src/cli/bench.h"
+#include "src/cli/confine.h"
 #include "src/cli/json.h"
 #include "src/cli/material.h"
 #include "src/cli/run.h"
@@ -351,8 +352,10 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
         code = list_tests(&b);
     if (!code)
         code = run_begin(&b.o, &b.path);
-    if (!code)
+    if (!code) {
+        confine(&b.o, b.path);
         code = b.o.text ? run_document(&b) : run_tests(&b);
+    }
     progress_end(&b.progress);
     gkv_eval_close(b.eval);
     gkv_model_close(b.model);

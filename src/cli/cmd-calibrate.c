@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "src/cli/calibrated.h"
+#include "src/cli/confine.h"
 #include "src/cli/eval/eval.h"
 #include "src/cli/json.h"
 #include "src/cli/material.h"
@@ -361,6 +362,7 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
     if (!code)
         code = run_begin(&c.e.o, &c.e.path);
     if (!code) {
+        confine(&c.e.o, c.e.path);
         status = gkv_model_open(&c.e.model, c.e.path, 0, &err);
         code = status ? run_failed(io, &c.e.progress, status, &err) : 0;
     }
@@ -380,6 +382,6 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 const struct cmd cmd_calibrate = {
     .name = "calibrate", .summary = "Find the layers of a model that select best, and remember them",
     .synopsis = "[options]",
-    .takes = FOR_CALIBRATE | FOR_LENGTHS | FOR_DEPTHS | FOR_HAYSTACK | FOR_NEEDLES,
+    .needs = NEEDS_LAYERS, .takes = FOR_CALIBRATE | FOR_LENGTHS | FOR_DEPTHS | FOR_HAYSTACK | FOR_NEEDLES,
     .own = own, .defaults = defaults, .run = run
 };

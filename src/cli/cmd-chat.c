@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "src/cli/confine.h"
 #include "src/cli/line.h"
 #include "src/cli/run.h"
 #include "src/cli/say.h"
@@ -284,6 +285,7 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
     if (!code)
         code = c.r.o.library ? library_open(&c.r) : run_read(&c.r);
     if (!code) {
+        confine_read(&c.r.o);
         line_open(&c.line, io, !c.no_history);
         code = talk(&c);
         line_close(&c.line);
@@ -297,6 +299,7 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 
 const struct cmd cmd_chat = {
     .name = "chat", .summary = "Ask about long documents in a conversation",
-    .synopsis = "[options] -f FILE... | -L LIBRARY", .takes = FOR_CHAT | FOR_ELSEWHERE, .own = own, .run = run,
+    .synopsis = "[options] -f FILE... | -L LIBRARY",
+    .needs = NEEDS_PROGRAMS | NEEDS_HISTORY, .takes = FOR_CHAT | FOR_ELSEWHERE, .own = own, .run = run,
     .more_help = run_more_help
 };

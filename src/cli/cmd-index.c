@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include "src/cli/calibrated.h"
+#include "src/cli/confine.h"
 #include "src/cli/input.h"
 #include "src/cli/json.h"
 #include "src/cli/library.h"
@@ -373,6 +374,7 @@ static int open_to_add(struct index *x)
         code = run_begin(&x->o, &path);
     if (code)
         return code;
+    confine(&x->o, path);
     status = calibrated_open(x->o.io, &x->model, path, &err);
     free(path);
     if (status)
@@ -543,6 +545,7 @@ static int work(struct index *x)
 
         return code ? code : add(x);
     }
+    confine(&x->o, NULL);
     status = gkv_library_open(&x->library, x->path, x->remove || x->prune ? GKV_LIBRARY_WRITE : 0, &err);
     if (status)
         return library_failed(x->o.io, status, &err);
@@ -582,5 +585,6 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 
 const struct cmd cmd_index = {
     .name = "index", .summary = "Read documents once, into a library that can be asked often",
-    .synopsis = "[options] LIBRARY FILE...", .takes = FOR_INDEX, .own = own, .run = run
+    .synopsis = "[options] LIBRARY FILE...",
+    .needs = NEEDS_PROGRAMS | NEEDS_OPERAND, .takes = FOR_INDEX, .own = own, .run = run
 };

@@ -615,7 +615,6 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
         in.code = run_model_path(&in.o, &in.path);
     if (in.path && !in.devices) {
         confine(&in.o, in.path);
-        confine_read(&in.o);
     }
     if (in.path) {
         status = calibrated_open(io, &in.model, in.path, &err);

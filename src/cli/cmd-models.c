@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <gemkv.h>
+#include "src/cli/confine.h"
 #include "src/cli/json.h"
 #include "src/cli/options.h"
 #include "src/cli/places.h"
@@ -77,8 +78,10 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 
     if (!code && o.n_operand)
         code = usage(io, self, "it takes no names; 'gemkv info MODEL' describes one");
-    if (!code)
+    if (!code) {
+        confine(&o, NULL);
         places_search(&m);
+    }
     if (!code && o.json) {
         json_open(&j, '{');
         json_named_open(&j, "models", '[');
@@ -111,5 +114,6 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 
 const struct cmd cmd_models = {
     .name = "models", .summary = "List the models on this machine, and whether they work",
-    .synopsis = "[--json]", .takes = FOR_MODELS, .run = run
+    .synopsis = "[--json]",
+    .needs = NEEDS_ANY_FILE, .takes = FOR_MODELS, .run = run
 };

@@ -68,6 +68,7 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 
 const struct cmd cmd_select = {
     .name = "select", .summary = "Print the text that an answer would be based on",
-    .synopsis = "[options] [-f FILE... | -L LIBRARY] QUESTION | --questions FILE", .takes = FOR_ASK, .run = run,
+    .synopsis = "[options] [-f FILE... | -L LIBRARY] QUESTION | --questions FILE",
+    .needs = NEEDS_PROGRAMS, .takes = FOR_ASK, .run = run,
     .more_help = run_more_help
 };

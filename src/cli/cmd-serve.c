@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "src/cli/answerer.h"
 #include "src/cli/calibrated.h"
+#include "src/cli/confine.h"
 #include "src/cli/json.h"
 #include "src/cli/memory.h"
 #include "src/cli/run.h"
@@ -193,7 +194,7 @@ static const struct web_route routes[] = {
 };
 
 /* ---- start and end ------------------------------------------------------------------- */
-static int check(struct run *r)
+static int check_documents(struct run *r)
 {
     if (web_missing())
         return usage(r->o.io, r->o.cmd, "%s", web_missing());
@@ -222,6 +223,17 @@ static int find_key(struct serve *s)
     s->key = format("%.*s", text.p ? (int)strcspn(text.p, "\r\n") : 0, text.p ? text.p : "");
     text_free(&text);
     return *s->key ? 0 : usage(io, s->r.o.cmd, "%s: its first line is empty, and no key", s->key_file);
+}
+
+/* What has a name of its own is opened before confine(). */
+static int check(struct run *r)
+{
+    struct serve *s = (struct serve *)r;        /* which it begins                        */
+    int           code = check_documents(r);
+
+    if (!code)
+        code = find_key(s);
+    return code ? code : folder_open(&s->folder, r->o.io, s->keep_in);
 }
 
 /* Of --memory, what is left to requests that are being received, and to their texts: these are as large again. */
@@ -270,6 +282,7 @@ static int start(struct serve *s)
     hold_signals(SIG_UNBLOCK);
     if (code)
         return code;
+    confine_listens(&s->r.o);
     out_printf(io, "%s\n", s->address);
     say(io, "%s answers at %s; Ctrl-C ends it", s->api.model, s->address);
     return out_flush(io);
@@ -292,10 +305,6 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
     int          code = run_open(&s.r, self, io, argc, argv, check);
 
     if (!code)
-        code = find_key(&s);
-    if (!code)
-        code = folder_open(&s.folder, io, s.keep_in);
-    if (!code)
         code = start(&s);
     if (!code) {
         while (!progress_cancelled()) {
@@ -316,5 +325,7 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 
 const struct cmd cmd_serve = {
     .name = "serve", .summary = "Answer questions in the browser, and of programs",
-    .synopsis = "[options]", .takes = FOR_SERVE, .own = own, .defaults = defaults, .run = run, .more_help = run_more_help
+    .synopsis = "[options]",
+    .needs = NEEDS_PROGRAMS | NEEDS_SOCKET,
+    .takes = FOR_SERVE, .own = own, .defaults = defaults, .run = run, .more_help = run_more_help
 };

@@ -155,7 +155,6 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
         code = run_model_path(&t.o, &path);
     if (!code) {
         confine(&t.o, path);
-        confine_read(&t.o);
         status = gkv_model_open(&model, path, GKV_MODEL_VOCAB_ONLY, &err);
         code = status ? fail_library(io, status, &err, NULL) : work(&t, model);
     }

@@ -15,6 +15,16 @@ enum {
     EXIT_ROWS                   /* all is done, but rows have failed                      */
 };
 
+/* What a command needs, when it has shut itself in, beside the files that its options name (confine.c). */
+enum {
+    NEEDS_PROGRAMS = 1,         /* converters of documents                                */
+    NEEDS_ANY_FILE = 2,         /* to read                                                */
+    NEEDS_SOCKET   = 4,         /* until it listens                                       */
+    NEEDS_LAYERS   = 8,         /* to write the layers of models                          */
+    NEEDS_HISTORY  = 16,        /* ... and what is typed                                  */
+    NEEDS_OPERAND  = 32         /* ... and the folder that is its first operand           */
+};
+
 struct io;
 struct opt;
 
@@ -24,6 +34,7 @@ struct opt_default { const char *name, *value; };
 struct cmd {
     const char        *name, *summary, *synopsis;
     unsigned           takes;                   /* bits of options.h: rows of options_table */
+    unsigned           needs;                   /* bits of the above                      */
     const struct opt  *own;                     /* rows before those, or NULL             */
     const struct opt_default *defaults;         /* where they differ from the table, or NULL */
     int              (*run)(const struct cmd *self, struct io *io, int argc, char **argv);

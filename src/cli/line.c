@@ -47,8 +47,7 @@ static enum line_got plain(struct line *l, const char *prompt, char **text)
 /* ---- edited -------------------------------------------------------------------------- */
 enum { REMEMBERED = 1000 };
 
-/* The folder is made; NULL if it cannot be. */
-static char *past_path(void)
+char *line_past(void)
 {
     const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
     const bool  own = state && *state == '/';
@@ -84,7 +83,7 @@ static void edit_open(struct line *l, bool history)
     rl_bind_key('\t', rl_insert);
     using_history();
     stifle_history(REMEMBERED);
-    l->past = history ? past_path() : NULL;
+    l->past = history ? line_past() : NULL;
     if (l->past)
         read_history(l->past);
 }
@@ -116,6 +115,11 @@ static enum line_got edited(struct line *l, const char *prompt, char **text)
     return LINE_READ;
 }
 #else
+char *line_past(void)
+{
+    return NULL;
+}
+
 static void edit_open(struct line *l, bool history)
 {
     (void)l;

@@ -20,6 +20,9 @@ struct line {
 void line_open(struct line *l, struct io *io, bool history);
 void line_close(struct line *l);
 
+/* The file of earlier lines, for free().  Its folder is made; NULL if it cannot be, or nothing remembers lines here. */
+char *line_past(void);
+
 enum line_got { LINE_READ, LINE_END, LINE_SIGNAL, LINE_FAILED };
 
 /* The next line of standard input, without its end, in *text until the next call.  LINE_SIGNAL: one came

@@ -11,9 +11,6 @@
 #include "src/cli/run.h"
 #include "src/cli/say.h"
 
-#define BOOK    "prophets-mantle.txt"
-#define NEEDLES "needles.json"
-
 const char stock_sentences[] = "The grass is green. The sky is blue. The sun is yellow. "
                                "Here we go. There and back again.";
 
@@ -206,10 +203,10 @@ int haystack_read(struct haystack *h, struct io *io, const char *const *file, si
     int         code = 0;
 
     if (!n) {
-        own = run_data_path(BOOK);
+        own = run_data_path(MATERIAL_BOOK);
         if (!own)
             return fail(io, EXIT_FAILED, "the bundled book %s is not installed; give a text with "
-                        "--haystack", BOOK);
+                        "--haystack", MATERIAL_BOOK);
         bundled = own;
         file = &bundled;
         n = 1;
@@ -307,7 +304,7 @@ static bool read_needle(const struct value *v, size_t i, struct needle *n)
 
 int needles_read(struct needles *n, struct io *io, const char *file)
 {
-    char               *own = file ? NULL : run_data_path(NEEDLES), *text = NULL;
+    char               *own = file ? NULL : run_data_path(MATERIAL_NEEDLES), *text = NULL;
     const struct value *list;
     struct value       *v = NULL;
     const char         *why;
@@ -317,7 +314,7 @@ int needles_read(struct needles *n, struct io *io, const char *file)
     *n = (struct needles){ NULL, 0 };
     if (!file && !own)
         return fail(io, EXIT_FAILED, "the bundled %s is not installed; give a file with --needles",
-                    NEEDLES);
+                    MATERIAL_NEEDLES);
     file = file ? file : own;
     code = input_slurp(io, file, &text, &len);
     if (!code) {

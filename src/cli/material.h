@@ -8,6 +8,10 @@
 #include <stdint.h>
 #include "src/cli/text.h"
 
+/* Where no file is named: bundled ones. */
+#define MATERIAL_BOOK    "prophets-mantle.txt"
+#define MATERIAL_NEEDLES "needles.json"
+
 struct io;
 
 /* ---- random numbers: the same on every machine --------------------------------------- */

@@ -440,8 +440,8 @@ int run_open(struct run *r, const struct cmd *cmd, struct io *io, int argc, char
         free(path);
         return code;
     }
-    if (r->confined)
-        confine(&r->o, path);
+    confine(&r->o, path);
+    r->confined = true;
     status = calibrated_open(r->o.io, &r->model, path, &err);
     if (!status)
         status = run_open_reader(&r->o, path, &r->reader, &err);
@@ -686,7 +686,7 @@ static int ask_one(struct run *r, run_ask *ask, int (*show)(struct run *r))
 int run_questions(const struct cmd *cmd, struct io *io, int argc, char **argv, run_ask *ask,
                   int (*show)(struct run *r))
 {
-    struct run r = { .confined = true };
+    struct run r = { .question = NULL };
     int        code = run_open(&r, cmd, io, argc, argv, check), written;
 
     code = processes_ready(io->processes, io, code, NULL);

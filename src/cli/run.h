@@ -26,7 +26,7 @@ struct run {
     const gkv_turn *turn;                       /* n_turns of the conversation so far     */
     size_t        n_turns;
     bool          often;                        /* more than one question may come        */
-    bool          confined;                     /* the options name all that it opens     */
+    bool          confined;                     /* its documents are not read yet         */
     bool          mute;                         /* do not say which documents are asked   */
     struct output output;                       /* of --report                            */
     struct report *report;                      /* what it will say                       */

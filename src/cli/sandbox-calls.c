@@ -158,6 +158,15 @@ void sandbox_no_programs(void)
     refuse_all(&p, program_calls, sizeof program_calls / sizeof *program_calls);
     end(&p);
 }
+
+void sandbox_no_sockets(void)
+{
+    struct program p;
+
+    begin(&p);
+    refuse_all(&p, network_calls, sizeof network_calls / sizeof *network_calls);
+    end(&p);
+}
 #else
 void sandbox_calls(bool network)
 {
@@ -165,6 +174,10 @@ void sandbox_calls(bool network)
 }
 
 void sandbox_no_programs(void)
+{
+}
+
+void sandbox_no_sockets(void)
 {
 }
 #endif

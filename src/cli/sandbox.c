@@ -131,7 +131,11 @@ static void allow_system(int set, const struct rules *all, enum who who)
         { "/dev/random", { 0, READ_FILE, READ_FILE } },
         { "/dev/urandom", { 0, READ_FILE, READ_FILE } },
         { "/proc", { 0, 0, READ } },            /* memory, processors                     */
-        { "/sys", { 0, 0, READ } }
+        { "/sys", { 0, 0, READ } },
+        { "/run/systemd/resolve", { 0, 0, READ } },     /* where /etc/resolv.conf may lead */
+        { "/run/NetworkManager", { 0, 0, READ } },
+        { "/run/resolvconf", { 0, 0, READ } },
+        { "/var/lib/ca-certificates", { 0, 0, READ } }  /* ... and /etc/ssl/certs         */
     };
 
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)

@@ -29,7 +29,8 @@ void sandbox_begin(struct sandbox *s);
 void sandbox_calls(bool network);
 /* Whether $GEMKV_SANDBOX is not "off". */
 bool sandbox_wanted(void);
-/* From now on, no program is started. */
+/* From now on, no program is started, no socket made: those that there are stay. */
 void sandbox_no_programs(void);
+void sandbox_no_sockets(void);
 
 #endif

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 #include <gemkv.h>
+#include "src/cli/confine.h"
 #include "src/cli/eval/eval.h"
 #include "src/cli/input.h"
 #include "src/cli/json.h"
@@ -231,6 +232,7 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
         code = run_begin(&p.o, &p.path);
     if (code)
         goto out;
+    confine(&p.o, p.path);
     status = gkv_model_open(&p.model, p.path, 0, &err);
     if (status) {
         code = run_failed(io, &p.progress, status, &err);

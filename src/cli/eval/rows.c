@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "src/cli/calibrated.h"
+#include "src/cli/confine.h"
 #include "src/cli/eval/eval.h"
 #include "src/cli/eval/retrieve.h"
 #include "src/cli/json.h"
@@ -66,6 +67,7 @@ int eval_open(struct eval *e)
     code = run_begin(o, &e->path);
     if (code)
         return code;
+    confine(o, e->path);
     status = calibrated_open(o->io, &e->model, e->path, &err);
     if (status)
         return run_failed(o->io, &e->progress, status, &err);
