@@ -30,9 +30,10 @@ version=$(sed -n 's/^AC_INIT(\[gemkv\],\[\([^]]*\)\].*/\1/p' "$src/configure.ac"
     sed -n '1s/^gemkv-plugin-cuda (\([^-)]*\).*/debian-cuda \1/p' "$src/packaging/debian-cuda/changelog"
     sed -n 's/^Version: *//p' "$src/packaging/rpm/gemkv.spec" | sed 's/^/rpm /'
     sed -n 's/^  version = "\(.*\)";$/nix \1/p' "$src/packaging/nix/default.nix"
+    sed -n 's/^  (version "\(.*\)")$/guix \1/p' "$src/packaging/guix/gemkv.scm"
     sed -n 's|^  url ".*/gemkv-\(.*\)\.tar\.xz"$|homebrew \1|p' "$src/packaging/homebrew/gemkv.rb"
 } >"$scratch/versions"
-test "$(grep -c " $version\$" "$scratch/versions")" = 5
+test "$(grep -c " $version\$" "$scratch/versions")" = 6
 status=$?
 echo "configure.ac has $version:" | cat - "$scratch/versions" >"$scratch/why"
 test $status = 0
@@ -40,7 +41,7 @@ ok "packages have the version of configure.ac"
 
 # Optional libraries are named, so that a package never lacks one, or needs one, without notice.
 sed -n 's/^GKV_\(LIB\|MPI\)(\[\([a-z0-9]*\)\].*/\2/p' "$src/configure.ac" | sort >"$scratch/want"
-for file in debian/rules rpm/gemkv.spec nix/default.nix homebrew/gemkv.rb; do
+for file in debian/rules rpm/gemkv.spec nix/default.nix guix/gemkv.scm homebrew/gemkv.rb; do
     grep -o -e '--with\(out\)\{0,1\}-[a-z0-9]*' "$src/packaging/$file" | sed 's/^--[a-z]*-//' |
         grep -vx 'cuda\|systemdsystemunitdir' | sort -u |
         diff "$scratch/want" - >"$scratch/diff" || { echo "$file"; cat "$scratch/diff"; } >>"$scratch/why"
