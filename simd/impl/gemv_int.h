@@ -16,6 +16,26 @@ INLINE float sum8(v8f v)
     return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
 }
 
+/* acc + a * b, rounded once.  Left to -ffp-contract, a compiler may round the product too, in one copy of a function and
+ * not in the other, and products of few rows would not be those of one. */
+INLINE v8f add_product(v8f acc, v8f a, v8f b)
+{
+#ifdef __FMA__
+    return (v8f)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)acc);
+#else
+    return acc + a * b;
+#endif
+}
+
+INLINE float add_product_1(float acc, float a, float b)
+{
+#if defined __FMA__ || defined __ARM_FEATURE_FMA
+    return __builtin_fmaf(a, b, acc);
+#else
+    return acc + a * b;
+#endif
+}
+
 typedef v8f v8fu __attribute__((aligned(4), may_alias));
 
 enum { HALVES = 1, PAIRED };
@@ -43,7 +63,7 @@ INLINE v8f group(v8f acc, v8i sum, const float *d0, const float *d1, int two)
         }
         d = __builtin_shufflevector(d, e, 0, 1, 2, 3, 12, 13, 14, 15);
     }
-    return acc + __builtin_convertvector(sum, v8f) * d;
+    return add_product(acc, __builtin_convertvector(sum, v8f), d);
 #endif
 }
 
@@ -166,7 +186,9 @@ INLINE void dot_256(const struct FN(recipe) m, int rows, struct FN(sums) t[][2],
 #pragma GCC unroll 2
             for (int j = i; j < i + each; j++)
                 s = i8_step(s, u[j], load_i(q + (size_t)x * ldq + 64 * j));
-            t[x][k].acc[i / each & 1] += __builtin_convertvector(s, vf) * spread(ds[x], m.order + 4 * i, m.halves);
+            t[x][k].acc[i / each & 1] = (vf)_mm512_fmadd_ps((__m512)__builtin_convertvector(s, vf),
+                                                            (__m512)spread(ds[x], m.order + 4 * i, m.halves),
+                                                            (__m512)t[x][k].acc[i / each & 1]);
         }
 }
 
@@ -361,7 +383,7 @@ INLINE void eight_blocks(const struct FN(recipe) m, int rows, struct FN(sums) t[
 
             for (int h = 0; h <= m.halves; h++) {
                 if (has_sums(m))
-                    t[x][k].rest += (m.min ? min[h] : d[h]) * side[1 + h];
+                    t[x][k].rest = add_product(t[x][k].rest, m.min ? min[h] : d[h], side[1 + h]);
                 ds[x][h] = d[h] * side[0];
             }
         }
@@ -383,7 +405,7 @@ INLINE float finish_row(const struct FN(recipe) m, const struct FN(sums) t[2], i
         memcpy(&s, p, sizeof s);
         for (int h = 0; h <= m.halves; h++) {
             if (has_sums(m))
-                tail += (m.min ? min[h] : d[h]) * sum_of(m, p, h);
+                tail = add_product_1(tail, m.min ? min[h] : d[h], sum_of(m, p, h));
             d[h] *= s;
         }
         acc = group(acc, sum, &d[0], &d[m.halves], m.halves);
