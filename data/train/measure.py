@@ -8,6 +8,9 @@
 with the 1,024 tokens that the filter layer keeps. Right is an answer that contains a right one, as for `gemkv
 eval niah`. Needles made by facts.py are measured, too ("made").
 
+--filter looks at the filter layer alone: in how many prompts at least half of the needle's tokens are among the 2.5,
+5, 10 and 20 % it keeps. With --squad, the needles are the answers' sentences, in paragraphs between those of other articles.
+
 --squad asks questions on single paragraphs: F1, exact answers, and how many were answered with the sentence
 that says that the text does not say it; FILE is in SQuAD's format, or OUT/held-out.jsonl.
 """
@@ -24,10 +27,11 @@ import torch
 
 import gguf
 from facts import Facts
-from model import Model, Shape, from_gguf
+from model import Model, Shape, from_gguf, named_shape
 from tokenizer import Tokenizer
 
 KEEP = 1024
+SHARES = 0.025, 0.05, 0.1, 0.2
 REFUSAL = "text does not say"
 
 
@@ -59,15 +63,77 @@ def prompt(tok, document, question):
 
 
 def load(weights, device, rope_base):
-    shape = Shape(rope_base=rope_base)
     if weights.endswith(".gguf"):
-        reader = gguf.Reader(weights)
-        shape.rope_base = reader.meta["llama.rope.freq_base"][1]
-        model = from_gguf(reader, shape)
+        model = from_gguf(gguf.Reader(weights))
     else:
+        state = torch.load(weights, map_location="cpu")
+        shape = named_shape(state)[1]
+        shape.rope_base = rope_base
         model = Model(shape)
-        model.load_state_dict({k: v.float() for k, v in torch.load(weights, map_location="cpu").items()})
+        model.load_state_dict({k: v.float() for k, v in state.items()})
     return model.to(device).eval()
+
+
+def hidden(tok, hay, said, question, depth):
+    """A prompt with a needle (ids) at the sentence end of hay that is nearest to depth, and where the needle stands."""
+    stops = np.array([t.endswith((".", "!", "?")) for t in tok.tokens])
+    spots = np.flatnonzero(stops[hay]) + 1
+    spot = int(spots[np.abs(spots - depth * len(hay)).argmin()])
+    ids = prompt(tok, np.concatenate([hay[:spot], said, hay[spot:]]), question)
+    first = spot + 2 + len(tok.encode("user\n"))
+    return ids, (first, first + len(said))
+
+
+def needle_prompts(tok, a, length, rng):
+    hay = np.array(tok.encode(open(a.text).read()), np.int64)
+    hay = np.tile(hay, 1 + 140_000 // len(hay))
+    for n in json.load(open(a.needles)) * a.samples:
+        said = np.array(tok.encode(" " + n["needle"]))
+        room = length - len(said) - 80
+        at = rng.randrange(len(hay) - room)
+        yield hidden(tok, hay[at : at + room], said, n["question"], rng.random())
+
+
+def squad_prompts(tok, path, most, length, rng):
+    """Questions on a paragraph that stands among paragraphs of other articles, and the sentence that answers each."""
+    data = json.load(open(path))["data"]
+    asks = [(i, p, q) for i, d in enumerate(data) for p in d["paragraphs"] for q in p["qas"] if q["answers"]]
+    encoded = [[tok.encode(p["context"] + "\n\n") for p in d["paragraphs"]] for d in data]
+    for i, p, q in rng.sample(asks, most):
+        text, at = p["context"], q["answers"][0]["answer_start"]
+        ends = [0, *(m.end() - 1 for m in re.finditer(r"[.!?]['\")]? (?=[A-Z\"'(])", text)), len(text)]
+        a, b = next((a, b) for a, b in zip(ends, ends[1:]) if a <= at < b)
+        begin, said, end = (tok.encode(x) for x in (text[:a], text[a:b], text[b:] + "\n\n"))
+        parts, n = [], len(begin + said + end)
+        while n < length - 80:
+            k = rng.randrange(len(data))
+            if k != i:
+                parts.append(rng.choice(encoded[k]))
+                n += len(parts[-1])
+        before = rng.randrange(len(parts) + 1)
+        hay = sum(parts[:before], []) + begin
+        ids = prompt(tok, np.array(hay + said + end + sum(parts[before:], [])), q["question"])
+        first = len(hay) + 2 + len(tok.encode("user\n"))
+        yield ids, (first, first + len(said))
+
+
+def filtered(model, tok, a, device, dtype):
+    for kind in [a.needles] * bool(a.needles) + a.squad:
+        for length in map(int, a.lengths.split(",")):
+            began, rng, score = time.time(), random.Random(length), []
+            prompts = needle_prompts(tok, a, length, rng)
+            if kind != a.needles:
+                prompts = squad_prompts(tok, kind, a.most, length, rng)
+            for ids, (first, last) in prompts:
+                best = model.ranked(torch.from_numpy(ids).to(device), dtype)
+                place = torch.empty_like(best)
+                place[best] = torch.arange(len(best), device=device)
+                needed = place[first:last].sort().values[(last - first) // 2]  # so many are kept with half of the needle
+                score.append([float(needed) < share * len(ids) for share in SHARES])
+                if time.time() - began > a.seconds:
+                    break
+            kept = ", ".join(f"{100 * s:g} %: {int(n)}" for s, n in zip(SHARES, np.sum(score, axis=0)))
+            print(f"{kind} {length}: of {len(score)}, kept at {kept}; {time.time() - began:.0f} s", flush=True)
 
 
 def needles(model, tok, a, device, dtype):
@@ -170,6 +236,7 @@ def main():
     p.add_argument("--squad", nargs="*", default=[])
     p.add_argument("--most", type=int, default=400, help="rows of each kind")
     p.add_argument("--batch", type=int, default=64)
+    p.add_argument("--filter", action="store_true", help="only the filter layer")
     p.add_argument("--written", action="store_true", help="no made needles")
     p.add_argument("--rope-base", type=float, default=Shape.rope_base, help="of CKPT/weights.pt; a GGUF file says its own")
     p.add_argument("--show", action="store_true", help="print some answers")
@@ -178,6 +245,9 @@ def main():
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     model = load(a.weights, device, a.rope_base)
     tok = Tokenizer(a.folder + "/vocabulary.json")
+    if a.filter:
+        filtered(model, tok, a, device, dtype)
+        return
     for path in a.squad:
         with torch.no_grad():
             paragraphs(model, tok, path, a, dtype)

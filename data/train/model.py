@@ -4,7 +4,7 @@ Everything but attention works on tokens in one long row, so that torch.compile 
 every length of documents.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 import torch.nn as nn
@@ -25,6 +25,10 @@ class Shape:
     filter_layer: int = 6
 
 
+SHAPES = {
+    "mini": Shape(),
+    "reader": Shape(vocabulary=8192, width=384, layers=10, heads=6, ffn=896, filter_layer=4),
+}
 MATRICES = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down")
 
 
@@ -190,11 +194,15 @@ class Model(nn.Module):
         return [ids[i, len(p) : end[i]].tolist() for i, p in enumerate(prompts)]
 
     @torch.no_grad()
-    def kept(self, ids, k, dtype=torch.bfloat16):
-        """GemFilter: the k tokens that the last one attends to most at the filter layer, scores smoothed over 5."""
+    def ranked(self, ids, dtype=torch.bfloat16):
+        """GemFilter: places of ids, the one that the last attends to most at the filter layer first; scores are
+        smoothed over 5."""
         score = self.read(ids, dtype, self.shape.filter_layer)
-        score = F.avg_pool1d(score[None, None], 5, 1, 2)[0, 0]
-        return ids[score.topk(min(k, len(ids))).indices.sort().values]
+        return F.avg_pool1d(score[None, None], 5, 1, 2)[0, 0].sort(descending=True).indices
+
+    def kept(self, ids, k, dtype=torch.bfloat16):
+        """The first k of ranked(), in the order of the text."""
+        return ids[self.ranked(ids, dtype)[:k].sort().values]
 
 
 def filter_loss(q, k, marks, rows, s):
@@ -231,11 +239,21 @@ def filter_loss(q, k, marks, rows, s):
 # ---- GGUF -------------------------------------------------------------------------------------------
 
 
-def from_gguf(reader, shape):
+def named_shape(state):
+    """The name of the shape that a state dictionary has, and a copy of it."""
+    size = tuple(state["token_embd"].shape)
+    return next((name, replace(s)) for name, s in SHAPES.items() if (s.vocabulary, s.width) == size)
+
+
+def from_gguf(reader, shape=None):
+    """The model of a file; its shape is found if none is given, with the file's RoPE base."""
+    tensors = {name: torch.from_numpy(reader.tensor(name).copy()) for name in reader.where}
+    if shape is None:
+        shape = named_shape({n.removesuffix(".weight"): x for n, x in tensors.items()})[1]
+        shape.rope_base = reader.meta["llama.rope.freq_base"][1]
     model = Model(shape)
     state = {}
-    for name in reader.where:
-        x = torch.from_numpy(reader.tensor(name).copy())
+    for name, x in tensors.items():
         if name.endswith(("attn_q.weight", "attn_k.weight")):  # GGUF interleaves the two halves
             x = x.view(-1, shape.head // 2, 2, x.shape[1]).transpose(1, 2).reshape(x.shape)
         state[name.removesuffix(".weight")] = x

@@ -6,6 +6,7 @@
 reads step 1's files from OUT and writes there
 
     data.npz            token arrays, see DATA below
+    held/data.npz       the same of what is not trained on
     held-out.jsonl      questions on articles that are not trained on, for `gemkv eval qa`
 
 DATA: tokens    uint16, all documents one after another
@@ -155,10 +156,10 @@ def held_out_rows(folder, qa, wiki):
 
 
 def kept(path, results):
-    """Results that take minutes: read from the file of an earlier run, or written there."""
+    """Results that take minutes: read from the file of an earlier run, or made and written there."""
     if not os.path.exists(path):
         with open(path + ".part", "wb") as f:
-            for r in results:
+            for r in results():
                 pickle.dump(r, f)
         os.replace(path + ".part", path)
     with open(path, "rb") as f:
@@ -166,61 +167,40 @@ def kept(path, results):
             yield pickle.load(f)
 
 
-def main():
-    folder, vocabulary, tagger = sys.argv[1:4]
-    every = int(sys.argv[4]) if len(sys.argv) > 4 else 1  # questions are made of every so many-th article and book
-    tok = Tokenizer(vocabulary)
-    wiki, books, qa = (read(folder, n) for n in ("wiki", "books", "qa"))
-    with open(f"{folder}/held-out-text.jsonl", "w") as f:
-        for d in wiki[:HELD_OUT_DOCUMENTS]:
-            f.write(json.dumps(d, ensure_ascii=False) + "\n")
-    held_out_rows(folder, qa, wiki[:HELD_OUT_DOCUMENTS])
-    wiki, qa = wiki[HELD_OUT_DOCUMENTS:], [d for d in qa if not d["held_out"]]
-
-    learner = Questioner(tagger, SEED)  # base forms of verbs, from how articles use them
-    for d in wiki[: 1500 // every]:
-        for a, b in sentences(d["text"].replace("\n", " ")[:6000]):
-            words = learner.tag(d["text"][a:b])
-            if words:
-                learner.learn(words)
-
+def write(folder, tok, *parts):
+    """data.npz of so many named lists of documents, as paragraph() and document() give them."""
     tokens, doc, kind, origin, titles, title, said, ask = [], [0], [], [], [], [0], [], []
     total = spoken_total = 0
-    jobs = [(BOOK, d, i) for i, d in enumerate(books)] + [(WIKI, d, i) for i, d in enumerate(wiki)]
-    with Pool(len(os.sched_getaffinity(0)), start_worker, (vocabulary, tagger, learner.base_forms, every)) as pool:
-        for name, results in (
-            ("paragraphs", pool.imap(paragraph, qa, 50)),
-            ("documents", kept(f"{folder}/documents.pickle", pool.imap(document, jobs, 10))),
-        ):
-            for k, o, t, ids, asks in results:
-                n = len(doc) - 1
-                tokens.append(np.array(ids, np.uint16))
-                total += len(ids)
-                doc.append(total)
-                kind.append(k)
-                origin.append(o)
-                t = tok.encode(t)
-                titles.append(np.array(t, np.uint16))
-                title.append(title[-1] + len(t))
-                for q, a, s, e, source in asks:
-                    said.append(np.array(q + a, np.uint16))
-                    first = doc[-2]
-                    ask.append(
-                        (
-                            n,
-                            first + s if s >= 0 else -1,
-                            first + e if s >= 0 else -1,
-                            spoken_total,
-                            spoken_total + len(q),
-                            spoken_total + len(q) + len(a),
-                            source,
-                        )
+    for name, results in parts:
+        for k, o, t, ids, asks in results:
+            n = len(doc) - 1
+            tokens.append(np.array(ids, np.uint16))
+            total += len(ids)
+            doc.append(total)
+            kind.append(k)
+            origin.append(o)
+            t = tok.encode(t)
+            titles.append(np.array(t, np.uint16))
+            title.append(title[-1] + len(t))
+            for q, a, s, e, source in asks:
+                said.append(np.array(q + a, np.uint16))
+                first = doc[-2]
+                ask.append(
+                    (
+                        n,
+                        first + s if s >= 0 else -1,
+                        first + e if s >= 0 else -1,
+                        spoken_total,
+                        spoken_total + len(q),
+                        spoken_total + len(q) + len(a),
+                        source,
                     )
-                    spoken_total += len(q) + len(a)
-            print(
-                f"{name}: {len(kind)} so far, {total / 1e6:.1f} M tokens, {len(ask)} questions of {spoken_total / 1e6:.1f} M tokens",
-                flush=True,
-            )
+                )
+                spoken_total += len(q) + len(a)
+        print(
+            f"{name}: {len(kind)} so far, {total / 1e6:.1f} M tokens, {len(ask)} questions of {spoken_total / 1e6:.1f} M tokens",
+            flush=True,
+        )
     origins = sorted(set(origin))
     np.savez(
         f"{folder}/data.npz",
@@ -234,6 +214,40 @@ def main():
         titles=np.concatenate(titles),
         title=np.array(title),
     )
+
+
+def main():
+    folder, vocabulary, tagger = sys.argv[1:4]
+    every = int(sys.argv[4]) if len(sys.argv) > 4 else 1  # questions are made of every so many-th article and book
+    tok = Tokenizer(vocabulary)
+    wiki, books, qa = (read(folder, n) for n in ("wiki", "books", "qa"))
+    with open(f"{folder}/held-out-text.jsonl", "w") as f:
+        for d in wiki[:HELD_OUT_DOCUMENTS]:
+            f.write(json.dumps(d, ensure_ascii=False) + "\n")
+    held_out_rows(folder, qa, wiki[:HELD_OUT_DOCUMENTS])
+    held_wiki, wiki = wiki[:HELD_OUT_DOCUMENTS], wiki[HELD_OUT_DOCUMENTS:]
+    held_qa, qa = [d for d in qa if d["held_out"]], [d for d in qa if not d["held_out"]]
+
+    learner = Questioner(tagger, SEED)  # base forms of verbs, from how articles use them
+    for d in wiki[: 1500 // every]:
+        for a, b in sentences(d["text"].replace("\n", " ")[:6000]):
+            words = learner.tag(d["text"][a:b])
+            if words:
+                learner.learn(words)
+
+    jobs = [(BOOK, d, i) for i, d in enumerate(books)] + [(WIKI, d, i) for i, d in enumerate(wiki)]
+    with Pool(len(os.sched_getaffinity(0)), start_worker, (vocabulary, tagger, learner.base_forms, every)) as pool:
+        for out, paragraphs, documents in (
+            (folder + "/held", held_qa, [(WIKI, d, i) for i, d in enumerate(held_wiki)]),
+            (folder, qa, jobs),
+        ):
+            os.makedirs(out, exist_ok=True)
+            write(
+                out,
+                tok,
+                ("paragraphs", pool.imap(paragraph, paragraphs, 50)),
+                ("documents", kept(f"{out}/documents.pickle", lambda: pool.imap(document, documents, 10))),
+            )
 
 
 if __name__ == "__main__":

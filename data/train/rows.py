@@ -117,7 +117,7 @@ class Rows:
 
     def span(self, n, kind=None):
         """n tokens of running text: of a book, or of articles one after another."""
-        kind = kind if kind is not None else (BOOK if self.rng.random() < 0.45 else WIKI)
+        kind = kind if kind is not None else (BOOK if self.rng.random() < 0.45 and len(self.of[BOOK]) else WIKI)
         of = self.of[kind]
         lo, hi = self.doc[of[0]], self.doc[of[-1] + 1]
         i = int(self.np.integers(lo, hi - n))

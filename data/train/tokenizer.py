@@ -2,7 +2,7 @@
 """Step 2: the vocabulary, a byte-level BPE with the splitting rule of Qwen 2.
 
 python3 tokenizer.py take MODEL.gguf vocabulary.json        that of an existing model
-python3 tokenizer.py train OUT vocabulary.json              a new one, from step 1's documents
+python3 tokenizer.py train OUT vocabulary.json [SIZE]       a new one, from step 1's documents
                                                             (needs the package tokenizers)
 """
 
@@ -100,7 +100,7 @@ def take(model, out):
     )
 
 
-def train(folder, out):
+def train(folder, out, size=SIZE):
     from tokenizers import Regex, models, pre_tokenizers, trainers
     from tokenizers import Tokenizer as Bpe
 
@@ -123,7 +123,7 @@ def train(folder, out):
     special = SPECIAL + [f"<|reserved_{i}|>" for i in range(3)]
     bpe.train_from_iterator(
         texts(),
-        trainers.BpeTrainer(vocab_size=SIZE - len(special), initial_alphabet=[LETTER[b] for b in range(256)]),
+        trainers.BpeTrainer(vocab_size=int(size) - len(special), initial_alphabet=[LETTER[b] for b in range(256)]),
     )
     d = json.loads(bpe.to_str())["model"]
     merges = [m if isinstance(m, str) else " ".join(m) for m in d["merges"]]

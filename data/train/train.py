@@ -4,11 +4,16 @@
     torchrun --nproc-per-node 2 train.py --data OUT --init MODEL.gguf --out CKPT
 
 OUT holds data.npz and vocabulary.json. --init takes a GGUF file, an earlier CKPT/weights.pt, or
-CKPT/state.pt, which has the optimizer's state, too; without it the model starts from random weights. --phases says what to train on when: "until:length*weight,..." with
+CKPT/state.pt, which has the optimizer's state, too, and how long was trained; without it the model starts from random
+weights. --shape names one of model.py's. --phases says what to train on when: "until:length*weight,..." with
 until a fraction of the time; each step takes one length, drawn by weight. CKPT receives state.pt (weights
 and optimizer) and weights.pt (bfloat16) at every --save seconds and at the end, and log.txt. From the fraction
 --mean of the time on it also receives mean.pt, the mean of the weights since then (float32), and at --checkpoints
 moments, evenly until the end, weights-1.pt, weights-2.pt ..., of which other means can be made.
+
+Where the machine comes for a part of the time only, --pause ends the training early: it goes on with --init
+CKPT/state.pt. --held names a folder like OUT whose documents are not trained on: the losses on four batches of
+their questions are in the log at every --save.
 
 One step is --tokens tokens on every GPU, whatever the length. Matrices are trained by Muon, the rest by
 AdamW. The loss is that of the answers, of a sample of the text, and of the filter layer.
@@ -18,6 +23,7 @@ import argparse
 import os
 import random
 import time
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -27,10 +33,12 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, IterableDataset
 
 import gguf
-from model import MATRICES, Model, Shape, from_gguf
+from model import MATRICES, SHAPES, Model, Shape, from_gguf
 from rows import ANSWER, TEXT, Rows
 
 MEAN_STEPS = 10  # steps between two moments of the mean
+HELD_LENGTH, HELD_BATCHES = 4096, 4
+HELD_KINDS = {"human": (0.5,) * 3, "planted": (0.5,) * 3}
 
 
 def arguments():
@@ -38,8 +46,12 @@ def arguments():
     p.add_argument("--data", required=True)
     p.add_argument("--init")
     p.add_argument("--out", required=True)
-    p.add_argument("--minutes", type=float, default=20)
+    p.add_argument("--shape", choices=SHAPES, default="mini")
+    p.add_argument("--held")
+    p.add_argument("--minutes", type=float, default=20, help="of all parts together")
     p.add_argument("--until", type=float, help="the end, in seconds since 1970, instead of --minutes")
+    p.add_argument("--done", type=float, default=0, help="seconds trained before, where --init does not know")
+    p.add_argument("--pause", type=float, help="the end of this part, in seconds since 1970")
     p.add_argument(
         "--phases",
         default="0.35:1024*3,4096*2 0.6:1024*4,4096*4,16384*2,32768 1:1024*9,4096*8,16384*4,32768*3,65536*1.5,131072",
@@ -73,8 +85,11 @@ class Source(IterableDataset):
         os.nice(10)  # the process that feeds the GPU goes before those that make rows
         made = Rows(folder, seed * 1000 + (worker.id if worker else 0))
         while True:
-            batch = [made.row(length) for _ in range(n)]
-            yield tuple(torch.from_numpy(np.stack(column)) for column in zip(*batch))
+            yield stacked([made.row(length) for _ in range(n)])
+
+
+def stacked(rows):
+    return tuple(torch.from_numpy(np.stack(column)) for column in zip(*rows))
 
 
 class Muon:
@@ -152,7 +167,7 @@ def main():
             print(*words, flush=True)
             print(*words, file=log_file, flush=True)
 
-    shape = Shape(rope_base=a.rope_base)
+    shape = replace(SHAPES[a.shape], rope_base=a.rope_base)
     state = {}
     if a.init and a.init.endswith(".gguf"):
         model = from_gguf(gguf.Reader(a.init), shape)
@@ -161,6 +176,7 @@ def main():
         if a.init:
             state = torch.load(a.init, map_location="cpu")
             model.load_state_dict({k: v.float() for k, v in state.get("model", state).items()})
+    done = state.get("done", {"seconds": a.done, "step": 0, "tokens": 0, "checkpoints": 0})
     model.to(device)
     if not a.plain:
         model.before, model.after = torch.compile(model.before, dynamic=False), torch.compile(
@@ -176,7 +192,11 @@ def main():
         for s, m in muon.momentum.items():
             m.copy_(state["muon"][s])
         adam.load_state_dict(state["adam"])
-    mean, checkpoints = Mean(model), 0
+    mean, checkpoints = Mean(model), done["checkpoints"]
+    if "mean" in state:
+        mean.count = state["mean"]["count"]
+        for n, v in mean.values.items():
+            v.copy_(state["mean"]["values"][n])
     log(
         f"{sum(p.numel() for p in model.parameters()) / 1e6:.2f} M parameters, {world} processes, rope base {shape.rope_base:g}"
     )
@@ -212,9 +232,12 @@ def main():
         if rank == 0:
             model_state = weights()
             write("weights.pt", half(model_state))
-            write("state.pt", {"model": model_state, "muon": muon.momentum, "adam": adam.state_dict()})
+            far = {"seconds": time.time() - began, "step": step, "tokens": tokens, "checkpoints": checkpoints}
+            whole = {"model": model_state, "muon": muon.momentum, "adam": adam.state_dict(), "done": far}
             if mean.count:
                 write("mean.pt", mean.state())
+                whole["mean"] = {"count": mean.count, "values": mean.state()}
+            write("state.pt", whole)
 
     if cuda:
         from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -226,27 +249,42 @@ def main():
 
     def batch(length):
         if length not in loaders:
-            source = Source(a.data, length, max(1, a.tokens // length), a.seed * 100 + rank * 10 + len(loaders))
+            seed = a.seed * 100 + rank * 10 + len(loaders) + 7919 * done["step"]
+            source = Source(a.data, length, max(1, a.tokens // length), seed)
             loaders[length] = iter(
                 DataLoader(source, batch_size=None, num_workers=a.workers, prefetch_factor=4, pin_memory=cuda)
             )
-        ids, weights, positions, marks = next(loaders[length])
-        return (
-            ids.to(device, non_blocking=True).long(),
-            weights.to(device, non_blocking=True),
-            positions.to(device, non_blocking=True),
-            marks.to(device, non_blocking=True),
-        )
+        return sent(next(loaders[length]))
+
+    def sent(rows):
+        ids, weights, positions, marks = (x.to(device, non_blocking=True) for x in rows)
+        return ids.long(), weights, positions, marks
+
+    held = []
+    if a.held and rank == 0:
+        rows = Rows(a.held, 1)
+        rows.KINDS = HELD_KINDS
+        for _ in range(HELD_BATCHES):
+            held.append(stacked([rows.row(HELD_LENGTH) for _ in range(max(1, a.tokens // HELD_LENGTH))]))
+
+    def look():
+        """The losses on documents that are not trained on, in the log."""
+        if held:
+            sums = sum(torch.stack([x.detach().float() for x in losses(*sent(rows))]) for rows in held) / len(held)
+            t, x, f, h = sums.tolist()
+            log(f"held out at step {step}: text {t:.3f} answers {x:.3f} filter {f:.2f} hits {h:.3f}")
 
     for _, lengths, _ in phases:  # start all that makes rows
         for length in lengths:
             batch(length)
-    began = saved = time.time()
+    saved = last = time.time()
+    began = saved - done["seconds"]
     duration = a.until - began if a.until else a.minutes * 60
-    step = tokens = 0
-    means, by_length, seconds, last = {}, {}, {}, began
+    step, tokens = done["step"], done["tokens"]
+    means, by_length, seconds = {}, {}, {}
     while True:
-        now = torch.tensor((time.time() - began) / duration, device=device)
+        paused = a.pause is not None and time.time() >= a.pause
+        now = torch.tensor(1.0 if paused else (time.time() - began) / duration, device=device)
         if world > 1:
             dist.broadcast(now, 0)
         fraction = float(now)
@@ -295,9 +333,12 @@ def main():
             dist.broadcast(due, 0)
         if float(due):
             save()
+            look()
             saved = time.time()
-    mean.add()
+    if not paused:
+        mean.add()
     save()
+    look()
     log(f"mean of {mean.count} moments, {checkpoints} checkpoints")
     log("by length:", {n: f"{t / 1e6:.1f} M tokens, {seconds[n]:.0f} s" for n, t in sorted(by_length.items())})
     log(f"done: {step} steps, {tokens} tokens, {time.time() - began:.0f} s")
