@@ -289,7 +289,7 @@ tests_fuzz_libfuzz_la_SOURCES += tests/fuzz/driver.c tests/rng.h
 endif
 TESTS += tests/fuzz.sh
 EXTRA_DIST += tests/fuzz.sh tests/fuzz/README tests/fuzz/seeds.py tests/fuzz/seeds tests/fuzz/requests.py \
-	build-aux/fuzz.sh build-aux/fuzz-cover.sh
+	build-aux/fuzz.sh build-aux/fuzz-cover.sh build-aux/testtree.py build-aux/coverage.py build-aux/mutants.py
 
 TESTS += tests/unit-group.test
 check_PROGRAMS += tests/unit-group.test
