@@ -202,6 +202,8 @@ class Run:
                     out = os.path.join(home, "mutant%d.o" % len(changed))
                     if not testtree.compile_one(at, o, out)[0]:
                         return "unbuildable"
+                    if not os.path.exists(self.tree.path(name)):
+                        return "unbuildable"
                     if digest(out) != digest(self.tree.path(name)):
                         changed[name] = out
         finally:

@@ -29,7 +29,7 @@ def ask_make(build, *names):
     rule = "include Makefile\nask-make:\n" + "".join("\t@echo '$(%s)'\n" % n for n in names)
     out = subprocess.run(["make", "-s", "-f", "-", "ask-make"], cwd=build, input=rule, text=True, check=True,
                          stdout=subprocess.PIPE).stdout
-    return out.split("\n")[:len(names)]
+    return out.split("\n")[-len(names) - 1:-1]             # make may have had to write Makefile first
 
 
 def git_files(srcdir, *which):
@@ -103,7 +103,7 @@ def program_of(name, links):
                 if top or w == "src/libcore.la":
                     archives.append(w)
                 add(links[w], False)
-            elif w.startswith("-l") and w not in libs:
+            elif re.match("-l|-Wl,--wrap", w) and w not in libs:
                 libs.append(w)
     add(links[name], True)
     return dict(objects=objects, archives=archives, libs=libs)
@@ -243,15 +243,18 @@ class Tree:
             os.makedirs(os.path.dirname(out), exist_ok=True)
             to = out if self.counted else out + ".part"         # counters are named after the object
             good, said = compile_one(self.at, o, to, self.extra(o))
-            if not good:
-                raise RuntimeError(said)
-            os.rename(to, out)
+            if good:
+                os.rename(to, out)
+            else:
+                print("%s cannot be compiled: %s" % (o["source"], said[:300]), flush=True)
 
     def archive(self, name):
         out = os.path.join(self.at, archive_path(name))
         if not os.path.exists(out):
             os.makedirs(os.path.dirname(out), exist_ok=True)
-            subprocess.run(["ar", "cr", out] + [self.path(o) for o in self.plan["archives"][name]], check=True)
+            subprocess.run(["ar", "cr", out] +
+                           [self.path(o) for o in self.plan["archives"][name] if os.path.exists(self.path(o))],
+                           check=True)
 
     def program(self, name, out=None, changed=None):
         """Links a program, with the changed objects of a mutant among those that it has."""
