@@ -262,6 +262,7 @@ static void many(const struct gkv__quant *q)
     void        *scratch = aligned_alloc(64, (p->scratch + 63) / 64 * 64 + 64);
     float       *x = floats(m * k), *f = unpacked(q, w, n * k), *y = floats(m * n), *old = copy(y, m * n * sizeof *y);
 
+    must(scratch);
     for (size_t i = 0; i < m; i += GKV__GROUP)
         p->prepare(form + i * row, x + i * k, k, m - i < GKV__GROUP ? m - i : GKV__GROUP, k);
     p->gemm(y, n, form, w, stride, m, n, k, scratch, add);
