@@ -274,6 +274,7 @@ def responses():
     check('a stream is numbered', [e['sequence_number'] for e in stream] == list(range(len(stream))))
     kinds = [e['type'][9:] for e in stream]
     print(kinds[:4], kinds[-4:])
+    check('... has one message', {e['output_index'] for e in stream if 'output_index' in e} == {0})
     check('... begins empty', [e['part']['text'] for e in stream if 'part' in e] == ['', expected])
     check('... and adds up', ''.join(e['delta'] for e in stream if e['type'].endswith('delta')) == expected)
     last = stream[-1]['response']

@@ -6,6 +6,7 @@ for o in keep=0 keep=-1 keep=5x keep=0% keep=101% keep=5%% layer=-1 keep-last=al
          schedule=fast schedule=stream:budget=1 schedule=layer:x=1 device=gpu kv-type=q4_0; do
     t ask -f text --$o question
 done
+t eval niah -n 0
 t info --memory -c 10,
 t info --memory -c 0
 # an empty variable is none
