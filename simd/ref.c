@@ -325,7 +325,7 @@ void gkv__simd_ref(struct gkv__simd *k)
     k->pack = pack_ref;
     k->gemm = gemm_ref;
     k->nr = NR;
-    k->attend = (struct gkv__attend){ "f32", GKV__TYPE_F32, 6, LANES, 128, NULL, NULL, NULL, attend_ref };
+    k->attend = (struct gkv__attend){ "f32", GKV__TYPE_F32, 6, LANES, 128, 0, NULL, NULL, NULL, attend_ref };
     k->attend_few[GKV__TYPE_F32] = attend_few_f32_ref;
     k->attend_few[GKV__TYPE_F16] = attend_few_f16_ref;
     k->attend_few[GKV__TYPE_BF16] = attend_few_bf16_ref;

@@ -132,8 +132,8 @@ typedef void gkv__form_fn(void *to, const void *from, enum gkv__type type, size_
  * "bf16": products of bfloat16; sums and softmax in f32, with 2^x to 2^-17.  q, k, v and the
  * weights of the softmax are rounded to nearest even, each by up to 2^-8 of itself: a score changes by up to
  * 2^-7 sum |q k| / sqrt(d), its weight by a factor of e to that, the output by up to 2^-7 max |v|
- * more.  qt and v are pairs of rows, [ceil(n / 2)][width][2]; k is [nk][d], d even.  A level may want v in another
- * order, by `values`. */
+ * more.  qt and v are pairs of rows, [ceil(n / 2)][width][2]; k is [nk][d], d even.  A level may want v in longer
+ * runs, [ceil(n / together)][width][together], by `values`. */
 struct gkv__attend {
     const char     *form;
     enum gkv__type  type;               /* k of this type needs no conversion, if d is even  */
@@ -141,6 +141,8 @@ struct gkv__attend {
                                            attend_few is faster                              */
     size_t          lanes;
     size_t          keys;               /* of a block, with head_dim 64                      */
+    uint16_t        together;           /* form "bf16": values of so many keys lie side by side, if d is a
+                                           multiple of it; else of two                       */
     gkv__form_fn   *pairs;              /* converts qt and v; NULL: the form is floats       */
     gkv__form_fn   *narrow;             /* converts k; NULL: likewise                        */
     gkv__form_fn   *values;             /* converts v, not in place; NULL: pairs does        */

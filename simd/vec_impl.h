@@ -53,7 +53,7 @@ static void FN(fill)(struct gkv__simd *k)
 #if INV
     FN(fill_int)(k);
 #endif
-    k->attend = (struct gkv__attend){ "f32", GKV__TYPE_F32, 6, LANES, 128, NULL, NULL, NULL, FN(attend) };
+    k->attend = (struct gkv__attend){ "f32", GKV__TYPE_F32, 6, LANES, 128, 0, NULL, NULL, NULL, FN(attend) };
     k->attend_few[GKV__TYPE_F32] = FN(attend_few_f32);
     k->attend_few[GKV__TYPE_F16] = FN(attend_few_f16);
     k->attend_few[GKV__TYPE_BF16] = FN(attend_few_bf16);

@@ -2,6 +2,7 @@
  * unit-attend.c - attention through a cache, against double precision on what the cache holds:
  * every level, few rows and many, keys in one piece and in several, at the beginning and deep
  * in the text, with and without window, chunks, sinks and cap; and the same bytes from one thread and from three.
+ * The same bytes from a cache in the form of the kernels, filled in pieces, and through packets.
  * The same for attention sums (attention-sums.h), with and without the sums that attention leaves. */
 #include "config.h"
 #include <float.h>
@@ -127,6 +128,70 @@ static void run(const struct gkv__simd *simd, const struct gkv__shape *s, const 
     gkv__exec_close(&e);
 }
 
+/* How many slots hold other values: of so many heads, read through a packet of one slot. */
+static size_t unlike(const struct gkv__cache *a, const struct gkv__cache *b)
+{
+    uint16_t x[2][2048];
+    size_t n = 0;
+
+    for (uint64_t slot = 0; slot < KEYS_MAX; slot++) {
+        gkv__cache_pack(a, 1, slot, 1, x[0]);
+        gkv__cache_pack(b, 1, slot, 1, x[1]);
+        n += memcmp(x[0], x[1], 2 * sizeof **x * a->n_head_kv * a->head_dim) != 0;
+    }
+    return n;
+}
+
+/* The bytes of all rows are those from cache c, which is of f32 or bf16 with nothing to round, unless c's go the way of few. */
+static void check_stored(const struct gkv__simd *simd, const struct gkv__shape *s, const struct gkv__cache *c,
+                         const float *k, const float *v, const float *q, const struct gkv__view *view, double bound)
+{
+    static const uint64_t cuts[] = { 0, 5, 37, 64, 1000, 1024, 1057, KEYS_MAX };
+    static const size_t ns[] = { 2, 61 };
+    struct gkv__layer_weights layers[2] = { 0 };
+    const struct gkv_model m = { .shape = *s, .layer = layers };
+    const struct gkv__quant *const type = gkv__attend_store(simd, &m, c->type);
+    const size_t row = (size_t)s->n_head * s->head_dim, kv = (size_t)s->n_head_kv * s->head_dim;
+    float *out = malloc(2 * N_MAX * row * sizeof *out);
+    uint8_t *packet = malloc(KEYS_MAX * kv * 2 * sizeof(uint16_t));
+    struct gkv__cache whole, parts;
+    double worst = 0;
+    int differ = 0;
+
+    if (type == c->type) {
+        ok(!simd->attend.narrow || s->head_dim % 2, "%s stores %s as it is", simd->level, type->name);
+        free(out);
+        free(packet);
+        return;
+    }
+    if (gkv__cache_open(&whole, type, 2, s->n_head_kv, s->head_dim, KEYS_MAX, NULL) != GKV_OK ||
+        gkv__cache_open(&parts, type, 2, s->n_head_kv, s->head_dim, KEYS_MAX, NULL) != GKV_OK)
+        exit(1);
+    for (size_t i = 0; i + 1 < sizeof cuts / sizeof *cuts; i++) {
+        const size_t n = (size_t)(cuts[i + 1] - cuts[i]);
+
+        gkv__cache_put(&whole, 1, cuts[i], k + cuts[i] * kv, v + cuts[i] * kv, n, 2);
+        gkv__cache_pack(&whole, 1, cuts[i], n, packet);
+        gkv__cache_unpack(&parts, 1, cuts[i], n, packet);
+    }
+    for (size_t i = 0; i < sizeof ns / sizeof *ns; i++)
+        for (uint64_t pos = 0; pos <= POS_MAX; pos += 750) {
+            run(simd, s, c, q, ns[i], pos, view, 1, true, out, NULL);
+            run(simd, s, &parts, q, ns[i], pos, view, 1 + (unsigned)i, true, out + N_MAX * row, NULL);
+            for (size_t x = 0; x < ns[i] * row; x++)
+                worst = fmax(worst, fabs((double)out[x] - (double)out[N_MAX * row + x]));
+            if (!gkv__attend_few(simd, s, ns[i], s->n_head / s->n_head_kv))
+                differ |= memcmp(out, out + N_MAX * row, ns[i] * row * sizeof *out);
+        }
+    ok(type->run && !differ && worst <= bound && !unlike(&whole, &parts),
+       "%s stores %s, head_dim %u, in runs of %u: the same bytes, few rows %.1e of %.1e", simd->level, c->type->name,
+       s->head_dim, type->run, worst, bound);
+    gkv__cache_close(&whole);
+    gkv__cache_close(&parts);
+    free(out);
+    free(packet);
+}
+
 static double worst_mass(const struct gkv__shape *s, const float *received, const double *want, uint64_t n_keys)
 {
     double worst = 0;
@@ -210,6 +275,8 @@ static void check(const struct gkv__shape *s, const char *type, const struct gkv
         ok(worst[i] <= bound && !differ[i], "%s, head_dim %u, %u heads on %u, window %u, chunk %u, cap %g%s: %s "
            "(%.1e of %.1e)", type, s->head_dim, s->n_head, s->n_head_kv, view->window, view->chunk,
            (double)s->attn_cap, view->sinks ? ", sinks" : "", level, worst[i], bound);
+        if (c.type->type == GKV__TYPE_F32 || c.type->type == GKV__TYPE_BF16)
+            check_stored(&simd, s, &c, k, v, q, view, 2 * bound);
     }
     gkv__cache_close(&c);
     free(k);
@@ -229,6 +296,7 @@ int main(void)
         { "bf16", 20, 3, 1, 0, 0, 600, false },   { "q8_0", 32, 6, 2, 0, 0, 0, false },
         { "f32", 24, 4, 2, 40, 0, 0, true },      { "f16", 64, 8, 2, 700, 5, 0, false },
         { "q8_0", 32, 2, 1, 1, 50, 0, false },    { "f32", 16, 4, 2, 0, 0, 7, true },
+        { "f32", 64, 8, 2, 0, 0, 0, true },       { "bf16", 96, 4, 2, 300, 0, 0, false },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

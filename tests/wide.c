@@ -104,7 +104,7 @@ void fill_wide_table(struct gkv__simd *k)
 void fill_wide_bf16_table(struct gkv__simd *k)
 {
     fill_wide_table(k);
-    k->attend = (struct gkv__attend){ "bf16", GKV__TYPE_BF16, 3, LANES, 128, pairs_bf16_wide,
+    k->attend = (struct gkv__attend){ "bf16", GKV__TYPE_BF16, 3, LANES, 128, 2, pairs_bf16_wide,
                                       narrow_bf16_wide, NULL, attend_bf16_wide };
     k->attend_few[GKV__TYPE_F16] = attend_few_pairs_f16_wide;
     k->attend_few[GKV__TYPE_BF16] = attend_few_pairs_bf16_wide;

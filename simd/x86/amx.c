@@ -324,7 +324,7 @@ static void values_amx(void *to, const void *from, enum gkv__type type, size_t n
 
 void gkv__simd_amx(struct gkv__simd *k)
 {
-    k->attend = (struct gkv__attend){ "bf16", GKV__TYPE_BF16, 3, LANES, 256, pairs_bf16_amx, narrow_bf16_amx,
+    k->attend = (struct gkv__attend){ "bf16", GKV__TYPE_BF16, 3, LANES, 256, 32, pairs_bf16_amx, narrow_bf16_amx,
                                       values_amx, attend_amx };
     fill_bf16_amx(k);
     fill_many_amx(k);

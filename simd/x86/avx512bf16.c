@@ -45,7 +45,7 @@ INLINE vh bf16_half(vf x)
 
 void gkv__simd_avx512bf16(struct gkv__simd *k)
 {
-    k->attend = (struct gkv__attend){ "bf16", GKV__TYPE_BF16, 3, LANES, 128, pairs_bf16_avx512bf16,
+    k->attend = (struct gkv__attend){ "bf16", GKV__TYPE_BF16, 3, LANES, 128, 2, pairs_bf16_avx512bf16,
                                       narrow_bf16_avx512bf16, NULL, attend_bf16_avx512bf16 };
     k->attend_few[GKV__TYPE_F16] = attend_few_pairs_f16_avx512bf16;
     k->attend_few[GKV__TYPE_BF16] = attend_few_pairs_bf16_avx512bf16;

@@ -57,6 +57,24 @@ size_t gkv__attend_keys(const struct gkv__simd *simd, uint32_t head_dim)
     return n < 16 ? 16 : n > most ? most : n;
 }
 
+const struct gkv__quant *gkv__attend_store(const struct gkv__simd *simd, const gkv_model *m,
+                                           const struct gkv__quant *type)
+{
+    const struct gkv__attend *a = &simd->attend;
+    uint32_t runs = 0;                  /* layers with values in runs; the others have them in pairs */
+
+    if (!a->narrow || (type->type != GKV__TYPE_F32 && type->type != GKV__TYPE_BF16))
+        return type;
+    for (uint32_t il = 0; il < m->shape.n_layer; il++) {
+        const uint32_t d = gkv__shape_of(m, il)->head_dim, run = d % a->together ? 2 : a->together;
+
+        if (d % 2 || gkv__attend_keys(simd, d) % run)   /* a block of keys begins with a run */
+            return type;
+        runs += run == a->together;
+    }
+    return runs && runs < m->shape.n_layer ? type : gkv__kv_in_runs(runs ? a->together : 2);
+}
+
 static size_t rows_per_item(const struct gkv__simd *simd, const struct gkv__shape *s)
 {
     const size_t more = (simd->attend.pairs ? 2 : 1) * simd->attend.keys / KEYS;
@@ -206,7 +224,7 @@ const void *gkv__values_in_form(const struct gkv__simd *simd, const struct gkv__
 {
     const struct gkv__attend *a = &simd->attend;
 
-    if (c->type->type == a->type && !a->pairs)
+    if (c->type->run || (c->type->type == a->type && !a->pairs))
         return rows;
     if (!a->values) {
         gkv__to_form(simd, a->pairs, c->type->type, rows, buf, nk, d);
@@ -430,7 +448,7 @@ void gkv__attend(struct gkv__exec *e, const struct gkv__cache *c, uint32_t il, f
     s.n_head_kv = heads / c->repeat;
     j.block = block_of(e->simd, &s, e->n_threads, n, group);
     j.piece = piece_of(&s, n, pos + n - first_key(&j, pos));
-    if (gkv__attend_few(e->simd, &s, n, group)) {
+    if (!c->type->run && gkv__attend_few(e->simd, &s, n, group)) {
         gkv__for_parts(e->n_threads, pieces(&j) * heads, 1, few_items, &j);
         gkv__for(e->n_threads, heads, merge_item, &j);
     } else {

@@ -13,6 +13,12 @@
 void gkv__attend(struct gkv__exec *e, const struct gkv__cache *c, uint32_t il, float *out,
                  const float *q, size_t n, uint64_t pos, const struct gkv__view *view, float *sums);
 
+/* How a first pass stores keys and values of `type` that only attention reads, in all of m's layers: in the kernels' own
+ * form where it is smaller or the same, so that nothing is converted for each block of queries.  Rows that are few then go
+ * the way of all others.  `type` itself: as it is. */
+const struct gkv__quant *gkv__attend_store(const struct gkv__simd *simd, const gkv_model *m,
+                                           const struct gkv__quant *type);
+
 /* What the sink of a head adds to the sum of a softmax whose maximum is max, both in base 2. */
 float gkv__attend_sink(const float *sinks, size_t head, float max);
 

@@ -5,10 +5,34 @@
 #include <stdlib.h>
 #include <string.h>
 #include "src/engine/kv.h"
+#include "src/quant/convert.h"
 #include "src/base/mem.h"
 #include "src/base/thread.h"
 
-enum { TOKENS = 16 };           /* tokens of a piece of work                                 */
+enum { TOKENS = 32 };           /* tokens of a piece of work                                 */
+
+const struct gkv__quant *gkv__kv_in_runs(uint32_t run)
+{
+    static const struct gkv__quant types[] = {
+        { .name = "bf16", .block = 1, .bytes = 2, .type = GKV__TYPE_BF16, .to_f32 = gkv__to_f32_bf16,
+          .from_f32 = gkv__from_f32_bf16, .run = 2 },
+        { .name = "bf16", .block = 1, .bytes = 2, .type = GKV__TYPE_BF16, .to_f32 = gkv__to_f32_bf16,
+          .from_f32 = gkv__from_f32_bf16, .run = 32 },
+    };
+
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (types[i].run == run)
+            return &types[i];
+    return NULL;
+}
+
+/* n slots, and those that fill the last run. */
+static uint64_t whole_runs(const struct gkv__quant *type, uint64_t n)
+{
+    const uint64_t run = type->run ? type->run : 1;
+
+    return n > UINT64_MAX - run ? n : (n + run - 1) / run * run;
+}
 
 static uint64_t row_bytes(const struct gkv__quant *type, uint32_t head_dim)
 {
@@ -20,7 +44,7 @@ uint64_t gkv__cache_bytes(const struct gkv__quant *type, uint32_t n_layer, uint3
 {
     uint64_t per = 2 * row_bytes(type, head_dim) * n_head_kv * n_layer, all;
 
-    return gkv__mul(per, n_max, &all) ? all : UINT64_MAX;
+    return gkv__mul(per, whole_runs(type, n_max), &all) ? all : UINT64_MAX;
 }
 
 static uint64_t layer_bytes(const struct gkv__cache *c, uint32_t il, uint64_t n_max)
@@ -56,7 +80,7 @@ static gkv_status room(struct gkv__cache *c, uint32_t il, uint64_t bytes, uint64
                          gkv__needed(bytes).text);
     l->bytes = bytes;
     l->v = l->k + bytes / 2;
-    l->n_max = n_max;
+    l->n_max = whole_runs(c->type, n_max);
     return GKV_OK;
 }
 
@@ -171,7 +195,7 @@ gkv_status gkv__cache_open_for(struct gkv__cache *c, const gkv_model *m, const s
         else if (n_max && gkv__has_keys(m, il))
             status = gkv__cache_room(c, il, n_max, err);
         if (status == GKV_OK)
-            c->layer[il].n_max = n_max;
+            c->layer[il].n_max = whole_runs(type, n_max);
     }
     if (status != GKV_OK)
         gkv__cache_close(c);
@@ -239,6 +263,20 @@ struct put {
     size_t             n;
 };
 
+/* Slots of one run, `at` of which lie before the first: dimension by dimension. */
+static void put_run(const struct gkv__quant *type, const float *row, uint8_t *run, size_t at, size_t d)
+{
+    uint16_t x[64];
+
+    for (size_t i = 0; i < d; i += 64) {
+        const size_t n = gkv__min(d - i, 64);
+
+        type->from_f32(row + i, x, n);
+        for (size_t j = 0; j < n; j++)
+            memcpy(run + ((i + j) * type->run + at) * sizeof *x, &x[j], sizeof *x);
+    }
+}
+
 /* One head of some tokens. */
 static void put_item(void *arg, size_t i, unsigned thread)
 {
@@ -252,7 +290,11 @@ static void put_item(void *arg, size_t i, unsigned thread)
         const size_t at = t * row + ih / p->c->repeat * d;
 
         p->c->type->from_f32(p->k + at, gkv__cache_k(p->c, p->il, ih, p->slot + t), d);
-        p->c->type->from_f32(p->v + at, gkv__cache_v(p->c, p->il, ih, p->slot + t), d);
+        if (p->c->type->run)
+            put_run(p->c->type, p->v + at, gkv__cache_v(p->c, p->il, ih, p->slot + t - (p->slot + t) % p->c->type->run),
+                    (p->slot + t) % p->c->type->run, d);
+        else
+            p->c->type->from_f32(p->v + at, gkv__cache_v(p->c, p->il, ih, p->slot + t), d);
     }
 }
 
@@ -263,6 +305,50 @@ void gkv__cache_put(struct gkv__cache *c, uint32_t il, uint64_t slot, const floa
     const size_t pieces = (n + TOKENS - 1) / TOKENS;
 
     gkv__for(n > 1 ? n_threads : 1, pieces * gkv__cache_heads(c, il), put_item, &p);
+}
+
+/* Copies the values of n slots, run by run, or rows; returns the packet's next byte. */
+static uint8_t *copy_values(const struct gkv__cache *c, uint32_t il, uint32_t ih, uint64_t slot, size_t n,
+                            uint8_t *packet, bool out)
+{
+    const size_t d = gkv__cache_dim(c, il), run = c->type->run;
+
+    for (uint64_t at = slot; at < slot + n; ) {
+        const size_t before = at % run, some = (size_t)gkv__min(run - before, slot + n - at);
+        const size_t parts = some == run ? 1 : d, bytes = some * d / parts * c->type->bytes;
+        uint8_t *first = gkv__cache_v(c, il, ih, at - before) + before * c->type->bytes;
+
+        for (size_t x = 0; x < parts; x++, packet += bytes)
+            memcpy(out ? packet : first + x * run * c->type->bytes, out ? first + x * run * c->type->bytes : packet, bytes);
+        at += some;
+    }
+    return packet;
+}
+
+static void copy_all(const struct gkv__cache *c, uint32_t il, uint64_t slot, size_t n, uint8_t *packet, bool out)
+{
+    const size_t bytes = n * row_bytes(c->type, gkv__cache_dim(c, il));
+
+    for (uint32_t i = 0; n && i < 2 * gkv__cache_heads(c, il); i++) {
+        uint8_t *rows = (i % 2 ? gkv__cache_v : gkv__cache_k)(c, il, i / 2, slot);
+
+        if (i % 2 && c->type->run) {
+            packet = copy_values(c, il, i / 2, slot, n, packet, out);
+            continue;
+        }
+        memcpy(out ? packet : rows, out ? rows : packet, bytes);
+        packet += bytes;
+    }
+}
+
+void gkv__cache_pack(const struct gkv__cache *c, uint32_t il, uint64_t slot, size_t n, void *packet)
+{
+    copy_all(c, il, slot, n, packet, true);
+}
+
+void gkv__cache_unpack(struct gkv__cache *c, uint32_t il, uint64_t slot, size_t n, const void *packet)
+{
+    copy_all(c, il, slot, n, (uint8_t *)(uintptr_t)packet, false);
 }
 
 void gkv__cache_take(struct gkv__cache *dst, uint32_t dl, const struct gkv__cache *src, uint32_t sl,

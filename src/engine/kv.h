@@ -6,6 +6,10 @@
  * each KV head.  Keys keep the rotation of their own positions, and new tokens are written
  * behind the slots in use.
  *
+ * Where only attention reads a cache, values may lie as its kernels take them (gkv__attend_store):
+ * [KV head][slot / run][head_dim][run], in a type with a run.  Such slots are read in runs, and cannot be taken, copied
+ * or moved to another cache.
+ *
  * A layer may have a state of fixed size instead (state.h), which is what it remembers of all tokens
  * before.  It cannot be cut back to fewer tokens, so whoever wants that saves it in time. */
 #ifndef GKV__KV_H
@@ -19,7 +23,7 @@ struct gkv__cache {
     const struct gkv__quant *type;
     uint32_t n_layer, n_head_kv, head_dim;
     struct gkv__cache_layer {
-        uint64_t n_max;             /* slots of each head                                    */
+        uint64_t n_max;             /* slots of each head, a multiple of the run             */
         uint64_t bytes;             /* of its memory                                         */
         uint32_t n_head_kv, head_dim;   /* 0: as in most layers, the cache's                 */
         uint64_t shift;             /* the token at position p is in slot p - shift          */
@@ -70,13 +74,19 @@ void       gkv__states_restore(struct gkv__cache *c, const float *from);
 void       gkv__cache_drop(struct gkv__cache *c, uint32_t il);
 void       gkv__cache_close(struct gkv__cache *c);
 
-/* Address of a slot of (layer, head); consecutive slots follow. */
+/* bfloat16 with values in runs; NULL: no such type. */
+const struct gkv__quant *gkv__kv_in_runs(uint32_t run);
+
+/* Address of a slot of (layer, head); consecutive slots follow.  Of values in runs: the first slot of a run. */
 uint8_t *gkv__cache_k(const struct gkv__cache *c, uint32_t il, uint32_t ih, uint64_t slot);
 uint8_t *gkv__cache_v(const struct gkv__cache *c, uint32_t il, uint32_t ih, uint64_t slot);
 
 /* Store k, v [n][heads / repeat * head_dim] in slots slot .. slot + n - 1. */
 void gkv__cache_put(struct gkv__cache *c, uint32_t il, uint64_t slot, const float *k,
                     const float *v, size_t n, unsigned n_threads);
+/* Copies slots slot .. slot + n - 1 of layer il, whatever its type, to a packet of 2 * heads * n rows, or back. */
+void gkv__cache_pack(const struct gkv__cache *c, uint32_t il, uint64_t slot, size_t n, void *packet);
+void gkv__cache_unpack(struct gkv__cache *c, uint32_t il, uint64_t slot, size_t n, const void *packet);
 /* Copy slots at[n] of layer sl of src, which has the same type, to slots 0 .. of (layer dl, head ih); at
  * NULL: the first n.  If dst repeats heads, src has the heads of the model or those of dst. */
 void gkv__cache_take(struct gkv__cache *dst, uint32_t dl, const struct gkv__cache *src, uint32_t sl,

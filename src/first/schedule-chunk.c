@@ -26,23 +26,23 @@ static uint64_t bytes(const struct gkv__task *t, uint32_t chunk, unsigned n_thre
 
 /* Keeps the cache of an earlier question if it fits this one.  Whole chunks of the document are the same for
  * every question.  A new cache gets `more` slots than needed, enough for most next questions. */
-static gkv_status reserve(struct gkv__early *c, const struct gkv__task *t, uint32_t chunk, uint32_t more,
+static gkv_status reserve(struct gkv__early *c, const struct gkv__exec *e, const struct gkv__task *t, uint32_t more,
                           gkv_error *err)
 {
     const struct gkv__shape *s = &t->m->shape;
-
+    const struct gkv__quant *type = gkv__first_kv(e->simd, t);
     const struct gkv__rope *rope = gkv__model_rope(t->m, 0, gkv__plus(t->n, t->n_new));
 
-    if (c->slots >= t->n && c->filter == t->filter && c->chunk == chunk && c->cache.type == t->kv_first &&
+    if (c->slots >= t->n && c->filter == t->filter && c->chunk == e->chunk && c->cache.type == type &&
         c->rope == rope)
         return GKV_OK;
     gkv__early_close(c);
     c->rope = rope;
     c->slots = gkv__plus(t->n, more);
     c->filter = t->filter;
-    c->chunk = chunk;
+    c->chunk = e->chunk;
     /* With filter layer 0 the cache has no layers, but its sizes are still used. */
-    GKV__TRY(gkv__cache_open_for(&c->cache, t->m, t->kv_first, t->filter, c->slots, err));
+    GKV__TRY(gkv__cache_open_for(&c->cache, t->m, type, t->filter, c->slots, err));
     c->n_states = gkv__states_floats(t->m, t->filter);
     if (c->n_states && !(c->states = gkv__pages(c->n_states, sizeof *c->states)))
         return gkv__fail(err, GKV_NOMEM, "the system refused %s for the states of the early layers",
@@ -105,7 +105,7 @@ static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error
     const uint32_t more = f->early ? e->chunk : 0;
     struct gkv__sparse sparse = { 0 };
     float *x = gkv__pages(rows, row * sizeof *x);
-    gkv_status status = x ? reserve(c, f->t, e->chunk, more, err)
+    gkv_status status = x ? reserve(c, e, f->t, more, err)
                           : gkv__fail(err, GKV_NOMEM, "out of memory");
 
     gkv__stage(e, GKV_STAGE_FIRST_PASS, f->t->n,

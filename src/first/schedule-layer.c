@@ -35,7 +35,7 @@ static uint64_t bytes(const struct gkv__task *t, uint32_t chunk, unsigned n_thre
     if (gkv__grouped(t))
         return gkv__split_bytes(t, chunk);
     return gkv__plus(gkv__times(rows, s->n_embd * sizeof(float)) + (t->row == GKV__ROW_LARGEST ? gram : 0),
-                     gkv__plus(gkv__plus(gkv__cache_largest(t->m, t->kv_first, t->filter, t->n),
+                     gkv__plus(gkv__plus(gkv__cache_largest(t->m, gkv__first_kv(gkv__simd(), t), t->filter, t->n),
                                          gkv__first_sparse_bytes(t, n_threads)),
                                gkv__state_floats(s) * sizeof(float)));
 }
@@ -187,7 +187,7 @@ static gkv_status run(struct gkv__exec *e, const struct gkv__first *f, gkv_error
                (double)(1 + f->n_also) * (double)f->t->n * s->n_embd * s->n_head_kv * s->head_dim);
     status = gkv__spill_open(&x, f->t->n, s->n_embd, f->t->spill ? e->chunk : 0, err);
     if (status == GKV_OK)
-        status = gkv__cache_open_one(&cache, f->t->m, f->t->kv_first, f->t->filter, f->t->n, err);
+        status = gkv__cache_open_one(&cache, f->t->m, gkv__first_kv(e->simd, f->t), f->t->filter, f->t->n, err);
     if (status == GKV_OK && gkv__has_states(f->t->m))
         status = gkv__cache_state(&cache, 0, gkv__state_floats(s), err);
     if (status == GKV_OK)

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include "src/engine/attend.h"
 #include "src/first/schedule.h"
 #include "src/base/mem.h"
 #include "src/base/thread.h"
@@ -117,6 +118,11 @@ void gkv__score(struct gkv__exec *e, const float *k, size_t n, const float *q, f
     gkv__for(e->n_threads, (n + ROWS - 1) / ROWS, score_item, &job);
 }
 
+const struct gkv__quant *gkv__first_kv(const struct gkv__simd *simd, const struct gkv__task *t)
+{
+    return gkv__attend_store(simd, t->m, t->kv_first);
+}
+
 /* ---- sparse attention -------------------------------------------------------------------- */
 
 uint64_t gkv__first_sparse_bytes(const struct gkv__task *t, unsigned n_threads)
@@ -176,7 +182,7 @@ uint64_t gkv__early_bytes(const struct gkv__task *t, uint64_t slots)
     const uint64_t keys = gkv__times(slots, (uint64_t)s->n_head_kv * s->head_dim * sizeof(float));
 
     return gkv__plus(gkv__plus(keys, gkv__states_floats(t->m, t->filter) * sizeof(float)),
-                     gkv__cache_bytes_for(t->m, t->kv_first, t->filter, slots));
+                     gkv__cache_bytes_for(t->m, gkv__first_kv(gkv__simd(), t), t->filter, slots));
 }
 
 uint64_t gkv__early_size(const struct gkv__early *e)

@@ -94,6 +94,10 @@ gkv_status gkv__first_sparse_open(struct gkv__sparse *sp, const struct gkv__exec
 /* Afterwards: the density for the caller. */
 void       gkv__first_sparse_close(struct gkv__sparse *sp, const struct gkv__first *f);
 
+/* Type of the keys and values that schedules store for attention alone, of what the user or the schedule chose.  simd:
+ * of the computation; gkv__simd() to predict its memory. */
+const struct gkv__quant *gkv__first_kv(const struct gkv__simd *simd, const struct gkv__task *t);
+
 uint64_t gkv__weights_largest(const gkv_model *m, uint32_t il); /* embeddings + largest of 0 .. il */
 uint64_t gkv__weights_early(const gkv_model *m, uint32_t il);   /* all that filter layer il needs */
 

@@ -84,19 +84,15 @@ static uint32_t owner(const struct split *s, size_t block)
 
 /* ---- memory ----------------------------------------------------------------------------- */
 
-static size_t row_bytes(const struct gkv__quant *type, size_t n)
-{
-    return n / type->block * type->bytes;
-}
-
 static size_t most_bytes(const struct split *s)
 {
+    const struct gkv__quant *type = gkv__first_kv(gkv__simd(), s->t);
     size_t most = s->rows * sizeof(float);      /* scores travel, too */
 
     for (uint32_t il = 0; il < s->t->filter; il++) {
         const struct gkv__shape *shape = gkv__shape_of(s->t->m, il);
 
-        most = gkv__max(most, 2 * s->rows * shape->n_head_kv * row_bytes(s->t->kv_first, shape->head_dim));
+        most = gkv__max(most, 2 * s->rows * shape->n_head_kv * (shape->head_dim / type->block * type->bytes));
     }
     return most;
 }
@@ -109,7 +105,7 @@ uint64_t gkv__split_bytes(const struct gkv__task *t, uint32_t chunk)
     divide(&s, t, chunk);
     rows = t->spill ? s.rows : s.stripes * s.rows;
     return gkv__plus(gkv__times(rows, t->m->shape.n_embd * sizeof(float)),
-                     gkv__plus(gkv__cache_largest(t->m, t->kv_first, t->filter, t->n),
+                     gkv__plus(gkv__cache_largest(t->m, gkv__first_kv(gkv__simd(), t), t->filter, t->n),
                                gkv__times(s.g->size + 1, most_bytes(&s))));
 }
 
@@ -121,7 +117,7 @@ static gkv_status reserve(struct split *s, gkv_error *err)
         return gkv__fail(err, GKV_NOMEM, "out of memory");
     s->in = s->out + s->packet;
     GKV__TRY(gkv__spill_open(&s->x, s->stripes * s->rows, s->t->m->shape.n_embd, s->t->spill ? s->rows : 0, err));
-    return gkv__cache_open_one(&s->cache, s->t->m, s->t->kv_first, s->t->filter, s->n, err);
+    return gkv__cache_open_one(&s->cache, s->t->m, gkv__first_kv(gkv__simd(), s->t), s->t->filter, s->n, err);
 }
 
 static void release(struct split *s)
@@ -133,23 +129,6 @@ static void release(struct split *s)
 
 /* ---- keys and values that travel -------------------------------------------------------- */
 
-/* Copies those of a block between the cache and a packet [keys, values][KV head][row]. */
-static void copy(const struct split *s, size_t block, uint8_t *packet, bool to_cache)
-{
-    const struct gkv__cache *c = &s->cache;
-    const size_t n = rows_of(s, block), at = start_of(s, block), bytes = n * row_bytes(c->type, gkv__cache_dim(c, 0));
-
-    for (int values = 0; n && values < 2; values++)
-        for (uint32_t ih = 0; ih < gkv__cache_heads(c, 0); ih++, packet += bytes) {
-            uint8_t *slot = (values ? gkv__cache_v : gkv__cache_k)(c, 0, ih, at);
-
-            if (to_cache)
-                memcpy(slot, packet, bytes);
-            else
-                memcpy(packet, slot, bytes);
-        }
-}
-
 /* Computes keys and values of our block in a stripe, and sends them on their way. */
 static gkv_status offer(struct split *s, const struct gkv__pass *p, uint32_t il, size_t stripe, gkv_error *err)
 {
@@ -159,7 +138,7 @@ static gkv_status offer(struct split *s, const struct gkv__pass *p, uint32_t il,
     if (n) {
         GKV__TRY(gkv__spill_get(&s->x, stripe * s->rows, n, &row, err));
         gkv__layer_kv(p, il, row, n, start_of(s, block), 0);
-        copy(s, block, s->out, false);
+        gkv__cache_pack(&s->cache, 0, start_of(s, block), n, s->out);
     }
     return gkv__group_start(s->g, s->out, s->packet, s->in, err);
 }
@@ -167,9 +146,12 @@ static gkv_status offer(struct split *s, const struct gkv__pass *p, uint32_t il,
 static gkv_status receive(struct split *s, size_t stripe, gkv_error *err)
 {
     GKV__TRY(gkv__group_wait(s->e, s->g, err));
-    for (size_t rank = 0; rank < s->g->size; rank++)
+    for (size_t rank = 0; rank < s->g->size; rank++) {
+        const size_t block = block_of(s, stripe, rank);
+
         if (rank != s->g->rank)
-            copy(s, block_of(s, stripe, rank), s->in + rank * s->packet, true);
+            gkv__cache_unpack(&s->cache, 0, start_of(s, block), rows_of(s, block), s->in + rank * s->packet);
+    }
     return GKV_OK;
 }
 

@@ -20,16 +20,16 @@ void gkv__from_f32_f32(const float *src, void *dst, size_t n)
 
 static const struct gkv__quant computed[GKV__N_TYPES] = {
 #define COMPUTED(TYPE, name, ggml, block, bytes, ...)                                       \
-    { #name, ggml, block, bytes, GKV__TYPE_##TYPE, gkv__to_f32_##name, gkv__from_f32_##name },
+    { #name, ggml, block, bytes, GKV__TYPE_##TYPE, gkv__to_f32_##name, gkv__from_f32_##name, 0 },
     GKV__FLOAT_TYPES(COMPUTED)
     GKV__INTEGER_TYPES(COMPUTED)
 #define READ(TYPE, name, ggml, block, bytes, ...)                                           \
-    { #name, ggml, block, bytes, GKV__TYPE_##TYPE, gkv__to_f32_##name, NULL },
+    { #name, ggml, block, bytes, GKV__TYPE_##TYPE, gkv__to_f32_##name, NULL, 0 },
     GKV__TABLE_TYPES(READ)
 };
 
 static const struct gkv__quant known[] = {
-#define KNOWN(name, ggml, block, bytes) { #name, ggml, block, bytes, GKV__TYPE_NONE, NULL, NULL },
+#define KNOWN(name, ggml, block, bytes) { #name, ggml, block, bytes, GKV__TYPE_NONE, NULL, NULL, 0 },
     GKV__KNOWN_TYPES(KNOWN)
 };
 

@@ -25,6 +25,7 @@ struct gkv__quant {
     enum gkv__type type;
     void (*to_f32)(const void *src, float *dst, size_t n);      /* convert.h; NULL: type NONE */
     void (*from_f32)(const float *src, void *dst, size_t n);  /* NULL: not written           */
+    uint32_t       run;         /* in a KV cache, values of so many slots lie side by side; 0: rows */
 };
 
 const struct gkv__quant *gkv__quant_of_ggml(uint32_t ggml);     /* NULL: unknown number      */
