@@ -26,7 +26,7 @@ def fit(lines):
 
 def block_size(tokens, ranks, chunk):
     size = min(chunk, tokens)
-    while size % 2 == 0 and size // 2 >= LEAST and tokens // size < STRIPES * ranks:
+    while size % 2 == 0 and size // 2 >= LEAST and -(-tokens // size) < STRIPES * ranks:
         size //= 2
     return size
 
@@ -51,17 +51,20 @@ def first_pass(o, tokens, ranks):
             clock[r] += p * o.share * rows(stripe, r)[1]
         return max(clock) + (exchange if ranks > 1 else 0)
 
-    for _ in range(o.layers):
-        arrived = offer(0)
+    arrived = offer(0)
+    for layer in range(o.layers):
         for i in range(stripes):
             for r in range(ranks):
                 waited[r] += max(0, arrived - clock[r])
                 clock[r] = max(clock[r], arrived)
-            if i + 1 < stripes:
-                arrived = offer(i + 1)
+            last = i + 1 == stripes
+            if not last or (stripes > 1 and layer + 1 < o.layers):
+                arrived = offer(0 if last else i + 1)
             for r in range(ranks):
                 at, n = rows(i, r)
                 clock[r] += p * (1 - o.share) * n + a * n * (at + n / 2)
+            if last and stripes == 1 and layer + 1 < o.layers:
+                arrived = offer(0)
     return max(clock), max(waited)
 
 
@@ -85,7 +88,7 @@ def main():
     o.add_argument('-g', dest='gather', type=pair, required=True,
                    help='seconds and bytes/s of a message of the exchange (bench/gather)')
     o.add_argument('-l', dest='layers', type=int, required=True, help='layers before the filter layer')
-    o.add_argument('-b', dest='bytes', type=float, default=4096, help='of the keys and values of a token in a layer')
+    o.add_argument('-b', dest='bytes', type=float, default=2048, help='of the keys and values of a token in a layer (2048: the 1B shape in 16 bits)')
     o.add_argument('-k', dest='share', type=float, default=0.034, help='share of keys and values in a layer\'s products')
     o.add_argument('-c', dest='chunk', type=int, default=512, help='rows of --chunk')
     o.add_argument('--cores', type=int, default=0, help='that all ranks have together; 0: enough')

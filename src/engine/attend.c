@@ -21,8 +21,8 @@ enum {
                            (2 * 384 * 64 * 4 bytes) stay in the second-level cache.  Twice as many
                            where keys and values have to be converted for each item, and more where
                            blocks of keys are larger                                         */
-    ITEMS = 16,         /* with fewer work items per thread, items get half as many rows, so that
-                           threads finish together: one or two percent                       */
+    ITEMS = 16,         /* with fewer work items per thread, threads share items of half as many rows,
+                           so that they finish together: one or two percent                  */
     KEYS = 128,         /* keys of the smallest block with head_dim 64                       */
     PIECE = 512,        /* for few rows: least keys of a work item                           */
     PIECES = 64,        /*               most pieces                                         */
@@ -430,7 +430,7 @@ static size_t block_of(const struct gkv__simd *simd, const struct gkv__shape *s,
 {
     size_t block = tokens_per_item(simd, s, group);
 
-    if ((n + block - 1) / block * (s->n_head / group) < ITEMS * n_threads &&
+    if (n_threads > 1 && (n + block - 1) / block * (s->n_head / group) < ITEMS * n_threads &&
         block * group >= 2 * simd->attend.lanes)
         block /= 2;
     return block;

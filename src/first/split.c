@@ -7,8 +7,9 @@
  *     stripe   0: 0 1 2 3    1: 3 2 1 0    2: 0 1 2 3   ...
  *
  * In each layer a rank computes keys and values of its block in the next stripe, and they travel to all others while it
- * computes the rest of the layer for its block in this stripe, which needs those of all blocks before.  So each rank has
- * the rows of its own blocks, and keys and values of one layer for all tokens.
+ * computes the rest of the layer for its block in this stripe, which needs those of all blocks before.  After the last
+ * stripe comes the first one of the next layer.  So each rank has the rows of its own blocks, and keys and values of one
+ * layer for all tokens; and a rank that is late by less than its work for a stripe keeps nobody waiting.
  *
  * A row's bytes do not depend on which rows are computed with it, except that a few rows go another way than many.  So
  * blocks divide the chunks that one process would take, and the last one is only small if its chunk is.  With experts,
@@ -31,24 +32,28 @@ struct split {
     const struct gkv__first *f;
     const struct gkv__task  *t;
     const gkv_group         *g;
+    const struct gkv__quant *type;              /* of keys and values                        */
     size_t                   chunk;             /* that one process would take               */
     size_t                   n, size, rows;     /* of a block, of the largest one            */
     size_t                   n_blocks, stripes;
     struct gkv__spill        x;                 /* rows of block number i of ours: from i * rows on */
     struct gkv__cache        cache;             /* of one layer, for all tokens              */
+    struct gkv__cache        ahead;             /* of the next layer, for our first block    */
     size_t                   packet;            /* bytes of keys and values of a block, at most */
     uint8_t                 *out, *in;          /* [packet], [ranks][packet]                 */
 };
 
 /* ---- blocks ----------------------------------------------------------------------------- */
 
-static void divide(struct split *s, const struct gkv__task *t, size_t chunk)
+static void divide(struct split *s, const struct gkv__simd *simd, const struct gkv__task *t, size_t chunk)
 {
     s->t = t;
+    s->type = gkv__first_kv(simd, t);
     s->g = t->group;
     s->n = (size_t)t->n;
     s->size = s->chunk = chunk = gkv__min(chunk, s->n);
-    while (!t->m->shape.n_expert && s->size % 2 == 0 && s->size / 2 >= LEAST && s->n / s->size < (size_t)STRIPES * s->g->size)
+    while (!t->m->shape.n_expert && s->size % 2 == 0 && s->size / 2 >= LEAST &&
+           (s->n + s->size - 1) / s->size < (size_t)STRIPES * s->g->size)
         s->size /= 2;
     s->n_blocks = (s->n + s->size - 1) / s->size;
     s->rows = gkv__min(s->size, s->n);
@@ -86,15 +91,20 @@ static uint32_t owner(const struct split *s, size_t block)
 
 static size_t most_bytes(const struct split *s)
 {
-    const struct gkv__quant *type = gkv__first_kv(gkv__simd(), s->t);
     size_t most = s->rows * sizeof(float);      /* scores travel, too */
 
     for (uint32_t il = 0; il < s->t->filter; il++) {
         const struct gkv__shape *shape = gkv__shape_of(s->t->m, il);
 
-        most = gkv__max(most, 2 * s->rows * shape->n_head_kv * (shape->head_dim / type->block * type->bytes));
+        most = gkv__max(most, 2 * s->rows * shape->n_head_kv * (shape->head_dim / s->type->block * s->type->bytes));
     }
     return most;
+}
+
+/* Slots for a block, wherever in a run it begins. */
+static size_t room_ahead(const struct split *s)
+{
+    return s->rows + s->type->run;
 }
 
 uint64_t gkv__split_bytes(const struct gkv__task *t, uint32_t chunk)
@@ -102,11 +112,12 @@ uint64_t gkv__split_bytes(const struct gkv__task *t, uint32_t chunk)
     struct split s = { 0 };
     uint64_t rows;
 
-    divide(&s, t, chunk);
+    divide(&s, gkv__simd(), t, chunk);
     rows = t->spill ? s.rows : s.stripes * s.rows;
-    return gkv__plus(gkv__times(rows, t->m->shape.n_embd * sizeof(float)),
-                     gkv__plus(gkv__cache_largest(t->m, gkv__first_kv(gkv__simd(), t), t->filter, t->n),
-                               gkv__times(s.g->size + 1, most_bytes(&s))));
+    return gkv__plus(gkv__plus(gkv__times(rows, t->m->shape.n_embd * sizeof(float)),
+                               gkv__times(s.g->size + 1, most_bytes(&s))),
+                     gkv__plus(gkv__cache_largest(t->m, s.type, t->filter, t->n),
+                               gkv__cache_largest(t->m, s.type, t->filter, room_ahead(&s))));
 }
 
 static gkv_status reserve(struct split *s, gkv_error *err)
@@ -117,30 +128,46 @@ static gkv_status reserve(struct split *s, gkv_error *err)
         return gkv__fail(err, GKV_NOMEM, "out of memory");
     s->in = s->out + s->packet;
     GKV__TRY(gkv__spill_open(&s->x, s->stripes * s->rows, s->t->m->shape.n_embd, s->t->spill ? s->rows : 0, err));
-    return gkv__cache_open_one(&s->cache, s->t->m, gkv__first_kv(gkv__simd(), s->t), s->t->filter, s->n, err);
+    GKV__TRY(gkv__cache_open_one(&s->ahead, s->t->m, s->type, s->t->filter, room_ahead(s), err));
+    return gkv__cache_open_one(&s->cache, s->t->m, s->type, s->t->filter, s->n, err);
 }
 
 static void release(struct split *s)
 {
     gkv__cache_close(&s->cache);
+    gkv__cache_close(&s->ahead);
     gkv__spill_close(&s->x);
     gkv__pages_free(s->out, s->g->size + 1, s->packet);
 }
 
 /* ---- keys and values that travel -------------------------------------------------------- */
 
-/* Computes keys and values of our block in a stripe, and sends them on their way. */
+/* Computes keys and values of our block in a stripe into the cache of p, and sends them on their way. */
 static gkv_status offer(struct split *s, const struct gkv__pass *p, uint32_t il, size_t stripe, gkv_error *err)
 {
-    const size_t block = block_of(s, stripe, s->g->rank), n = rows_of(s, block);
+    const size_t block = block_of(s, stripe, s->g->rank), n = rows_of(s, block), at = start_of(s, block);
     float *row;
 
     if (n) {
         GKV__TRY(gkv__spill_get(&s->x, stripe * s->rows, n, &row, err));
-        gkv__layer_kv(p, il, row, n, start_of(s, block), 0);
-        gkv__cache_pack(&s->cache, 0, start_of(s, block), n, s->out);
+        gkv__layer_kv(p, il, row, n, at, 0);
+        gkv__cache_pack(p->c, 0, at - p->c->layer[0].shift, n, s->out);
     }
     return gkv__group_start(s->g, s->out, s->packet, s->in, err);
+}
+
+/* The first stripe of layer il, whose rows have gone through the layer before, which still needs the cache.  A shift of
+ * whole runs: packets depend on where runs begin. */
+static gkv_status offer_ahead(struct split *s, const struct gkv__pass *p, uint32_t il, gkv_error *err)
+{
+    const uint32_t run = s->ahead.type->run ? s->ahead.type->run : 1;
+    struct gkv__pass ahead = *p;
+
+    ahead.c = &s->ahead;
+    gkv__model_layer_need(s->t->m, il, true);
+    gkv__cache_lay_out(&s->ahead, 0, s->t->m, il);
+    s->ahead.layer[0].shift = start_of(s, block_of(s, 0, s->g->rank)) / run * run;
+    return offer(s, &ahead, il, 0, err);
 }
 
 static gkv_status receive(struct split *s, size_t stripe, gkv_error *err)
@@ -149,8 +176,7 @@ static gkv_status receive(struct split *s, size_t stripe, gkv_error *err)
     for (size_t rank = 0; rank < s->g->size; rank++) {
         const size_t block = block_of(s, stripe, rank);
 
-        if (rank != s->g->rank)
-            gkv__cache_unpack(&s->cache, 0, start_of(s, block), rows_of(s, block), s->in + rank * s->packet);
+        gkv__cache_unpack(&s->cache, 0, start_of(s, block), rows_of(s, block), s->in + rank * s->packet);
     }
     return GKV_OK;
 }
@@ -177,13 +203,16 @@ static gkv_status layer(struct split *s, const struct gkv__pass *p, uint32_t il,
 {
     float *row;
 
-    GKV__TRY(offer(s, p, il, 0, err));
+    if (!il || s->stripes == 1)
+        GKV__TRY(offer(s, p, il, 0, err));
     for (size_t i = 0; i < s->stripes; i++) {
         const size_t block = block_of(s, i, s->g->rank), n = rows_of(s, block), at = start_of(s, block);
 
         GKV__TRY(receive(s, i, err));
         if (i + 1 < s->stripes)
             GKV__TRY(offer(s, p, il, i + 1, err));
+        else if (i && il + 1 < s->t->filter)
+            GKV__TRY(offer_ahead(s, p, il + 1, err));
         if (!n)
             continue;
         GKV__TRY(gkv__spill_get(&s->x, i * s->rows, n, &row, err));
@@ -304,7 +333,7 @@ gkv_status gkv__split(struct gkv__exec *e, const struct gkv__first *f, gkv_error
     gkv_status status;
 
     GKV__TRY(gkv__group_call(e, f, err));
-    divide(&s, f->t, e->chunk);
+    divide(&s, e->simd, f->t, e->chunk);
     gkv__stage(e, f->again ? GKV_STAGE_PASSAGES : GKV_STAGE_FIRST_PASS, f->t->n, work(&s));
     status = run(&s, err);
     release(&s);
