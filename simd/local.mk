@@ -17,6 +17,12 @@ simd_libavx2_la_SOURCES = simd/x86/avx2.c
 simd_libavx2_la_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_AVX2) -ffp-contract=fast
 simd_libsimd_la_LIBADD += simd/libavx2.la
 endif
+if ISA_AVXVNNI
+noinst_LTLIBRARIES += simd/libavxvnni.la
+simd_libavxvnni_la_SOURCES = simd/x86/avxvnni.c
+simd_libavxvnni_la_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_AVXVNNI) -ffp-contract=fast
+simd_libsimd_la_LIBADD    += simd/libavxvnni.la
+endif
 if ISA_AVX512
 noinst_LTLIBRARIES += simd/libavx512.la
 simd_libavx512_la_SOURCES = simd/x86/avx512.c

@@ -34,6 +34,9 @@ static const struct {
 #if HAVE_ISA_AVX2
     { "avx2", GKV__CPU_AVX2, gkv__simd_avx2 },
 #endif
+#if HAVE_ISA_AVXVNNI
+    { "avxvnni", GKV__CPU_AVXVNNI, gkv__simd_avxvnni },
+#endif
 #if HAVE_ISA_AVX512
     { "avx512", GKV__CPU_AVX512, gkv__simd_avx512 },
 #endif
@@ -65,6 +68,14 @@ static bool has_f16c(void)
     return __get_cpuid(1, &a, &b, &c, &d) && c >> 29 & 1;
 }
 
+/* Nor "avxvnni".   */
+static bool has_avxvnni(void)
+{
+    unsigned a, b, c, d;
+
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && a >> 4 & 1;
+}
+
 /* Tiles are 8 KB of registers.  Linux saves them only for a process that has asked for that; asking once covers
  * all later threads. */
 static bool has_amx(void)
@@ -91,6 +102,8 @@ unsigned gkv__cpu_detect(void)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
         __builtin_cpu_supports("bmi2") && has_f16c())
         f |= GKV__CPU_AVX2;
+    if (f && has_avxvnni())
+        f |= GKV__CPU_AVXVNNI;
     if (f && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512vnni"))
@@ -139,6 +152,8 @@ const char *gkv__simd_level(size_t i, unsigned *mask)
     *mask = 0;
     for (size_t j = 0; j <= i; j++)
         *mask |= levels[j].bit;
+    if (*mask & GKV__CPU_AVX512)        /* Zen 4 has no AVX-VNNI; with AVX-512, nothing is left of that level */
+        *mask &= ~(unsigned)GKV__CPU_AVXVNNI;
     return levels[i].name;
 }
 

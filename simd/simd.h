@@ -10,15 +10,16 @@
 #include "src/quant/quant.h"
 
 /* Levels: named sets of CPU features.  Each includes the levels of its architecture listed
- * before it. */
+ * before it, but AVX-512 does not include AVX-VNNI. */
 enum {
     GKV__CPU_AVX2 = 1,          /* + FMA, F16C, BMI2: Haswell, Zen                           */
-    GKV__CPU_AVX512 = 2,        /* F BW DQ VL VNNI: Cascade Lake, Ice Lake, Zen 4            */
-    GKV__CPU_AVX512BF16 = 4,    /* Cooper Lake, Zen 4                                        */
-    GKV__CPU_AMX = 8,           /* AMX-BF16: Sapphire Rapids                                 */
-    GKV__CPU_NEON = 16,         /* every AArch64                                             */
-    GKV__CPU_DOTPROD = 32,      /* SDOT, UDOT: Cortex-A55 and A75 on, Neoverse N1            */
-    GKV__CPU_I8MM = 64,         /* SMMLA, USDOT: Neoverse V1 and N2, Cortex-X2, Apple M2     */
+    GKV__CPU_AVXVNNI = 2,       /* VNNI without AVX-512: Alder Lake, Sierra Forest           */
+    GKV__CPU_AVX512 = 4,        /* F BW DQ VL VNNI: Cascade Lake, Ice Lake, Zen 4            */
+    GKV__CPU_AVX512BF16 = 8,    /* Cooper Lake, Zen 4                                        */
+    GKV__CPU_AMX = 16,          /* AMX-BF16: Sapphire Rapids                                 */
+    GKV__CPU_NEON = 32,         /* every AArch64                                             */
+    GKV__CPU_DOTPROD = 64,      /* SDOT, UDOT: Cortex-A55 and A75 on, Neoverse N1            */
+    GKV__CPU_I8MM = 128,        /* SMMLA, USDOT: Neoverse V1 and N2, Cortex-X2, Apple M2     */
 };
 
 /* Converts to f32, exactly; n is a multiple of the type's block. */
@@ -240,13 +241,14 @@ void     gkv__simd_init(struct gkv__simd *k, unsigned cpu);     /* pure: tests c
 const struct gkv__simd *gkv__simd(void);
 int                     gkv__simd_cap(const char *level);       /* 0, or -1: no such level   */
 
-/* Row i of the level table: its name and the cpu mask up to and including it.  NULL after the last. */
+/* Row i of the level table: its name and the cpu mask of it and the levels that it includes.  NULL after the last. */
 const char *gkv__simd_level(size_t i, unsigned *mask);
 /* Line i of "slot: level" for the table in use; NULL after the last. */
 const char *gkv__simd_describe(size_t i);
 
 void gkv__simd_ref(struct gkv__simd *k);
 void gkv__simd_avx2(struct gkv__simd *k);
+void gkv__simd_avxvnni(struct gkv__simd *k);
 void gkv__simd_avx512(struct gkv__simd *k);
 void gkv__simd_avx512bf16(struct gkv__simd *k);
 void gkv__simd_amx(struct gkv__simd *k);

@@ -16,7 +16,8 @@ command -v "$objdump" >/dev/null || skip "no objdump"
 # A rule: instructions, the levels whose functions may have them, and a function that must (or -).
 case $("$objdump" -f $lib) in
   *x86-64*) rules='
-    %ymm                                              avx2|avx512[a-z0-9]*|amx  attend_avx2
+    vpdpbusd                                          avxvnni|avx512[a-z0-9]*|amx       -
+    %ymm                                              avx2|avxvnni|avx512[a-z0-9]*|amx  attend_avx2
     %zmm                                              avx512[a-z0-9]*|amx       -
     %tmm                                              amx                       -';;
   *aarch64*) rules='
