@@ -21,7 +21,7 @@ bench_token_SOURCES   = bench/token.c
 bench_token_LDADD     = src/libcore.la
 bench_links_SOURCES   = bench/links.c
 bench_gather_SOURCES  = bench/gather.c
-EXTRA_DIST += bench/README.md bench/HISTORY.md bench/e2e.sh bench/index.sh bench/load.sh bench/memory.py bench/methods.py bench/min-score.py bench/needle.py bench/needles.json \
+EXTRA_DIST += bench/README.md bench/HISTORY.md bench/e2e.sh bench/index.sh bench/load.sh bench/memory.py bench/methods.py bench/min-score.py bench/needle.py bench/needles.json bench/openvino-bench.py \
 	bench/batch.sh bench/library.sh bench/namespaces.sh bench/peers.sh bench/processes.sh bench/record.py bench/rescore.py bench/rows.py bench/serve.py bench/slot.py bench/split-model.py \
 	bench/results/cascade-lake.csv bench/results/emerald-rapids.csv bench/results/h200.csv \
 	bench/results/sapphire-rapids.csv bench/results/zen3.csv bench/results/zen4.csv \

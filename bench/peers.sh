@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # gemkv bench beside the llama-bench of llama.cpp or ik_llama.cpp: the same files, tests, threads
-# and KV type, in alternating runs of one test each.  Or beside another build of gemkv: was it faster
-# before?
+# and KV type, in alternating runs of one test each.  Or beside OpenVINO, whose form of each model openvino-bench.py
+# made (without its Python modules, nothing is measured).  Or beside another build of gemkv: was it faster before?
 #
-#     bench/peers.sh [options] LLAMA_BENCH|GEMKV MODEL.gguf... [-- options of it]
+#     bench/peers.sh [options] LLAMA_BENCH|bench/openvino-bench.py|GEMKV MODEL.gguf... [-- options of it]
 #
 #     -p N,..    prefill: N tokens into an empty context; 0: none   (512,2048)
 #     -n N       decode: N tokens, one at a time; 0: none           (64)
 #     -d N,..    decode them after N tokens                         (0)
-#     -t N       threads                                            (2)
+#     -t N,..    threads                                            (2)
 #     -k TYPE    keys and values: f16, bf16, q8_0                   (f16)
 #     -r N       repetitions in a run, of which the median counts   (3)
 #     -R N       rounds: runs of each program                       (5)
@@ -77,16 +77,23 @@ test $# -ge 1 || usage
 # llama.cpp decodes after a depth with -d, ik_llama.cpp with -gp DEPTH,N.
 help=$("$peer" --help 2>&1) || :
 case $help in
+*openvino-bench.py*)
+    python3 -c 'import openvino_genai' 2>/dev/null || {
+        echo "peers.sh: OpenVINO is skipped: python3 has no module openvino_genai (pip install openvino-genai nncf)" >&2
+        exit 0
+    } ;;
 *gemkv*) ;;
 *--n-prompt*--n-gen*) ;;
 *) die "$peer: its --help is not that of llama-bench" ;;
 esac
 case $help in
+*openvino-bench.py*) after_depth=d ;;
 *gemkv*) after_depth=gemkv ;;
 *--n-depth*) after_depth=d ;;
 *-gp\ *) after_depth=gp ;;
 *) after_depth='' ;;
 esac
+all_threads=$threads
 version=$("$gemkv" --version) || die "no $gemkv; build it, or set GEMKV"
 
 read -r load rest </proc/loadavg
@@ -161,9 +168,9 @@ compare() {
     done
     paste "$scratch/ours" "$scratch/theirs" | awk '{ print $1 / $2 }' | sort -n >"$scratch/ratio"
     awk -v model="$(basename "$model")" -v name="$name" -v a="$(median <"$scratch/ours")" \
-        -v b="$(median <"$scratch/theirs")" -v min="$(head -n 1 "$scratch/ratio")" \
+        -v b="$(median <"$scratch/theirs")" -v t="$threads" -v min="$(head -n 1 "$scratch/ratio")" \
         -v max="$(tail -n 1 "$scratch/ratio")" 'BEGIN {
-            printf "%-28s %-16s %10.2f %10.2f %8.3f   %.3f - %.3f\n", model, name, a, b, a / b, min, max
+            printf "%-28s %-16s %7d %10.2f %10.2f %8.3f   %.3f - %.3f\n", model, name, t, a, b, a / b, min, max
         }' >"$scratch/line"
     cat "$scratch/line"
     test -z "$table" || record
@@ -182,10 +189,11 @@ record() {      # the line as a row of the table
 
 cpu=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)
 echo "$version, $peer$more"
-echo "$(date +%F), ${cpu:-$(uname -m)}, $threads threads, KV $kv, $rounds rounds, median of $reps" \
+echo "$(date +%F), ${cpu:-$(uname -m)}, KV $kv, $rounds rounds, median of $reps" \
     "in each, load $load"
-printf '%-28s %-16s %10s %10s %8s   %s\n' model test gemkv peer ratio 'of rounds'
-for model; do
+printf '%-28s %-16s %7s %10s %10s %8s   %s\n' model test threads gemkv peer ratio 'of rounds'
+
+one_model() {   # every test of $model with $threads
     kind=pp depth=0
     for size in $(echo "$prompts" | tr , ' '); do
         name=pp$size
@@ -201,5 +209,11 @@ for model; do
             continue
         fi
         compare
+    done
+}
+
+for model; do
+    for threads in $(echo "$all_threads" | tr , ' '); do
+        one_model
     done
 done
