@@ -395,6 +395,13 @@ static bool candidate(struct gkv__plan *p, size_t i)
     return false;
 }
 
+/* All n tokens at a time, if the caller allows that many; and room for a step that checks guesses, which a very short prompt
+ * is shorter than. */
+static uint32_t most_rows(const struct gkv__plan *p, uint64_t n)
+{
+    return (uint32_t)gkv__max(gkv__max(1, p->rows), gkv__min(p->max_chunk, n));
+}
+
 /* Shares the scores of a first pass to layer il with other questions, if there is memory for it. */
 static bool share(struct gkv__plan *p, uint32_t il, uint64_t base)
 {
@@ -430,7 +437,7 @@ static bool choose_schedule(struct gkv__plan *p, uint64_t base)
         if (t->refine && once >= 0)     /* the method does */
             t->schedule_param[once] = 0;
         t->kv_first = gkv__quant_named(p->kv_type ? p->kv_type : t->schedule->kv_type);
-        p->chunk = (uint32_t)gkv__max(1, gkv__min(p->max_chunk, t->n));
+        p->chunk = most_rows(p, t->n);
         t->reading = NULL;
         t->deepest = t->filter;
         if (fit(p, base)) {
@@ -449,7 +456,7 @@ gkv_status gkv__plan_make(struct gkv__plan *p, uint64_t base, gkv_error *err)
     struct gkv__task *t = &p->task;
 
     p->kind = gkv__task_kind(t);
-    p->chunk = (uint32_t)gkv__max(1, gkv__min(p->max_chunk, p->kind >= GKV__SCORES ? t->n : t->k));
+    p->chunk = most_rows(p, p->kind >= GKV__SCORES ? t->n : t->k);
     t->schedule = NULL;
     t->spill = false;
     t->kv_first = gkv__quant_named(p->kv_type ? p->kv_type : "f32");

@@ -29,7 +29,7 @@ struct gkv__plan {
     /* Set by plan_make, and task.schedule, .spill and .kv_first too: */
     enum gkv__kind              kind;
     char                        why[160];       /* reason for the schedule, for the user     */
-    uint32_t                    chunk;          /* rows at a time, at most all there are     */
+    uint32_t                    chunk;          /* rows at a time, at most all there are or a step has */
     uint64_t                    predicted;      /* peak resident bytes of the process        */
 };
 

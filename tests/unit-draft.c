@@ -191,10 +191,10 @@ static void learns(void)
 
 /* ---- answers ----------------------------------------------------------------------------- */
 
-static const char text[] =
+static const char lines[] =
     "Line 1: the cat and the hat sat on mat number 7. Line 2: the cat and the hat sat on mat number 8.\n"
     "Line 3: the cat and the hat sat on mat number 9. The key is in the box, and the box is in the room.\n";
-static const char question[] = "Which line is the cat in?";
+static const char *text = lines, *question = "Which line is the cat in?";
 
 enum { LONG = 28 };
 
@@ -497,6 +497,12 @@ static void ways(gkv_model *m)
     o = options("full");
     o.threads = 1;
     ok(is_same(m, o, true), "one thread");
+    text = question = "a";
+    o.raw = 1;
+    o.max_tokens = 100;
+    ok(is_same(m, o, true), "a prompt of fewer tokens than a step has rows");
+    text = lines;
+    question = "Which line is the cat in?";
 }
 
 /* ---- the reader guesses ------------------------------------------------------------------ */
