@@ -5,8 +5,10 @@
  *
  * Alternates both, the same answer each time, and prints the median and the quartiles of the ratios of their decode times,
  * plain by guessing: above 1 guessing is faster.  Defaults: 0, 128 tokens, two threads, 5 rounds.
- * READER: this model reads, MODEL answers from 1,024 tokens, and READER guesses, too. */
+ * READER: this model reads, MODEL answers from 1,024 tokens, and READER guesses, too.  mtp: a layer of MODEL guesses, too,
+ * which also sees the prompt; the last figure is the time of that, plain by with guesses. */
 #include "config.h"
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,7 +56,8 @@ int main(int argc, char **argv)
 {
     const size_t rounds = argc > 7 ? strtoull(argv[7], NULL, 10) : 5;
     static char text[TEXT];
-    static double ratio[MOST], rate[MOST];
+    static double ratio[MOST], rate[MOST], prompt[MOST];
+    const bool mtp = argc > 8 && !strcmp(argv[8], "mtp");
     gkv_session *s[2];
     gkv_stats stats = { 0 };
     gkv_options opt;
@@ -71,31 +74,38 @@ int main(int argc, char **argv)
     fclose(f);
     gkv_options_init(&opt);
     opt.device = "cpu";
-    opt.method = argc > 8 ? "gemfilter" : "full";
+    opt.method = argc > 8 && !mtp ? "gemfilter" : "full";
     opt.ignore_end = 1;
     opt.temperature = argc > 4 ? strtof(argv[4], NULL) : 0;
     opt.max_tokens = argc > 5 ? (uint32_t)atoi(argv[5]) : 128;
     opt.threads = argc > 6 ? (uint32_t)atoi(argv[6]) : 2;
     must(gkv_model_open(&m, argv[1], 0, &err), &err);
-    if (argc > 8)
+    if (argc > 8 && !mtp)
         must(gkv_model_open(&opt.reader, argv[8], 0, &err), &err);
     for (size_t i = 0; i < 2; i++) {
         opt.draft = i ? 4 : 0;
         opt.draft_reader = i && opt.reader;
+        opt.draft_mtp = i && mtp;
         must(gkv_session_open(&s[i], m, &opt, &err), &err);
         must(gkv_feed(s[i], text, n, &err), &err);
     }
     for (size_t r = 0; r <= rounds; r++) {      /* the first warms up */
         const size_t k = r ? r - 1 : 0;
-        const double plain = answer(s[0], argv[3]).decode;
+        const gkv_stats a = answer(s[0], argv[3]);
+        const double plain = a.decode;
 
         stats = answer(s[1], argv[3]);
         ratio[k] = plain / stats.decode;
+        prompt[k] = a.second / stats.second;
         rate[k] = (double)stats.tokens_answer / plain;
     }
-    printf("%.1f tokens/s, with guesses %.2f (%.2f - %.2f) of it; %d guessed, %d of them right; by the reader %d, %d\n", at(rate, rounds, 0.5),
-           at(ratio, rounds, 0.5), at(ratio, rounds, 0.25), at(ratio, rounds, 0.75), (int)stats.drafted, (int)stats.accepted,
-           (int)stats.drafted_reader, (int)stats.accepted_reader);
+    printf("%.1f tokens/s, with guesses %.2f (%.2f - %.2f) of it; %d guessed, %d of them right; by the %s %d, %d",
+           at(rate, rounds, 0.5), at(ratio, rounds, 0.5), at(ratio, rounds, 0.25), at(ratio, rounds, 0.75),
+           (int)stats.drafted, (int)stats.accepted, mtp ? "layer" : "reader",
+           (int)(stats.drafted_reader + stats.drafted_mtp), (int)(stats.accepted_reader + stats.accepted_mtp));
+    if (mtp)
+        printf("; prompt %.3f", at(prompt, rounds, 0.5));
+    printf("\n");
     for (size_t i = 0; i < 2; i++)
         gkv_session_close(s[i]);
     gkv_model_close(m);

@@ -145,6 +145,8 @@ typedef struct {
     const char *chat_template_problem;          /* why its own is not run, or NULL           */
     const char *attending;                      /* "3 7 11": layers that can be the filter layer, as
                                                    the others do not attend to all tokens; NULL: all can */
+    uint32_t    mtp;                            /* layers of the file that predict further tokens, beside n_layer */
+    const char *mtp_problem;                    /* why gkv_options.draft_mtp cannot use them, or NULL */
 } gkv_model_info;
 GKV_API void gkv_model_describe_size(const gkv_model *model, gkv_model_info *out, size_t size);
 #define gkv_model_describe(model, out) gkv_model_describe_size((model), (out), sizeof *(out))
@@ -306,6 +308,9 @@ typedef struct {
     gkv_reading *reading;       /* first passes that other sessions share; NULL: this one alone */
     const char *attention;      /* of the first pass, in schedules layer and chunk: "dense" (NULL); "sparse" or
                                    "sparse:threshold=0.9": without blocks of keys that get little of it */
+    int         draft_mtp;      /* a layer of the model that answers guesses, too, on the CPU, where that is faster (multi-token
+                                   prediction, gkv_model_info.mtp).  GKV_UNSUPPORTED: it has none; GKV_INVALID: the method
+                                   has one pass only, ... */
 } gkv_options;
 
 /* Sets the defaults.  Calls refuse options that were not set up by this.  They copy the struct, but not its strings,
@@ -455,6 +460,7 @@ typedef struct {
     uint64_t    drafted_reader, accepted_reader;        /* those of drafted and accepted that the reader guessed */
     uint32_t    processes;              /* that computed the first pass together (options.group), 1: this one alone, ... */
     double      waited;                 /* ... and seconds of it that this one waited for the others */
+    uint64_t    drafted_mtp, accepted_mtp;      /* those of drafted and accepted that the model's own layer guessed */
 } gkv_stats;
 
 /* Runs of kept document tokens of the last question, merged where adjacent, in document order.  Valid

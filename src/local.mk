@@ -35,7 +35,8 @@ src_libcore_la_SOURCES = \
 	src/engine/exec.c src/engine/exec.h src/engine/forward.c src/engine/forward.h \
 	src/engine/gemm-onednn.c src/engine/gemm-openblas.c src/engine/gemm-row.h src/engine/gemm.c \
 	src/engine/gemm.h src/engine/gram.c src/engine/gram.h src/engine/kv.c src/engine/kv.h \
-	src/engine/layer.c src/engine/layer.h src/engine/moe.c src/engine/moe.h src/engine/pass.c src/engine/pass.h \
+	src/engine/layer.c src/engine/layer.h src/engine/moe.c src/engine/moe.h src/engine/mtp.c src/engine/mtp.h \
+	src/engine/pass.c src/engine/pass.h \
 	src/engine/sparse.c src/engine/sparse.h src/engine/state.c src/engine/state.h \
 	src/engine/hadamard.c src/engine/hadamard.h \
 	src/first/bounded.c src/first/bounded.h src/first/group.c src/first/group.h src/first/index.c src/first/index.h src/first/keys.c src/first/keys.h src/first/reading.c src/first/reading.h src/first/refine.c src/first/refine.h \

@@ -10,6 +10,7 @@
 #include "src/answer/think.h"
 #include "src/engine/exec.h"
 #include "src/engine/gemm.h"
+#include "src/engine/mtp.h"
 #include "src/first/group.h"
 #include "src/first/index.h"
 #include "src/first/reading.h"
@@ -183,6 +184,7 @@ gkv_status gkv__plan_task(struct gkv__plan *p, const gkv_model *m, const gkv_opt
     t->refine = refine < 0 ? 0 : (uint32_t)t->param[refine];
     t->layer = o->layer;
     p->rows = gkv__decode_rows(o->draft);
+    p->mtp = o->draft && o->draft_mtp && gkv__has_mtp(m);
     t->filter = t->deepest = o->layer >= 0 ? (uint32_t)o->layer : m->filter_layer;
     p->reading = o->reading;
     t->n_new = gkv__plan_new(m, o);
@@ -197,6 +199,26 @@ gkv_status gkv__plan_task(struct gkv__plan *p, const gkv_model *m, const gkv_opt
         return gkv__fail(err, GKV_UNSUPPORTED, "method %s needs heads of one size in every layer, and those of "
                          "architecture %s differ; take gemfilter, or another of two passes", t->method->name, m->arch->name);
     return t->method->kind == GKV__SCORES ? gkv__may_filter(m, t->filter, err) : GKV_OK;
+}
+
+gkv_status gkv__plan_mtp(const struct gkv__plan *p, const gkv_model *m, const gkv_options *o, gkv_error *err)
+{
+    const struct gkv__select *method = p->task.method;
+
+    if (!o->draft || !o->draft_mtp)
+        return GKV_OK;
+    if (o->draft_reader)
+        return gkv__fail(err, GKV_INVALID, "draft: either the reader guesses or the model's own layer");
+    if (!m->shape.n_further)
+        return gkv__fail(err, GKV_UNSUPPORTED, "draft mtp: the model has no layer that predicts further tokens");
+    if (!gkv__has_mtp(m))
+        return gkv__fail(err, GKV_UNSUPPORTED, "draft mtp: %.400s", m->mtp_error.text);
+    if (method->kind > GKV__SCORES && !method->restarts)
+        return gkv__fail(err, GKV_INVALID, "draft mtp: method %s answers from the keys and values of its only pass, and "
+                         "the layer that guesses has none; take a method of two passes", method->name);
+    if (o->device && strcmp(o->device, "auto") && strcmp(o->device, "cpu"))
+        return gkv__fail(err, GKV_INVALID, "draft mtp: the layer guesses on the CPU only, not on device %s", o->device);
+    return GKV_OK;
 }
 
 uint64_t gkv__plan_budget(const gkv_options *o, uint64_t n)
@@ -258,11 +280,15 @@ static uint64_t second_pass(const struct gkv__plan *p)
     const struct gkv__task *t = &p->task;
     const bool keeps = gkv__plan_keeps(p);
     const uint64_t more = keeps ? GKV__PREFIX_MORE : 0;
-    uint64_t sum = whole_model(t, gkv__plus(gkv__plus(t->k, t->n_new), more), gkv__min(p->chunk, t->k));
+    const uint64_t slots = gkv__plus(gkv__plus(t->k, t->n_new), more);
+    uint64_t sum = whole_model(t, slots, gkv__min(p->chunk, t->k));
 
     sum -= gkv__model_input_spare(t->m, gkv__plus(t->n, t->n_new));
     if (p->rows > 1)
         sum = gkv__plus(sum, gkv__rewind_floats(t->m, p->rows) * sizeof(float));
+    if (p->mtp)
+        sum = gkv__plus(sum, gkv__plus(gkv__mtp_bytes(t->m, t->kv, slots),
+                                       gkv__model_mtp_bytes(t->m) + t->m->shape.n_vocab * sizeof(float)));
     if (keeps)
         sum = gkv__plus(sum, gkv__states_floats(t->m, t->m->shape.n_layer) * sizeof(float));
     /* ids, and those of the prompt before while they are compared */
@@ -395,8 +421,8 @@ static bool candidate(struct gkv__plan *p, size_t i)
     return false;
 }
 
-/* All n tokens at a time, if the caller allows that many; and room for a step that checks guesses, which a very short prompt
- * is shorter than. */
+/* All n tokens at a time, if the caller allows that many; and room for a step that checks guesses, which a very short
+ * prompt is shorter than. */
 static uint32_t most_rows(const struct gkv__plan *p, uint64_t n)
 {
     return (uint32_t)gkv__max(gkv__max(1, p->rows), gkv__min(p->max_chunk, n));

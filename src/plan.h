@@ -22,6 +22,7 @@ struct gkv__plan {
     gkv_reading                *reading;        /* of the options; task.reading, if there is memory for it */
     uint32_t                    max_chunk;
     size_t                      rows;           /* of a step of decoding, at most            */
+    bool                        mtp;            /* the model's own layer guesses             */
     uint64_t                    limit;          /* bytes                                     */
     bool                        select_only;    /* no second pass                            */
     bool                        often;          /* more questions will come: keep in memory what
@@ -39,6 +40,8 @@ gkv_status gkv__plan_options(struct gkv__plan *p, const gkv_model *m, const gkv_
                              gkv_error *err);
 /* Options about the task that do not depend on the prompt, into *p. */
 gkv_status gkv__plan_task(struct gkv__plan *p, const gkv_model *m, const gkv_options *o, gkv_error *err);
+/* Whether the layer of m that the options ask for can guess.  GKV_UNSUPPORTED: there is none; GKV_INVALID: not here. */
+gkv_status gkv__plan_mtp(const struct gkv__plan *p, const gkv_model *m, const gkv_options *o, gkv_error *err);
 /* Sizes of a prompt of n tokens, the last n_tail of them the question; n_tail 0: not known yet. */
 void       gkv__plan_prompt(struct gkv__plan *p, const gkv_options *o, uint64_t n, size_t n_tail);
 /* Tokens of a thought, at most; and of all that comes after the prompt: thought, marks and answer. */

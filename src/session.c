@@ -146,6 +146,7 @@ gkv_status gkv_memory_needed_each(gkv_model *m, const gkv_options *options, uint
     GKV__TRY(hand_over_how(&opt, reader != m, &by_text, &snap, err));
     GKV__TRY(gkv__plan_options(&p, reader, &opt, err));
     GKV__TRY(gkv__plan_task(&p, reader, &opt, err));
+    GKV__TRY(gkv__plan_mtp(&p, m, &opt, err));
     p.limit = 0;
     p.select_only = by_text;
     gkv__plan_prompt(&p, &opt, n, 0);
@@ -242,6 +243,7 @@ static gkv_status open_on(gkv_session *s, gkv_document *shared, gkv_error *err)
     s->hand.opt = o;
     GKV__TRY(gkv__plan_options(p, s->model, o, err));
     GKV__TRY(gkv__plan_task(p, s->model, o, err));
+    GKV__TRY(gkv__plan_mtp(p, s->writer, o, err));
     if (s->by_text) {           /* what is wrong for the other model is said before anything is read */
         GKV__TRY(hands_over(&p->task, err));
         GKV__TRY(plan_answer(&s->answer, s->writer, o, 1, 0, err));
@@ -255,6 +257,7 @@ static gkv_status open_on(gkv_session *s, gkv_document *shared, gkv_error *err)
     s->decode.n_most = o->max_tokens;
     s->decode.grammar = o->grammar;
     s->decode.draft.most = o->draft;
+    s->decode.with_mtp = o->draft && o->draft_mtp;
     if (shared) {
         s->document = shared;
         p->task.part = shared->part;
@@ -735,6 +738,9 @@ static gkv_status prefill(gkv_session *s, gkv_error *err)
         s->stats.second = gkv__seconds() - start;
     if (on_device && !s->decode.device && is_named(o->device))
         snprintf(s->warning, sizeof s->warning, "%.255s", s->decode.device_why);
+    if (s->decode.with_mtp && s->decode.device && !*s->warning)
+        snprintf(s->warning, sizeof s->warning, "a device computes the answer, so the model's own layer does not guess; "
+                 "with --device cpu it does");
     return status;
 }
 
@@ -808,8 +814,8 @@ static void fill(const gkv_session *s, gkv_stats *out)
     out->can_think = gkv__session_template(s)->marks != NULL;
     out->drafted = d->draft.drafted;
     out->accepted = d->draft.accepted;
-    out->drafted_reader = d->draft.by_model;
-    out->accepted_reader = d->draft.right_by_model;
+    *(d->with_mtp ? &out->drafted_mtp : &out->drafted_reader) = d->draft.by_model;
+    *(d->with_mtp ? &out->accepted_mtp : &out->accepted_reader) = d->draft.right_by_model;
     out->load = load(s);
     out->total = load(s) + gkv__seconds() - s->t_open;
     out->memory_predicted = s->plan.predicted;

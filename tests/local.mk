@@ -31,6 +31,12 @@ EXTRA_DIST += build-aux/golden-hybrid.py tests/files/golden/hybrid.txt tests/fil
 	tests/files/golden/qwen35.gguf tests/files/golden/qwen35odd.gguf \
 	tests/files/golden/qwen35moe.gguf tests/files/golden/qwen3next.gguf
 
+TESTS += tests/unit-mtp.test
+check_PROGRAMS += tests/unit-mtp.test
+tests_unit_mtp_test_SOURCES = tests/unit-mtp.c tests/file.h tests/tap.h
+tests_unit_mtp_test_LDADD   = src/libcore.la
+EXTRA_DIST += build-aux/golden-mtp.py tests/files/golden/mtp.txt tests/files/golden/mtp.bin
+
 # Logits of the transformers library.
 TESTS += tests/unit-logits.test
 check_PROGRAMS += tests/unit-logits.test

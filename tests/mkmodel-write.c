@@ -158,6 +158,8 @@ static void make_weights(const struct tensor *t, uint64_t seed, float *x, size_t
         case AROUND_ONE: x[i] = (float)(1 + (double)0.1f * (double)normal(&seed)); break;
         case RAMP:       x[i] = 1 + 7 * (float)i / (float)n; break;
         case MINUS:      x[i] = -(float)(i + 1) / (float)n; break;
+        case ONES:       x[i] = 1; break;
+        case DIAGONAL:   x[i] = i % t->dim[0] == i / t->dim[0]; break;
         }
 }
 
@@ -192,7 +194,7 @@ static void put(FILE *out, const void *p, size_t n)
 
 static void put_data(FILE *out, const struct tensor *t, uint64_t seed)
 {
-    size_t   n = (size_t)(t->elements < PERIOD ? t->elements : PERIOD);
+    size_t   n = (size_t)(t->elements < PERIOD || t->fill == DIAGONAL ? t->elements : PERIOD);
     size_t   bytes = n / t->format->block * t->format->bytes;
     float   *x = grow(NULL, n, sizeof *x);
     uint8_t *encoded = grow(NULL, bytes, 1);

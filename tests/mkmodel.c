@@ -25,6 +25,7 @@ struct options {
     uint32_t rope_base, window, linear, yarn, longrope;     /* 0: none, or the default */
     uint32_t experts, used;
     uint32_t nextn;                             /* layers that predict further tokens, behind the others */
+    uint32_t echo;                              /* layers add nothing, so that these predict what the model writes */
     uint32_t k_heads, v_heads, state_dim;       /* of layers with a state */
     uint32_t sharing, embd_layer;               /* the last layers, without keys; embeddings for each layer */
     const char *type, *arch, *without, *template;
@@ -38,6 +39,7 @@ static const struct arch {
     bool     short_convs, mamba;                /* in place of attention, as `states` */
     bool     uneven;                            /* layers with a window have heads of half the size, others half
                                                    as many KV heads, and no values but their keys */
+    bool     own_head;                          /* a further layer has embeddings and an output of its own */
     const char *output_norm;
     uint32_t rope_base;
 } archs[] = {
@@ -59,7 +61,7 @@ static const struct arch {
     { .name = "mistral3", .rope_base = 1000000 },
     { .name = "granite", .scales = true, .rope_base = 10000 },
     { .name = "granitemoe", .scales = true, .experts = true, .rope_base = 10000 },
-    { .name = "glm4", .post_norms = true, .gate_up = true, .rope_base = 10000 },
+    { .name = "glm4", .post_norms = true, .gate_up = true, .own_head = true, .rope_base = 10000 },
     { .name = "exaone4", .no_pre_norms = true, .post_norms = true, .qk_norms = true, .rope_base = 1000000 },
     { .name = "llama4", .experts = true, .shared = true, .rope_base = 500000 },
     { .name = "granitehybrid", .scales = true, .mamba = true, .rope_base = 10000 },
@@ -153,6 +155,7 @@ static const struct { const char *name; size_t at; } numbers[] = {
     { "sharing",      offsetof(struct options, sharing) },
     { "embd-layer",   offsetof(struct options, embd_layer) },
     { "nextn",        offsetof(struct options, nextn) },
+    { "echo",         offsetof(struct options, echo) },
 };
 
 #define N_NUMBERS (sizeof numbers / sizeof *numbers)
@@ -164,6 +167,7 @@ static const char usage[] =
     "               [--rope-base=N] [--linear=FACTOR] [--yarn=FACTOR] [--longrope=CONTEXT]\n"
     "               [--window=N] [--experts=N] [--used=N]\n"
     "               [--k-heads=N] [--v-heads=N] [--state-dim=N] [--sharing=N] [--embd-layer=N] [--nextn=N]\n"
+    "               [--echo=0|1]\n"
     "               [--filter-layer=N] [--alignment=N] [--gguf-version=2|3]\n"
     "               [--seed=N] [--split=PARTS] [--without=TENSOR] [--template=JINJA] [--break=NAME] FILE\n"
     "       mkmodel --list-breaks | --list-types\n"
@@ -278,8 +282,12 @@ static const char *key(const struct options *o, const char *name)
 }
 
 /* Whether a layer has something else in place of attention. */
-static bool no_attention(const struct arch *a, uint32_t il)
+static bool no_attention(const struct options *o, uint32_t il)
 {
+    const struct arch *a = arch_of(o);
+
+    if (il >= o->n_layer)
+        return false;
     return a->short_convs || a->mamba ? il % 2 == 0 : a->states && (il + 1) % PERIOD;
 }
 
@@ -303,7 +311,7 @@ static bool has_beside(const struct options *o)
 /* Whether a layer has no keys of its own. */
 static bool shares(const struct options *o, uint32_t il)
 {
-    return il + o->sharing >= o->n_layer;
+    return il < o->n_layer && il + o->sharing >= o->n_layer;
 }
 
 static uint32_t heads_kv_of(const struct options *o, uint32_t il)
@@ -312,7 +320,7 @@ static uint32_t heads_kv_of(const struct options *o, uint32_t il)
 
     if (a->uneven && !is_near(o, il) && o->n_head_kv > 1)
         return o->n_head_kv / 2;
-    return no_attention(a, il) ? 0 : o->n_head_kv;
+    return no_attention(o, il) ? 0 : o->n_head_kv;
 }
 
 /* How many KV heads there are in each layer, where some have none. */
@@ -488,6 +496,8 @@ static const struct gkv__quant *format_of(const struct options *o, const struct 
 static void add_matrix(struct file *f, const struct options *o, float deviation,
                        uint32_t n_out, uint32_t n_in, const char *name)
 {
+    if (o->echo && (strstr(name, "attn_output") || strstr(name, "ssm_out") || strstr(name, "ffn_down")))
+        deviation = 0;
     add_tensor(f, format_of(o, f, n_in, name), RANDOM, deviation, n_out, n_in, "%s", name);
 }
 
@@ -536,7 +546,7 @@ static void add_matrices(struct file *f, const struct options *o, const struct a
     const size_t n = a->gate_up ? ATTENTION + 2 : fused ? sizeof whole / sizeof *whole
                            : a->experts ? ATTENTION : sizeof mats / sizeof *mats;
 
-    for (size_t i = no_attention(a, il) ? ATTENTION : 0; i < n; i++) {
+    for (size_t i = no_attention(o, il) ? ATTENTION : 0; i < n; i++) {
         const size_t at = a->gate_up && i >= ATTENTION ? i - ATTENTION + 2 : i;
         const bool in_whole = fused || at != i;
         char name[64];
@@ -661,21 +671,6 @@ static void add_own_embeddings(struct file *f, const struct options *o, uint32_t
     add_vector(f, AROUND_ONE, d, il, "post_norm.weight");
 }
 
-/* It is not run, so it has the matrices and what is its own. */
-static void add_further(struct file *f, const struct options *o, uint32_t il)
-{
-    const uint32_t d = o->n_embd;
-
-    add_vector(f, AROUND_ONE, d, il, "attn_norm.weight");
-    add_vector(f, AROUND_ONE, d, il, "post_attention_norm.weight");
-    add_matrices(f, o, arch_of(o), il);
-    add_tensor(f, gkv__quant_named("f16"), RANDOM, 1 / root((float)(2 * d)), d, 2 * d,
-               "blk.%u.nextn.eh_proj.weight", il);
-    add_vector(f, AROUND_ONE, d, il, "nextn.enorm.weight");
-    add_vector(f, AROUND_ONE, d, il, "nextn.hnorm.weight");
-    add_vector(f, AROUND_ONE, d, il, "nextn.shared_head_norm.weight");
-}
-
 static void add_layer(struct file *f, const struct options *o, uint32_t il)
 {
     const struct arch *a = arch_of(o);
@@ -685,19 +680,19 @@ static void add_layer(struct file *f, const struct options *o, uint32_t il)
         add_vector(f, AROUND_ONE, d, il, "attn_norm.weight");
     if (a->states)
         add_vector(f, AROUND_ONE, d, il, "post_attention_norm.weight");
-    if (a->states && no_attention(a, il))
+    if (a->states && no_attention(o, il))
         add_state(f, o, a, il);
     else
         add_matrices(f, o, a, il);
-    if (a->short_convs && no_attention(a, il))
+    if (a->short_convs && no_attention(o, il))
         add_short_convolution(f, o, il);
-    if (a->mamba && no_attention(a, il))
+    if (a->mamba && no_attention(o, il))
         add_mamba(f, o, il);
     if (a->experts)
         add_experts(f, o, il);
     if (a->shared)
         add_shared(f, o, il);
-    if (no_attention(a, il)) {
+    if (no_attention(o, il)) {
         if (!a->states)
             add_vector(f, AROUND_ONE, d, il, "ffn_norm.weight");
         return;
@@ -738,6 +733,28 @@ static void add_layer(struct file *f, const struct options *o, uint32_t il)
     }
     if (!a->states && !a->no_pre_norms)
         add_vector(f, AROUND_ONE, d, il, a->gpt_oss ? "post_attention_norm.weight" : "ffn_norm.weight");
+}
+
+/* A layer that predicts a further token. */
+static void add_further(struct file *f, const struct options *o, uint32_t il)
+{
+    const uint32_t d = o->n_embd;
+    char           name[64];
+
+    add_layer(f, o, il);
+    snprintf(name, sizeof name, "blk.%u.nextn.eh_proj.weight", il);
+    add_matrix(f, o, 1 / root((float)(2 * d)), d, 2 * d, name);
+    if (o->echo)
+        find_tensor(f, name)->fill = DIAGONAL;
+    add_vector(f, o->echo ? ONES : AROUND_ONE, d, il, "nextn.enorm.weight");
+    add_vector(f, AROUND_ONE, d, il, "nextn.hnorm.weight");
+    if (o->echo)
+        return;
+    add_vector(f, AROUND_ONE, d, il, "nextn.shared_head_norm.weight");
+    for (size_t i = 0; arch_of(o)->own_head && i < 2; i++) {
+        snprintf(name, sizeof name, "blk.%u.nextn.%s.weight", il, i ? "shared_head_head" : "embed_tokens");
+        add_matrix(f, o, i ? 4 / root((float)d) : 1, o->n_vocab, d, name);
+    }
 }
 
 static void add_tensors(struct file *f, const struct options *o)

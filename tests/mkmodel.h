@@ -19,7 +19,7 @@ struct kv {
     size_t   bytes, cap;
 };
 
-enum fill { RANDOM, AROUND_ONE, RAMP, MINUS };  /* matrices, norms, rope_freqs, decays   */
+enum fill { RANDOM, AROUND_ONE, RAMP, MINUS, ONES, DIAGONAL };  /* matrices, norms, rope_freqs, decays, ... */
 
 struct tensor {
     char                     name[64];

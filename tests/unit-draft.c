@@ -3,6 +3,7 @@
 #include "config.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "src/answer/draft.h"
 #include "src/engine/forward.h"
 #include "src/engine/gemm.h"
@@ -249,6 +250,8 @@ static bool is_same(gkv_model *m, gkv_options o, bool guesses)
         totals.accepted += s.accepted;
         totals.drafted_reader = s.drafted_reader;
         totals.accepted_reader = s.accepted_reader;
+        totals.drafted_mtp = s.drafted_mtp;
+        totals.accepted_mtp = s.accepted_mtp;
     }
     gkv_session_close(a);
     gkv_session_close(b);
@@ -619,6 +622,158 @@ static void readers(gkv_model *m)
     }
 }
 
+/* ---- a layer of the model guesses ---------------------------------------------------------- */
+
+static gkv_model *model_made(const char *options)
+{
+    const char *builddir = getenv("builddir"), *own = getenv("MKMODEL"), *tmp = getenv("TMPDIR");
+    gkv_model *m = NULL;
+    char path[300], command[800];
+    int fd;
+
+    snprintf(path, sizeof path, "%s/gemkv-draft-XXXXXX", tmp && strlen(tmp) < 100 ? tmp : "/tmp");
+    fd = mkstemp(path);
+    snprintf(command, sizeof command, "'%s%s' --nextn=1 %s '%s'", own ? own : builddir ? builddir : ".",
+             own ? "" : "/tests/mkmodel", options, path);
+    if (fd < 0 || system(command) || gkv_model_open(&m, path, 0, &err)) {
+        printf("Bail out! %s: %s\n", command, err.text);
+        exit(1);
+    }
+    close(fd);
+    remove(path);
+    return m;
+}
+
+/* Two questions about one text, of which the second finds the first one's prompt, as in a chat: whether the answers are those
+ * without guesses, and how many guesses of the layer were right. */
+static bool two_questions(gkv_model *m, gkv_options o, uint64_t right[2])
+{
+    static const char *const asked[] = { "Which line is the cat in?", "Which line is the box in?" };
+    gkv_document *d = NULL;
+    gkv_session *s[3] = { NULL, NULL, NULL };
+    char answer[3][2048] = { "", "", "" };
+    bool good;
+
+    o.chunk = 16;
+    good = !gkv_document_open(&d, m, &o, &err) && !gkv_document_feed(d, text, strlen(text), &err);
+    for (size_t i = 0; i < 3 && good; i++) {    /* twice in one session, and once with nothing guessed */
+        gkv_session **one = i ? &s[i / 2] : &s[0];
+        gkv_stats stats;
+        const char *p;
+        size_t n;
+
+        o.draft = i < 2 ? 4 : 0;
+        good = (i == 1 || !gkv_session_of(one = &s[i], d, &o, &err)) &&
+               !gkv_ask(*one, asked[i > 0], strlen(asked[0]), &err);
+        (*one)->decode.draft.always = i < 2;
+        while (good && gkv_next(*one, &p, &n, &err) == GKV_OK)
+            strncat(answer[i], p, n);
+        gkv_session_stats(*one, &stats);
+        if (i < 2)
+            right[i] = stats.accepted_mtp;
+        if (i == 1)
+            ok((*one)->decode.n_reused > 100, "%d tokens were there", (int)(*one)->decode.n_reused);
+    }
+    good = good && *answer[1] && !strcmp(answer[1], answer[2]);
+    for (size_t i = 0; i < 3; i++)
+        gkv_session_close(s[i]);
+    gkv_document_close(d);
+    return good;
+}
+
+/* echo: its guesses are right.  That follows from its token alone, so another prompt would not change it. */
+static void own_layer(void)
+{
+    static const struct { const char *options; bool echo; } model[] = {
+        { "--arch=qwen35", false }, { "--arch=qwen35 --echo=1", true }, { "--arch=qwen35moe", false },
+        { "--arch=qwen3next", false }, { "--arch=glm4", false }, { "--arch=glm4 --type=q8_0 --echo=1", true },
+    };
+    static const char gbnf[] = "root ::= (\"the cat and the hat \" | [0-9] \", \")+";
+    gkv_model *other = model_named("tests/files/golden/llama3");
+    gkv_grammar *g = NULL;
+
+    ok(!gkv_grammar_open(&g, gbnf, strlen(gbnf), &err), "a grammar");
+    for (size_t i = 0; i < sizeof model / sizeof *model; i++) {
+        const char *what = model[i].options;
+        gkv_model *m = model_made(what);
+        gkv_options o = options("full");
+        uint64_t right[2] = { 0, 0 };
+
+        o.draft_mtp = 1;
+        ok(is_same(m, o, true) && totals.drafted_mtp > 8, "%s: its own layer guesses %d tokens", what,
+           (int)totals.drafted_mtp);
+        ok(!model[i].echo || totals.accepted_mtp == totals.drafted_mtp, "... %d of them right", (int)totals.accepted_mtp);
+        o.temperature = model[i].echo ? 0.3f : 0.8f;
+        for (o.seed = 1; o.seed <= 3; o.seed++)
+            ok(is_same(m, o, true) && totals.drafted_mtp, "... drawn: %d of %d", (int)totals.accepted_mtp,
+               (int)totals.drafted_mtp);
+        o.grammar = g;
+        ok(is_same(m, o, true) && totals.drafted_mtp, "... by a grammar, drawn");
+        o.temperature = 0;
+        o.method = "gemfilter";
+        o.kv_type = "bf16";
+        o.threads = 1;
+        ok(is_same(m, o, true) && totals.drafted_mtp, "... of some tokens, greedy, in bf16, one thread");
+        o.grammar = NULL;
+        o.kv_type = NULL;
+        o.reader = other;
+        ok(is_same(m, o, true) && totals.drafted_mtp && !totals.drafted_reader, "... another model reads");
+        o.reader = NULL;
+        o.method = "full";
+        o.max_tokens = 3;
+        ok(is_same(m, o, true), "... no room for more than two");
+        o.max_tokens = LONG;
+        ok(two_questions(m, o, right), "... one question after another: %d and %d right", (int)right[0], (int)right[1]);
+        ok(!model[i].echo || (right[0] > 8 && right[1] > 8), "... as often as it may");
+        gkv_model_close(m);
+    }
+    gkv_model_close(other);
+    gkv_grammar_close(g);
+}
+
+/* What cannot be, in one line. */
+static void not_by_layer(gkv_model *without)
+{
+    static const struct { const char *options, *method, *device, *why; } bad[] = {
+        { NULL, "full", "cpu", "has no layer" },
+        { "--arch=gemma2", "full", "cpu", "how models of architecture gemma2" },
+        { "--arch=qwen35 --nextn=2", "full", "cpu", "2 layers" },
+        { "--arch=qwen35 --without=blk.4.nextn.hnorm.weight", "full", "cpu", "nextn.hnorm.weight is missing" },
+        { "--arch=glm4", "snapkv", "cpu", "method snapkv" }, { "--arch=glm4", "full", "cuda", "CPU only" },
+        { "--arch=glm4", "full", "cpu", "either the reader" },
+    };
+
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        gkv_model *m = bad[i].options ? model_made(bad[i].options) : without;
+        gkv_options o = options(bad[i].method);
+        gkv_session *s = NULL;
+        gkv_model_info info;
+        uint64_t bytes;
+        gkv_status status;
+
+        o.draft = 4;
+        o.draft_mtp = 1;
+        o.device = bad[i].device;
+        o.draft_reader = !strcmp(bad[i].why, "either the reader");
+        status = gkv_session_open(&s, m, &o, &err);
+        ok(status == (i < 4 ? GKV_UNSUPPORTED : GKV_INVALID) && strstr(err.text, bad[i].why), "%s: %s",
+           bad[i].options ? bad[i].options : "mini", err.text);
+        if (!strcmp(o.device, "cpu"))
+            ok(gkv_memory_needed(m, &o, 100, &bytes, &err) == status && strstr(err.text, bad[i].why),
+               "... its memory: the same");
+        gkv_session_close(s);
+        gkv_model_describe(m, &info);
+        ok(info.mtp == (i ? 1 + (i == 2) : 0) && !info.mtp_problem == (!i || i > 3), "... known before: %u layers, %s",
+           info.mtp, info.mtp_problem ? info.mtp_problem : "no problem");
+        o.draft = 0;
+        s = NULL;
+        ok(!gkv_session_open(&s, m, &o, &err) || !strcmp(o.device, "cuda"), "... not if nothing is guessed");
+        gkv_session_close(s);
+        if (bad[i].options)
+            gkv_model_close(m);
+    }
+}
+
 int main(void)
 {
     gkv_model *m = NULL;
@@ -636,7 +791,9 @@ int main(void)
     m = model_named("data/gemkv-mini-q8_0");
     ways(m);
     readers(m);
+    not_by_layer(m);
     gkv_model_close(m);
+    own_layer();
     ok(totals.accepted > 50 && totals.drafted > totals.accepted + 50, "guesses were right, and others wrong: %d of %d",
        (int)totals.accepted, (int)totals.drafted);
     return done();

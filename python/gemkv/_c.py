@@ -92,6 +92,8 @@ class gkv_model_info(Structure):
         ("chat_template_own", c_int),
         ("chat_template_problem", c_char_p),
         ("attending", c_char_p),
+        ("mtp", c_uint32),
+        ("mtp_problem", c_char_p),
     ]
 
 
@@ -147,6 +149,7 @@ class gkv_options(Structure):
         ("group", c_void_p),
         ("reading", c_void_p),
         ("attention", c_char_p),
+        ("draft_mtp", c_int),
     ]
 
 
@@ -217,6 +220,8 @@ class gkv_stats(Structure):
         ("accepted_reader", c_uint64),
         ("processes", c_uint32),
         ("waited", c_double),
+        ("drafted_mtp", c_uint64),
+        ("accepted_mtp", c_uint64),
     ]
 
 

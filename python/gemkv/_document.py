@@ -93,6 +93,8 @@ class Stats:
     accepted_reader: int
     processes: int
     waited: float
+    drafted_mtp: int
+    accepted_mtp: int
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,7 @@ class QuestionOptions(TypedDict, total=False):
     snap: str
     draft: int
     draft_reader: bool
+    draft_mtp: bool
     think: int
     gpu_memory: int
     ignore_end: bool
@@ -128,6 +129,8 @@ class ModelInfo:
     chat_template_own: int
     chat_template_problem: str | None
     attending: str | None
+    mtp: int
+    mtp_problem: str | None
 
 
 def bundled_model() -> Path | None:

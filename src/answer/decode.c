@@ -40,12 +40,14 @@ uint64_t gkv__prefix_size(const struct gkv__prefix *p)
 {
     const struct gkv__cache *c = &p->cache;
 
-    return c->layer ? gkv__cache_used(c, p->touched) + p->n_states * sizeof *p->states : 0;
+    return c->layer ? gkv__cache_used(c, p->touched) + gkv__cache_used(&p->mtp, p->touched) +
+                      p->n_states * sizeof *p->states : 0;
 }
 
 void gkv__prefix_close(struct gkv__prefix *p)
 {
     gkv__cache_close(&p->cache);
+    gkv__cache_close(&p->mtp);
     if (p->states)
         gkv__pages_free(p->states, p->n_states, sizeof *p->states);
     free(p->id);
@@ -62,8 +64,9 @@ static void leave_prefix(struct gkv__decode *d)
     p->cache = d->cache;
     p->id = d->id;
     if (!p->states)                     /* else they say it */
-        p->n = (size_t)gkv__min(d->n_done, d->n_kept) / p->chunk * p->chunk;
-    d->cache = (struct gkv__cache){ 0 };
+        p->n = (size_t)gkv__min(gkv__min(d->n_done, d->n_kept), d->p.mtp ? d->mtp.n : UINT64_MAX) / p->chunk * p->chunk;
+    p->mtp = d->mtp.cache;
+    d->cache = d->mtp.cache = (struct gkv__cache){ 0 };
     d->id = NULL;
 }
 
@@ -73,6 +76,8 @@ void gkv__decode_end(struct gkv__decode *d)
     gkv__cache_close(&d->cache);
     gkv__hook_close(&d->hook);
     gkv__rewind_close(&d->rewind, d->m);
+    gkv__mtp_close(&d->mtp);
+    free(d->mtp_logits);
     free(d->id);
     free(d->x);
     free(d->all);
@@ -81,7 +86,7 @@ void gkv__decode_end(struct gkv__decode *d)
     d->match = NULL;
     d->hurried = false;
     d->id = NULL;
-    d->x = d->all = d->logits = NULL;
+    d->x = d->all = d->logits = d->mtp_logits = NULL;
     d->candidates = NULL;
     d->n_kept = 0;
     d->n_done = d->n_reused = d->n_thought = d->n_answer = d->next = 0;
@@ -192,19 +197,39 @@ static bool take_prefix(struct gkv__decode *d)
     }
     d->n_done = d->n_reused = n;
     d->cache = p->cache;
-    p->cache = (struct gkv__cache){ 0 };
+    d->mtp.cache = p->mtp;
+    p->cache = p->mtp = (struct gkv__cache){ 0 };
     free(p->id);
     p->id = NULL;
     return true;
+}
+
+/* The model's own layer sees what goes through the others.  What a guess of it takes of a step follows from the weights. */
+static gkv_status open_mtp(struct gkv__decode *d, uint64_t slots, gkv_error *err)
+{
+    const gkv_model *m = d->m;
+    const uint64_t head = m->mtp.head.data == m->output.data ? gkv__mat_bytes(&m->mtp.head) : 0;
+
+    if (!d->with_mtp)
+        return GKV_OK;
+    d->mtp.id = d->id;
+    GKV__TRY(gkv__mtp_open(&d->mtp, m, d->kv, slots, d->n_done, err));
+    d->mtp_logits = malloc(m->shape.n_vocab * sizeof *d->mtp_logits);
+    if (!d->mtp_logits)
+        return gkv__fail(err, GKV_NOMEM, "out of memory");
+    d->p.mtp = &d->mtp;
+    d->draft.share = (double)(gkv__model_mtp_bytes(m) + head) / (double)gkv__model_weight_bytes(m);
+    return GKV_OK;
 }
 
 static gkv_status open_cache(struct gkv__decode *d, gkv_error *err)
 {
     struct gkv__prefix *p = d->prefix;
     const uint32_t n_layer = d->m->shape.n_layer;
+    const uint64_t slots = d->n_kept + d->n_new + (p ? GKV__PREFIX_MORE : 0);
 
     if (p && take_prefix(d))
-        return GKV_OK;
+        return open_mtp(d, slots, err);
     if (p) {
         gkv__prefix_close(p);
         p->chunk = d->e->chunk;
@@ -214,7 +239,8 @@ static gkv_status open_cache(struct gkv__decode *d, gkv_error *err)
             return gkv__fail(err, GKV_NOMEM, "the system refused %s for the states of the prompt",
                              gkv__needed(p->n_states * sizeof *p->states).text);
     }
-    return gkv__cache_open_for(&d->cache, d->m, d->kv, n_layer, d->n_kept + d->n_new + (p ? GKV__PREFIX_MORE : 0), err);
+    GKV__TRY(gkv__cache_open_for(&d->cache, d->m, d->kv, n_layer, slots, err));
+    return open_mtp(d, slots, err);
 }
 
 /* Tokens n_done .. n - 1 of the prompt or the answer, on the CPU. */
@@ -260,11 +286,17 @@ static bool may_guess(const struct gkv__decode *d, uint64_t n)
            d->n_thought + d->n_answer;
 }
 
-/* The other model makes the guesses that were asked of it.  That its prompt goes through it first was planned. */
+/* The model's own layer, or the other model, makes the guesses that were asked of it.  That the other's prompt goes through
+ * it first was planned. */
 static gkv_status ask_drafter(struct gkv__decode *d, uint64_t n, double *start, gkv_error *err)
 {
     size_t made;
 
+    if (d->p.mtp) {
+        made = gkv__mtp_guess(&d->mtp, &d->p, gkv__draft_least(&d->draft), d->draft.id, d->draft.n, d->mtp_logits);
+        gkv__draft_made(&d->draft, (size_t)n, made, gkv__seconds() - *start);
+        return GKV_OK;
+    }
     GKV__TRY(gkv__drafter_begin(d->drafter, err));
     *start = gkv__seconds();
     GKV__TRY(gkv__drafter_guess(d->drafter, d->id + d->n_kept, (size_t)n - d->n_kept, gkv__draft_least(&d->draft),
@@ -325,13 +357,15 @@ static bool is_there(struct gkv__decode *d, uint64_t n)
     return true;
 }
 
-/* Rows of wrong guesses leave the states. */
+/* Rows of wrong guesses leave the states; those of right ones go on to the layer that guesses. */
 static void take_back(struct gkv__decode *d)
 {
     const double start = gkv__seconds();
 
     if (!d->rewind.n)
         return;
+    if (d->p.mtp)
+        gkv__mtp_rows(&d->mtp, &d->p, d->x, 1 + d->draft.used);
     gkv__rewind_to(&d->rewind, &d->p, 1 + d->draft.used);
     gkv__draft_lost(&d->draft, gkv__seconds() - start);
 }
@@ -421,7 +455,10 @@ gkv_status gkv__decode_begin(struct gkv__decode *d, struct gkv__context *c, gkv_
     if (!d->device)
         GKV__TRY(open_cache(d, err));
     gkv__stage(d->e, stage, d->n_kept, s->n_layer * gkv__layer_work(s, d->n_done, d->n_kept - d->n_done));
-    return forward(d, d->n_kept, err);
+    GKV__TRY(forward(d, d->n_kept, err));
+    if (d->p.mtp)
+        gkv__mtp_settle(&d->mtp, &d->p);
+    return GKV_OK;
 }
 
 /* ---- grammar ---------------------------------------------------------------------------- */

@@ -10,12 +10,14 @@
 #include "src/answer/drafter.h"
 #include "src/answer/grammar.h"
 #include "src/answer/sample.h"
+#include "src/engine/mtp.h"
 #include "src/engine/state.h"
 #include "src/select/select.h"
 
 /* What went through the whole model, kept for the next prompt that begins with the same tokens.  Zeroed: nothing. */
 struct gkv__prefix {
     struct gkv__cache        cache;     /* while no answer uses it                           */
+    struct gkv__cache        mtp;       /* the same of the layer that guesses, if it does    */
     uint32_t                *id;        /* [n] the tokens, of whole chunks                   */
     size_t                   n;
     float                   *states;    /* of layers with a state, after these n tokens; or NULL */
@@ -41,12 +43,15 @@ struct gkv__decode {
     struct gkv__device      *device;    /* or NULL; closed here                              */
     struct gkv__draft        draft;     /* draft.most is given, and .share                   */
     struct gkv__drafter     *drafter;   /* the other model that guesses, or NULL             */
+    bool                     with_mtp;  /* the model's own layer guesses (engine/mtp.h), where it can */
     struct gkv__prefix      *prefix;    /* of earlier prompts, and for the next; or NULL     */
     char                     device_why[256];   /* why the device is not used, or ""         */
     char                     warning[256];      /* why the device was given up, or ""        */
     /* Insides: */
     struct gkv__cache        cache;
     struct gkv__rewind       rewind;    /* of the last step with guesses                     */
+    struct gkv__mtp          mtp;
+    float                   *mtp_logits;
     bool                     on_device; /* the device has what comes before the first token  */
     struct gkv__hook         hook;
     struct gkv__pass         p;

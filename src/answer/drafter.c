@@ -9,6 +9,7 @@
 #include "src/answer/sample.h"
 #include "src/engine/forward.h"
 #include "src/engine/layer.h"
+#include "src/engine/mtp.h"
 #include "src/token/token.h"
 
 enum { TEXT = 512 };            /* bytes of a token */
@@ -140,24 +141,40 @@ static double chance(const float *logits, size_t n, uint32_t id)
     return 1 / sum;
 }
 
+/* The likeliest token, if it is no end of the answer and at least as likely as `least`. */
+static bool likely(const gkv_model *m, float *logits, double least, uint32_t *id)
+{
+    struct gkv__sampler greedy = { .temperature = 0 };
+
+    *id = gkv__sample(&greedy, logits, NULL, m->shape.n_vocab);
+    return *id < gkv__vocab_size(m->vocab) && !gkv__vocab_is_end(m->vocab, *id) &&
+           chance(logits, m->shape.n_vocab, *id) >= least;
+}
+
 /* Writes on after d->n. */
 static gkv_status write_on(struct gkv__drafter *d, double least, size_t most, size_t *n, gkv_error *err)
 {
-    struct gkv__sampler greedy = { .temperature = 0 };
-    const size_t n_vocab = d->m->shape.n_vocab;
-
     most = (size_t)gkv__min(most, d->n_prompt + d->n_room - d->n);
     for (*n = 0; *n < most; ++*n) {
         uint32_t best;
 
         GKV__TRY(run_to(d, d->n + *n, err));
-        best = gkv__sample(&greedy, d->logits, NULL, n_vocab);
-        if (best >= gkv__vocab_size(d->m->vocab) || gkv__vocab_is_end(d->m->vocab, best) ||
-            chance(d->logits, n_vocab, best) < least)
+        if (!likely(d->m, d->logits, least, &best))
             break;
         d->id[d->n + *n] = best;
     }
     return GKV_OK;
+}
+
+size_t gkv__mtp_guess(struct gkv__mtp *t, const struct gkv__pass *p, double least, uint32_t *out, size_t most, float *logits)
+{
+    size_t n = 0;
+
+    gkv__mtp_next(t, p, logits);
+    while (n < most && likely(p->m, logits, least, &out[n]))
+        if (++n < most)
+            gkv__mtp_after(t, p, n - 1, out[n - 1], logits);
+    return n;
 }
 
 /* The n guesses in the other's tokens, which come after `last`. */

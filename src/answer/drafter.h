@@ -38,6 +38,10 @@ gkv_status gkv__drafter_begin(struct gkv__drafter *d, gkv_error *err);
  * `least`, in the eyes of this model.  *made: how many. */
 gkv_status gkv__drafter_guess(struct gkv__drafter *d, const uint32_t *id, size_t n, double least, uint32_t *out, size_t most,
                               size_t *made, gkv_error *err);
+/* The same by a layer of the model that answers (engine/mtp.h), behind all its rows and the token after them; p: the pass
+ * of the model.  logits: room for one row. */
+size_t     gkv__mtp_guess(struct gkv__mtp *t, const struct gkv__pass *p, double least, uint32_t *out, size_t most,
+                          float *logits);
 /* What was given stays, but is to be given again. */
 void       gkv__drafter_close(struct gkv__drafter *d);
 

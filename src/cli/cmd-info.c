@@ -118,6 +118,9 @@ static void print_model(const struct info *in)
     for (const gkv_type_group *g = m.type_groups; g->group; g++)
         row(io, "", format("%s: %s", g->group, g->types));
     row(io, "layers", format("%u, width %u, feed-forward %u", m.n_layer, m.n_embd, m.n_ff));
+    if (m.mtp)
+        row(io, "mtp", m.mtp_problem ? format("%u behind these, not used: %s", m.mtp, m.mtp_problem)
+                                     : format("1 behind these predicts a further token: --draft mtp guesses with it"));
     row(io, "heads", format("%u, sharing %u of keys and values, width %u", m.n_head,
                             m.n_head_kv, m.head_dim));
     if (m.attending)
@@ -200,7 +203,8 @@ static int schedule_width(void)
     return (int)widest;
 }
 
-/* Not every method can hand over what it keeps as text, nor has every schedule sparse attention. */
+/* Not every method can hand over what it keeps as text, or lets a layer of the model guess, nor has every schedule sparse
+ * attention. */
 static bool can(struct info *in, const char *method, const char *schedule)
 {
     gkv_options opt = in->o.gkv;
@@ -208,7 +212,7 @@ static bool can(struct info *in, const char *method, const char *schedule)
 
     opt.method = method;
     opt.schedule = schedule;
-    return !(opt.reader || opt.snap || opt.attention) ||
+    return !(opt.reader || opt.snap || opt.attention || opt.draft_mtp) ||
            gkv_memory_needed(in->model, &opt, in->length.v[0], &bytes, NULL) != GKV_INVALID;
 }
 
@@ -449,6 +453,8 @@ static void json_model(struct json *j, struct info *in)
         json_named_string(j, g->group, g->types);
     json_close(j);
     json_named_uint(j, "layers", m.n_layer);
+    json_named_uint(j, "mtp", m.mtp);
+    json_named_string(j, "mtp_problem", m.mtp_problem);
     json_named_uint(j, "embedding", m.n_embd);
     json_named_uint(j, "heads", m.n_head);
     json_named_uint(j, "heads_kv", m.n_head_kv);

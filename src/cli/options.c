@@ -86,8 +86,8 @@ const struct opt options_table[] = {
       opt_u64, IN(gkv.max_context, 1, UINT32_MAX) },
     { ANSWER | FOR_SERVE, 'n', "max-tokens", "N", "256", "longest answer",
       opt_u32, IN(gkv.max_tokens, 1, INT32_MAX) },
-    { ANSWER | FOR_ROWS | FOR_INFO | FOR_PAIR | FOR_SERVE, 0, "draft", "N|reader", "4",
-      "tokens of the answer guessed at a time from earlier text, 0 to 4, or also by the reader; it stays the same",
+    { ANSWER | FOR_ROWS | FOR_INFO | FOR_PAIR | FOR_SERVE, 0, "draft", "N|reader|mtp", "4",
+      "tokens guessed at a time from earlier text, 0 to 4, or also by the reader or a layer of the model; it stays the same",
       opt_draft, IN(gkv, 0, 4) },
     { ANSWER | FOR_INDEX | FOR_SERVE, 0, "think", "on|off|N", "off", "the model thinks before it answers, in at most N tokens; on: 2048",
       opt_think, AT(gkv.think) },
@@ -231,7 +231,8 @@ static int opt_draft(const struct args *a, void *at)
     gkv_options *o = at;
 
     o->draft_reader = !strcmp(a->value, "reader");
-    if (!o->draft_reader)
+    o->draft_mtp = !strcmp(a->value, "mtp");
+    if (!o->draft_reader && !o->draft_mtp)
         return opt_u32(a, &o->draft);
     o->draft = (uint32_t)a->opt->hi;
     return 0;

@@ -162,6 +162,12 @@ void run_json_members(struct json *j, const struct run *r, const char *answer, s
         json_named_uint(j, "right", s.accepted_reader);
         json_close(j);
     }
+    if (r->o.gkv.draft_mtp) {
+        json_named_open(j, "mtp", '{');
+        json_named_uint(j, "guessed", s.drafted_mtp);
+        json_named_uint(j, "right", s.accepted_mtp);
+        json_close(j);
+    }
     json_close(j);
 
     json_named_open(j, "memory", '{');

@@ -193,8 +193,9 @@ void view_cost(const struct run *r)
     else if (r->o.verbose && s.can_think && !r->answerer)
         say(r->o.io, "the model could think before it answers, and was told not to; --think on lets it");
     if (r->o.verbose && s.drafted)
-        say(r->o.io, "%" PRIu64 " tokens of the answer guessed, %" PRIu64 " of them right; by the reader %" PRIu64 ", %" PRIu64
-            " right", s.drafted, s.accepted, s.drafted_reader, s.accepted_reader);
+        say(r->o.io, "%" PRIu64 " tokens of the answer guessed, %" PRIu64 " of them right; by %s %" PRIu64 ", %" PRIu64
+            " right", s.drafted, s.accepted, r->o.gkv.draft_mtp ? "the model's own layer" : "the reader",
+            s.drafted_reader + s.drafted_mtp, s.accepted_reader + s.accepted_mtp);
     peak = view_bytes(s.memory_peak);
     predicted = view_bytes(s.memory_predicted);
     if (s.decode > 0 && s.tokens_answer > 1)   /* the first token is the second pass's */

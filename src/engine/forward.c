@@ -7,6 +7,7 @@
 #include "src/engine/layer.h"
 #include "src/base/mem.h"
 #include "src/engine/forward.h"
+#include "src/engine/mtp.h"
 
 /* Only the last `rows` rows are needed behind the last layer with keys of its own; they become the first of x. */
 static gkv_status block(const struct gkv__pass *p, const uint32_t *id, size_t n, uint64_t pos, float *x, size_t rows,
@@ -52,6 +53,8 @@ gkv_status gkv__forward(const struct gkv__pass *p, const uint32_t *id, size_t n,
         size_t nc = n - at < rows ? n - at : rows;
 
         status = block(p, id + at, nc, pos + at, room, at + nc == n, err);
+        if (p->mtp && status == GKV_OK)
+            gkv__mtp_rows(p->mtp, p, room, nc);
         if (at + nc == n && room != x)
             memcpy(x, room + (first ? 0 : nc - 1) * d, d * sizeof *x);
     }

@@ -284,13 +284,13 @@ static uint64_t scratch_of(dnnl_engine_t engine, bool bf16, size_t k)
 
 static uint64_t scratch(const struct gkv__shape *s)
 {
-    const size_t k[3] = { s->n_embd, (size_t)s->n_head * s->head_dim, s->n_ff };
+    const size_t k[4] = { s->n_embd, (size_t)s->n_head * s->head_dim, s->n_ff, s->n_further ? 2 * s->n_embd : s->n_embd };
     const int threads = hold_threads(), kinds = has_bf16() ? 2 : 1;
     dnnl_engine_t engine;
     uint64_t most = 0;
 
     if (!dnnl_engine_create(&engine, dnnl_cpu, 0)) {
-        for (size_t i = 0; i < 3; i++)
+        for (size_t i = 0; i < 4; i++)
             for (int bf16 = 0; bf16 < kinds; bf16++) {
                 uint64_t bytes = scratch_of(engine, bf16, k[i]);
                 most = bytes > most ? bytes : most;

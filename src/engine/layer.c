@@ -652,15 +652,21 @@ static void cap_item(void *arg, size_t i, unsigned thread)
         r->e->simd->softcap(r->out + at, n, r->m->shape.logit_cap);
 }
 
-void gkv__logits(struct gkv__exec *e, const gkv_model *m, const float *x, size_t n, float *logits)
+void gkv__logits_by(struct gkv__exec *e, const gkv_model *m, const float *w, const struct gkv__mat *head, const float *x,
+                    size_t n, float *logits)
 {
     struct gkv__rows h = { e->h, n, e->gate, NULL };
     struct rows r = { .e = e, .m = m, .out = logits, .n = n * m->shape.n_vocab };
 
-    norm(e, m, e->h, x, m->output_norm, n);
-    gkv__gemm(e, logits, &h, &m->output, false);
+    norm(e, m, e->h, x, w, n);
+    gkv__gemm(e, logits, &h, head, false);
     if (m->shape.logit_cap > 0 || m->shape.logit_scale > 0)
         gkv__for(e->n_threads, (r.n + LOGITS - 1) / LOGITS, cap_item, &r);
+}
+
+void gkv__logits(struct gkv__exec *e, const gkv_model *m, const float *x, size_t n, float *logits)
+{
+    gkv__logits_by(e, m, m->output_norm, &m->output, x, n, logits);
 }
 
 /* Terms are relative to the largest, so none overflows and the sum is at least 1. */

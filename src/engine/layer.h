@@ -58,6 +58,10 @@ static inline float gkv__residual_scale(const struct gkv__shape *s)
 void gkv__logits(struct gkv__exec *e, const gkv_model *m, const float *x, size_t n,
                  float *logits);
 
+/* The same by another norm, w[n_embd], and another head. */
+void gkv__logits_by(struct gkv__exec *e, const gkv_model *m, const float *w, const struct gkv__mat *head, const float *x,
+                    size_t n, float *logits);
+
 /* log softmax(logits[n])[id] */
 float gkv__log_probability(const float *logits, size_t n, uint32_t id);
 

@@ -8,6 +8,7 @@
 
 struct gkv__pass;
 struct gkv__sparse;                     /* sparse.h */
+struct gkv__mtp;                        /* mtp.h */
 
 /* For a method that still changes the cache while the answer is written. */
 struct gkv__hook {
@@ -34,6 +35,7 @@ struct gkv__pass {
                                    same bytes as in steps of one row                         */
     struct gkv__rewind *rewind; /* alone: keeps what is needed to take rows back, or NULL (state.h) */
     struct gkv__hook  *hook;    /* or NULL                                                   */
+    struct gkv__mtp   *mtp;     /* gets the rows that gkv__forward computes, or NULL         */
     struct gkv__sparse *sparse; /* or NULL: attention is dense; else there are no sums and no hook */
 };
 

@@ -39,4 +39,5 @@ const struct gkv__arch gkv__arch_glm4 = {
     .pairs = GKV__ROPE_ADJACENT,
     .keys = keys,
     .layer = layer,
+    .mtp = true,
 };

@@ -17,7 +17,7 @@ static gkv_status keys(struct gkv_model *m, gkv_error *err)
     return gkv__arch_state_keys(m, err);
 }
 
-/* Which layers have a state: a list in the file, or all but every PERIOD-th. */
+/* Which layers have a state: a list in the file, or all but every PERIOD-th; not the one behind the others. */
 static gkv_status has_state(const struct gkv_model *m, uint32_t il, bool *out, gkv_error *err)
 {
     const struct gkv__kv *list;
@@ -32,7 +32,7 @@ static gkv_status has_state(const struct gkv_model *m, uint32_t il, bool *out, g
                          gkv__gguf_path(m->file), m->shape.n_layer);
     if (!period)
         return gkv__fail(err, GKV_FORMAT, "%s: full_attention_interval is 0", gkv__gguf_path(m->file));
-    *out = list ? gkv__gguf_int_at(list, il) : gkv__arch_is_local(il, period);
+    *out = il < m->shape.n_layer && (list ? gkv__gguf_int_at(list, il) : gkv__arch_is_local(il, period));
     return GKV_OK;
 }
 
@@ -112,6 +112,7 @@ const struct gkv__arch gkv__arch_qwen35 = {
     .pairs = GKV__ROPE_HALVES,
     .keys = keys,
     .layer = layer,
+    .mtp = true,
 };
 
 const struct gkv__arch gkv__arch_qwen35moe = {
@@ -119,6 +120,7 @@ const struct gkv__arch gkv__arch_qwen35moe = {
     .pairs = GKV__ROPE_HALVES,
     .keys = keys_moe,
     .layer = layer_moe,
+    .mtp = true,
 };
 
 const struct gkv__arch gkv__arch_qwen3next = {
@@ -126,4 +128,5 @@ const struct gkv__arch gkv__arch_qwen3next = {
     .pairs = GKV__ROPE_HALVES,
     .keys = keys_next,
     .layer = layer_moe,
+    .mtp = true,
 };

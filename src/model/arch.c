@@ -614,8 +614,43 @@ static gkv_status further(struct gkv_model *m, gkv_error *err)
     if (n >= m->shape.n_layer)
         return gkv__fail(err, GKV_FORMAT, "%s: %u of %u layers predict further tokens", gkv__gguf_path(m->file), n,
                          m->shape.n_layer);
+    if (n && m->arch->mtp && !gkv__arch_has(m, "blk.0.attn_norm.weight"))
+        return gkv__fail(err, GKV_UNSUPPORTED, "%s: this file has only the layer that predicts further tokens; take that "
+                         "of the whole model", gkv__gguf_path(m->file));
     m->shape.n_layer -= n;
+    m->shape.n_further = n;
     leave_out(m, m->shape.n_layer, n);
+    return GKV_OK;
+}
+
+/* The embeddings and the head may be those of the model. */
+static gkv_status bind_mtp(struct gkv_model *m, gkv_error *err)
+{
+    const struct gkv__shape *s = &m->shape;
+    const uint32_t il = s->n_layer, d = s->n_embd;
+    struct gkv__mtp_weights *t = &m->mtp;
+    struct gkv__mat eh;
+
+    if (s->n_further > 1)
+        return gkv__fail(err, GKV_UNSUPPORTED, "the model has %u layers that predict further tokens, and gemkv knows "
+                         "models with one", s->n_further);
+    if (!m->arch->mtp)
+        return gkv__fail(err, GKV_UNSUPPORTED, "gemkv does not know how models of architecture %s predict further "
+                         "tokens", m->arch->name);
+    GKV__TRY(m->arch->layer(m, il, err));
+    GKV__TRY(gkv__arch_layer_vec(m, il, "nextn.enorm.weight", d, &t->enorm, err));
+    GKV__TRY(gkv__arch_layer_vec(m, il, "nextn.hnorm.weight", d, &t->hnorm, err));
+    t->norm = m->output_norm;
+    t->embed = m->embed;
+    t->head = m->output;
+    if (gkv__arch_layer_has(m, il, "nextn.shared_head_norm.weight"))
+        GKV__TRY(gkv__arch_layer_vec(m, il, "nextn.shared_head_norm.weight", d, &t->norm, err));
+    if (gkv__arch_layer_has(m, il, "nextn.embed_tokens.weight"))
+        GKV__TRY(gkv__arch_layer_mat(m, il, "nextn.embed_tokens", s->n_vocab, d, &t->embed, err));
+    if (gkv__arch_layer_has(m, il, "nextn.shared_head_head.weight"))
+        GKV__TRY(gkv__arch_layer_mat(m, il, "nextn.shared_head_head", s->n_vocab, d, &t->head, err));
+    GKV__TRY(gkv__arch_layer_mat(m, il, "nextn.eh_proj", d, 2 * d, &eh, err));
+    t->eh = eh;                 /* now it is there */
     return GKV_OK;
 }
 
@@ -634,6 +669,8 @@ static gkv_status bind(struct gkv_model *m, gkv_error *err)
     GKV__TRY(ends(m, err));
     for (uint32_t il = 0; il < m->shape.n_layer; il++)
         GKV__TRY(m->arch->layer(m, il, err));
+    if (m->shape.n_further)     /* the model answers without it, too */
+        (void)bind_mtp(m, &m->mtp_error);
     return nothing_left_over(m, err);
 }
 

@@ -13,6 +13,7 @@ struct gkv__arch {
     bool                 uneven;        /* layers differ in the number and size of their heads, which keys()
                                            reads, and in n_ff */
     bool                 proportional;  /* rope_freqs says which pairs rotate                */
+    bool                 mtp;           /* layer() binds that behind the others, too, which predicts a further token */
     const char          *output_norm;   /* tensor of the last norm; NULL: output_norm.weight */
     /* Reads keys that only this architecture has into m->shape and m->rope; NULL: there are none. */
     gkv_status (*keys)(struct gkv_model *m, gkv_error *err);

@@ -227,6 +227,8 @@ static void describe_model(const gkv_model *m, gkv_model_info *out)
         .chat_template_own = m->chat_template && m->chat_template == m->own_template,
         .chat_template_problem = m->template_error.status ? m->template_error.text : NULL,
         .attending = *m->filters ? m->filters : NULL,
+        .mtp = s->n_further,
+        .mtp_problem = s->n_further && !gkv__has_mtp(m) ? m->mtp_error.text : NULL,
     };
 }
 
@@ -388,6 +390,12 @@ void gkv__model_drop(const struct gkv_model *m)
     if (m->layer_embed.data)
         gkv__gguf_dontneed(m->layer_embed.data, gkv__mat_bytes(&m->layer_embed));
     gkv__gguf_dontneed(m->output.data, gkv__mat_bytes(&m->output));
+    if (gkv__has_mtp(m)) {
+        gkv__model_layer_need(m, m->shape.n_layer, false);
+        gkv__gguf_dontneed(m->mtp.eh.data, gkv__mat_bytes(&m->mtp.eh));
+        gkv__gguf_dontneed(m->mtp.embed.data, gkv__mat_bytes(&m->mtp.embed));
+        gkv__gguf_dontneed(m->mtp.head.data, gkv__mat_bytes(&m->mtp.head));
+    }
 }
 
 static uint64_t vector_bytes(const struct gkv__shape *s, const struct gkv__layer_weights *w)
@@ -435,6 +443,21 @@ uint64_t gkv__model_weight_bytes(const struct gkv_model *m)
         sum += gkv__mat_bytes(&m->output);
     for (uint32_t il = 0; il < m->shape.n_layer; il++)
         sum += gkv__model_layer_bytes(m, il);
+    return sum;
+}
+
+uint64_t gkv__model_mtp_bytes(const struct gkv_model *m)
+{
+    const struct gkv__mtp_weights *t = &m->mtp;
+    uint64_t sum;
+
+    if (!gkv__has_mtp(m))
+        return 0;
+    sum = gkv__model_layer_bytes(m, m->shape.n_layer) + gkv__mat_bytes(&t->eh) + 3 * m->shape.n_embd * sizeof(float);
+    if (t->embed.data != m->embed.data)
+        sum += gkv__mat_bytes(&t->embed);
+    if (t->head.data != m->output.data)
+        sum += gkv__mat_bytes(&t->head);
     return sum;
 }
 

@@ -87,6 +87,14 @@ struct gkv__layer_weights {
     uint32_t        source;                         /* ... this layer                        */
 };
 
+/* What a layer behind the others needs to predict one token further (engine/mtp.h), beside its own weights.  eh.data
+ * NULL: the model has none that we can use. */
+struct gkv__mtp_weights {
+    struct gkv__mat eh;                             /* [n_embd, 2 n_embd]                    */
+    struct gkv__mat embed, head;                    /* [n_vocab, n_embd]: its own, or those of the model */
+    const float    *enorm, *hnorm, *norm;           /* [n_embd] of an embedding and a row before eh; before the head */
+};
+
 /* Which keys the softmax of a query is over. */
 struct gkv__view {
     uint32_t     window, chunk;                     /* as above; both may apply              */
@@ -165,6 +173,7 @@ struct gkv__shape {
     struct { uint32_t head_dim, n_head_kv, n_rot; } near;
     uint32_t n_sharing;         /* the last layers, which have no keys and values of their own */
     uint32_t n_embd_layer;      /* embeddings of a token for each layer                      */
+    uint32_t n_further;         /* layers of the file behind the n_layer, which predict further tokens */
 };
 
 /* The shape of layers with a window. */
@@ -210,7 +219,9 @@ struct gkv_model {
     const struct gkv__arch     *arch;               /* NULL: opened for its vocabulary only  */
     struct gkv__shape           shape, near;        /* near: gkv__shape_near                  */
     bool                       *bound;              /* [n tensors] while opening: in use     */
-    struct gkv__layer_weights  *layer;              /* [n_layer]                             */
+    struct gkv__layer_weights  *layer;              /* [n_layer], and one more if mtp is there */
+    struct gkv__mtp_weights     mtp;
+    gkv_error                   mtp_error;          /* why it is not, though the file has such layers */
     struct gkv__mat             embed, output;      /* [n_vocab, n_embd]                     */
     struct gkv__mat             layer_embed;        /* [n_vocab, n_layer * n_embd_layer]     */
     const float                *layer_embed_norm;   /* [n_embd_layer]                        */
@@ -254,6 +265,11 @@ static inline bool gkv__is_even(const struct gkv_model *m)
 {
     return !m->shape.near.head_dim;
 }
+/* Whether the model can guess with a layer of its own what comes after the next token. */
+static inline bool gkv__has_mtp(const struct gkv_model *m)
+{
+    return m->mtp.eh.data;
+}
 /* Whether layer il attends, and how many of the first n layers do. */
 static inline bool gkv__attends(const struct gkv_model *m, uint32_t il)
 {
@@ -285,6 +301,7 @@ gkv_status gkv__may_filter(const struct gkv_model *m, uint32_t il, gkv_error *er
 
 uint64_t gkv__model_layer_bytes(const struct gkv_model *m, uint32_t il);
 uint64_t gkv__model_weight_bytes(const struct gkv_model *m);    /* of a pass through all layers */
+uint64_t gkv__model_mtp_bytes(const struct gkv_model *m);       /* of m->mtp and its layer, beyond those */
 uint64_t gkv__model_embed_bytes(const struct gkv_model *m);     /* of the embeddings of all tokens */
 /* Bytes of them that n tokens leave out of memory, at least; and the same of those that are no output matrix, too. */
 uint64_t gkv__model_embed_spare(const struct gkv_model *m, uint64_t n);
