@@ -321,14 +321,13 @@ INLINE void prepare_one(const struct FN(recipe) m, uint8_t *to, const float *x, 
 }
 
 #if BY_64
-/* Eight blocks of 32 of each of two rows, used as they are in the file. */
-INLINE void eight_lying(const struct FN(recipe) m, struct FN(sums) t[2], const uint8_t *const r[2],
-                        const uint8_t *q)
+/* Eight blocks of 32 of each of two rows, used as they are in the file, and of `rows` rows of activations q. */
+INLINE void eight_lying(const struct FN(recipe) m, int rows, struct FN(sums) t[][2], const uint8_t *const r[2],
+                        const uint8_t *q, size_t ldq)
 {
-    const v8fu *side = (const v8fu *)(const void *)(q + gathered(m));
-    const size_t whole = m.lie.bytes / 8, parts = m.lie.parts;
+    const size_t whole = m.lie.bytes / 8, parts = m.lie.parts, side = gathered(m), tail = 64 * whole * parts;
+    v8f head[2], d[GKV__FEW_MOST][2];
     vi w[2][4];
-    v8f d[2];
     v32 u[2];
 
 #pragma GCC unroll 2
@@ -338,27 +337,43 @@ INLINE void eight_lying(const struct FN(recipe) m, struct FN(sums) t[2], const u
             w[k][v] = load_i(r[k] + 64 * v);
             __asm__("" : "+v"(w[k][v]));        /* else it would be read again, across two lines */
         }
-        d[k] = heads(w[k], m.lie.bytes);
-        t[k].rest += d[k] * side[1];
-        d[k] *= side[0];
+        head[k] = heads(w[k], m.lie.bytes);
+#pragma GCC unroll 5
+        for (int x = 0; x < rows; x++) {
+            const v8fu *s = (const v8fu *)(const void *)(q + (size_t)x * ldq + side);
+
+            t[x][k].rest = add_product(t[x][k].rest, head[k], s[1]);
+            d[x][k] = head[k] * s[0];
+        }
     }
 #pragma GCC unroll 4
     for (size_t v = 0; v < whole; v++)
 #pragma GCC unroll 2
         for (int k = 0; k < 2; k++) {
-            vi y[2], s = isplat(0);
+            vi y[2];
 
             m.lie.weights(y, w[k][v]);
+#pragma GCC unroll 5
+            for (int x = 0; x < rows; x++) {
+                vi s = isplat(0);
+
 #pragma GCC unroll 2
-            for (size_t j = 0; j < parts; j++)
-                s = i8_step(s, y[j], load_i(q + 64 * (v * parts + j)));
-            t[k].acc[v & 1] += __builtin_convertvector(s, vf) * spread_lying(d[k], m.lie.bytes, v);
+                for (size_t j = 0; j < parts; j++)
+                    s = i8_step(s, y[j], load_i(q + (size_t)x * ldq + 64 * (v * parts + j)));
+                t[x][k].acc[v & 1] = (vf)_mm512_fmadd_ps((__m512)__builtin_convertvector(s, vf),
+                                                         (__m512)spread_lying(d[x][k], m.lie.bytes, v),
+                                                         (__m512)t[x][k].acc[v & 1]);
+            }
         }
-    q += 64 * whole * parts;
     m.lie.tail(u, join(*(const v16u *)(r[0] + 64 * whole), *(const v16u *)(r[1] + 64 * whole)));
-    t->tails += __builtin_convertvector(parts == 1 ? i8_dot32(u[0], load32(q))
-                                                 : i8_dot64(u[0], load32(q), u[1], load32(q + 32)), v8f)
-            * __builtin_shufflevector(d[0], d[1], 7, 7, 7, 7, 15, 15, 15, 15);
+#pragma GCC unroll 5
+    for (int x = 0; x < rows; x++) {
+        const uint8_t *e = q + (size_t)x * ldq + tail;
+        const v8i s = parts == 1 ? i8_dot32(u[0], load32(e)) : i8_dot64(u[0], load32(e), u[1], load32(e + 32));
+
+        t[x]->tails = add_product(t[x]->tails, __builtin_convertvector(s, v8f),
+                                  __builtin_shufflevector(d[x][0], d[x][1], 7, 7, 7, 7, 15, 15, 15, 15));
+    }
 }
 #endif
 
@@ -368,7 +383,7 @@ INLINE void eight_blocks(const struct FN(recipe) m, int rows, struct FN(sums) t[
 {
 #if BY_64
     if (m.lie.bytes) {
-        eight_lying(m, t[0], r, q);
+        eight_lying(m, rows, t, r, q, ldq);
         return;
     }
 #endif
@@ -460,14 +475,12 @@ INLINE void gemv_few(const struct FN(recipe) m, float *y, size_t ldy, const stru
 }
 
 /* For the types that most of a model's weights have, and those whose points are looked up: each takes a compiler two
- * seconds.  With 64 bytes at a time the others go row by row: blocks of some are not unpacked at all. */
-#if !BY_64
+ * seconds. */
 #define FEW_q4_0 , 1
 #define FEW_q8_0 , 1
 #define FEW_q4_k , 1
 #define FEW_q5_k , 1
 #define FEW_q6_k , 1
-#endif
 #define FEW_iq2_xxs , 1
 #define FEW_iq2_xs , 1
 #define FEW_iq2_s , 1
