@@ -766,7 +766,7 @@ static void add_tensors(struct file *f, const struct options *o)
     add_matrix(f, o, 1, o->n_vocab, d, "token_embd.weight");
     add_tensor(f, f32, AROUND_ONE, 0, 1, d, "%s", out ? out : "output_norm.weight");
     if (!o->tied)
-        add_matrix(f, o, 4 / root((float)d), o->n_vocab, d, "output.weight");
+        add_matrix(f, o, (o->echo ? 16 : 4) / root((float)d), o->n_vocab, d, "output.weight");  /* one token is likely */
     if (o->rope_freqs || arch_of(o)->uneven)
         add_tensor(f, f32, RAMP, 0, 1, o->head_dim / 2, "rope_freqs.weight");
     if (o->longrope) {

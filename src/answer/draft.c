@@ -43,7 +43,7 @@ static const double weight = 4, forget = 32;
 /* Guesses that do not pay cost a part of the answer's time, at most, and half a step; of the other model a little more,
  * or it would never begin. */
 static const double risk = 0.02, loan = 0.5, loan_model = 0.75;
-static const double usual = 0.5;                /* of a step, for a row more; ...         */
+static const double usual = 0.3;                /* of a step, for a row more; ...         */
 static const double behind = 0.2;               /* ... for one of those that the other model has not seen yet */
 static const double least = 1.05;               /* what they must promise                 */
 static const double calm = 64;                  /* steps in which a row that was dear is nearly forgotten */
@@ -67,6 +67,8 @@ static size_t length(const struct gkv__draft *d, unsigned kind, double once, dou
     double tokens = 1, next = 1;
     size_t n = 0;
 
+    if (kind == GKV__DRAFT_MODEL && !(d->make > 0 && d->more > 0))      /* one tells what they cost */
+        room = (size_t)gkv__min(room, 1);
     for (size_t k = 1; k <= room; k++) {
         const double risked = once + (double)k * more;
 
