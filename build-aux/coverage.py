@@ -4,9 +4,11 @@
 coverage.py show [-b] DIR [FILES]                       those that some test reaches, by file; -b: which are not
 
 DIR is made by testtree.py.  A test is unit-gguf, cli/ask-same or fuzz/json; those run that DIR/map does not have yet,
-until SECONDS are over.  DIR/map/TEST.json.gz has {"lines": {file: [line]}, "branches": {file: {line: [times that each
-was taken]}}, "all": {file: [line]}}.  FILES is an expression that names of files have.  Kernels and what computes most
-(src/engine and the like) are optimized, and their branches not all told apart.
+until SECONDS are over.  Exits with 1 when tests are left then, or failed.
+
+DIR/map/TEST.json.gz has {"lines": {file: [line]}, "branches": {file: {line: [times that each was taken]}}, "all": {file:
+[line]}}.  FILES is an expression that names of files have.  Kernels and what computes most (src/engine and the like) are
+optimized, and their branches not all told apart.
 """
 import argparse
 import glob
@@ -17,6 +19,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 
 import testtree
 
@@ -68,11 +71,18 @@ def run(args):
     needs = testtree.tests_in(tree.at, plan["programs"])
     names = testtree.slow_first(n for n in needs if re.search(args.tests, n) and not os.path.exists(kept(where, n)))
     workers.build(tree, [needs[n] for n in names])
+    left, bad = set(names), []
 
     def test(n, home):
         good, said = one(n, tree.at, os.path.join(where, "seeds"), home, kept(where, n), 600)
+        left.discard(n)
+        if good is False:
+            bad.append(n)
         print("%-30s %s  %s" % (n, {True: "", False: "FAILED", None: "skipped"}[good], said), flush=True)
     workers.each(names, test)
+    if left:
+        print("the time is over: %d tests are left" % len(left), flush=True)
+    return 1 if left or bad else 0
 
 
 def one(name, tree, seeds, home, to, limit):
@@ -177,10 +187,10 @@ def main():
     if args.what == "run":
         signal.signal(signal.SIGTERM, testtree.stop)
         signal.signal(signal.SIGINT, testtree.stop)
-        run(args)
-    else:
-        show(args.dir, args.files, args.missing)
+        return run(args)
+    show(args.dir, args.files, args.missing)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

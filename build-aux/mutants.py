@@ -12,9 +12,9 @@ name are then left out.  A mutant that does not compile, or compiles to the same
 candidate.  ROWS (CSV) gets a row for each as it ends; the same command goes on after the last row.  First each mutant
 gets the quick tests, then those that survived get the rest.
 
--t: begins no test after so many seconds.  -w, -k: only files and tests with this expression in their name.  -m: asks
-coverage.py which lines each test reaches, and runs only tests that reach the change; without it, all whose program has
-a changed object.
+-t: begins no test after so many seconds, and exits with 1 when something is left.  -w, -k: only files and tests with
+this expression in their name.  -m: asks coverage.py which lines each test reaches, and runs only tests that reach the
+change; without it, all whose program has a changed object.
 """
 import argparse
 import csv
@@ -25,6 +25,7 @@ import random
 import re
 import shutil
 import signal
+import sys
 import time
 
 import coverage
@@ -32,6 +33,7 @@ import testtree
 
 QUICK = 4.0             # seconds: longer tests are of the second stage
 SLOWER = 8              # times what a test takes without a change, before it is stopped
+COUNTED, PLAIN = 100, 150       # seconds without a change, with counters and without; longer tests are left out
 TOO_WIDE = 12           # a header that more objects include is left out
 
 TOKEN = re.compile(r'''
@@ -272,7 +274,7 @@ class Run:
 
         def measure(n, home):
             started = time.time()
-            good, said = testtree.run_test(n, self.tree.at, self.seeds, home, 150)
+            good, said = testtree.run_test(n, self.tree.at, self.seeds, home, PLAIN)
             if good:
                 self.seconds[n] = time.time() - started
             else:
@@ -280,7 +282,7 @@ class Run:
 
         def count(n, home):
             started = time.time()
-            if coverage.one(n, counted.at, self.seeds, home, coverage.kept(self.dir, n), 100)[0]:
+            if coverage.one(n, counted.at, self.seeds, home, coverage.kept(self.dir, n), COUNTED)[0]:
                 self.seconds[n] = (time.time() - started) / 2
             else:
                 coverage.forget(self.dir, n)
@@ -288,16 +290,19 @@ class Run:
         self.workers.build(self.tree, self.needs.values())
         if os.path.exists(kept):
             with open(kept, encoding="utf-8") as f:
-                self.seconds = json.load(f)
-        else:
+                known = json.load(f)
+            self.seconds, bad = {k: v for k, v in known["seconds"].items() if k in self.needs}, known["bad"]
+        tried = set(self.seconds).union(x.split(" (")[0] for x in bad)
+        missing = [n for n in testtree.slow_first(self.needs) if n not in tried]
+        if missing:
             if self.args.map:
                 counted = coverage.counted_tree(self.dir, self.plan)
                 self.workers.build(counted, self.needs.values())
-            self.workers.each(testtree.slow_first(self.needs), count if self.args.map else measure)
+            self.workers.each(missing, count if self.args.map else measure)
             took = sum(self.seconds.values())
             print("%d tests, %.0f s; left out: %s" % (len(self.seconds), took, "; ".join(sorted(bad))), flush=True)
             with open(kept, "w", encoding="utf-8") as f:
-                json.dump(self.seconds, f)
+                json.dump(dict(seconds=self.seconds, bad=bad), f)
         if self.args.map:
             self.reach = {n: coverage.lines_reached(self.dir, n) for n in self.seconds}
             self.reach = {n: v for n, v in self.reach.items() if v}
@@ -331,6 +336,12 @@ class Run:
         self.workers.each([n for n, r in sorted(self.rows.items()) if r["state"] == "passed quick tests"],
                           lambda n, home: self.one(n, home, False))
         print("all tests: %.0f s; %s" % (time.time() - started, self.count()), flush=True)
+        wanted = sum(r["state"] == "passed quick tests" for r in self.rows.values())
+        if len(self.rows) < len(self.list):
+            wanted += max(0, self.args.number - self.mutants())
+        if wanted:
+            print("the time is over: %d mutants are not finished" % wanted, flush=True)
+        return 1 if wanted else 0
 
     def count(self):
         n = {}
@@ -360,7 +371,7 @@ def main():
     elif args.what == "run":
         signal.signal(signal.SIGTERM, testtree.stop)
         signal.signal(signal.SIGINT, testtree.stop)
-        Run(args).run()
+        return Run(args).run()
     else:
         with open(args.dir, newline="", encoding="utf-8") as f:
             rows = {int(r["number"]): r for r in csv.DictReader(f)}
@@ -368,7 +379,8 @@ def main():
             if r["state"] not in ("killed",) + INVALID:
                 print("%d %s:%s %s: %s -> %s [%s, %s tests]\n    %s" % (n, r["file"], r["line"], r["what"], r["old"],
                                                                       r["new"], r["state"], r["passed"], r["text"]))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
