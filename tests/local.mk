@@ -195,6 +195,11 @@ check_PROGRAMS += tests/unit-output.test
 tests_unit_output_test_SOURCES = tests/unit-output.c tests/tap.h
 tests_unit_output_test_LDADD   = src/libcli.la src/libcore.la
 
+TESTS += tests/unit-progress.test
+check_PROGRAMS += tests/unit-progress.test
+tests_unit_progress_test_SOURCES = tests/unit-progress.c tests/tap.h
+tests_unit_progress_test_LDADD   = src/libcli.la src/libcore.la
+
 TESTS += tests/unit-child.test
 check_PROGRAMS += tests/unit-child.test
 tests_unit_child_test_SOURCES = tests/unit-child.c tests/tap.h

@@ -2,6 +2,7 @@
  * unit-session.c - many questions about a document: each answer equals that of a session of its own, for any
  * earlier questions, any number of sessions, and with or without work kept from earlier questions. */
 #include "config.h"
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -409,6 +410,48 @@ static void test_probe(void)
     gkv_model_close(m);
 }
 
+/* FINCH's RoPE table is chosen by what needs most positions: a step (what is held, a chunk, the question behind it), or
+ * the answer.  phi3 has two: the long one is for passes of more positions than its first context. */
+static void test_finch_span(const char *method, size_t step)
+{
+    const gkv_options o = options(method, NULL);
+    gkv_model *m = model_named("phi3");
+    struct gkv__rope short_one;
+    struct answer far, near, have;
+    gkv_session *s = NULL;
+    uint64_t most, answer;
+    size_t all, to, tail;
+
+    short_one = m->rope[GKV__ROPE_ALL];
+    m->rope_context = UINT32_MAX;
+    near = alone(m, &o, questions[0]);
+    m->rope[GKV__ROPE_ALL] = m->rope[GKV__ROPE_LONG];           /* whatever the number of positions */
+    far = alone(m, &o, questions[0]);
+    m->rope[GKV__ROPE_ALL] = short_one;
+    ok(far.tokens && near.tokens && !same(&far, &near), "%s: longrope's tables give two answers", method);
+    if (gkv_session_open(&s, m, &o, &err) || gkv_feed(s, text, BYTES, &err) || ask(s, questions[0], &have))
+        printf("# %s\n", err.text);
+    tail = s->plan.task.n_tail;
+    all = (size_t)s->plan.task.n - tail;
+    to = (size_t)s->plan.task.k - tail;
+    answer = most = to + tail + s->plan.task.n_new;
+    for (size_t at = 0; at < all; at += step) {
+        const size_t n = all - at < step ? all - at : step, rows = to * at / all + n + (tail < CHUNK ? tail : CHUNK);
+
+        most = rows > most ? rows : most;
+    }
+    ok(all > 2 * step && (most > answer) == (step > CHUNK), "... most positions are those of %s",
+       most > answer ? "a step" : "the answer");
+    gkv_session_close(s);
+    m->rope_context = (uint32_t)most - 1;
+    have = alone(m, &o, questions[0]);
+    ok(same(&far, &have), "... %" PRIu64 " positions are beyond %" PRIu64, most, most - 1);
+    m->rope_context = (uint32_t)most;
+    have = alone(m, &o, questions[0]);
+    ok(same(&near, &have), "... and not beyond as many");
+    gkv_model_close(m);
+}
+
 /* A caller of another version has a shorter struct, or a longer one. */
 static void test_sizes(gkv_model *m)
 {
@@ -460,6 +503,8 @@ int main(void)
     attention = NULL;
     test_after_failure(m);
     test_probe();
+    test_finch_span("finch:chunk=100", 100);
+    test_finch_span("finch:chunk=8", 8);
     test_sizes(m);
     test_saved(m);
     test_no_room(m);
