@@ -114,6 +114,57 @@ a\n{% raw -%}  \n {{ x }} {%- endraw %}\n b
 {{ 1 < 'a' }}
 {% set x.y = 1 %}
 {{ messages | length }
+{{ 'a\u00e9'.strip('\u00e9') }} {{ '\x1ca\x1d b\x1f'|trim }} {{ 'a\u00e9b c'|title }} {{ 'AB'|lower }} {{ 'abc'.find('') }}
+{{ 'a b c'.split(' ', -1) }} {{ ' a b  c '.split(none, 1) }} {{ 'a b'.split(none, 0) }} {{ 'aaa'.replace('a', 'b', -1) }} {{ 'aaa'.replace('a', 'b', 0) }}
+{{ messages|join(', ', attribute='role') }} {{ messages|join(', ', 'role') }} {{ ['a b', 'c']|map('replace', 'a', 'x')|list }} {{ {'b': 1, 'a': 2}|dictsort(by='key')|map('first')|list }}
+{{ 'a\nb'|indent('> ') }} {{ ''|indent }}| {{ x|items|list }} {{ ''|default('e', boolean=true) }} {{ 1|default('e', true) }}
+{{ true|int }} {{ none|int }} {{ [1]|int }} {{ (-2.5)|int }} {{ '-5'|int }} {{ ''|int }} {{ '1a'|int }} {{ '-'|int }} {{ (-1.5)|abs }} {{ 1.5|abs }} {{ (0 - 3)|abs }}
+{{ 1.5 is number }} {{ true is number }} {{ 'a' is number }} {{ 1 is ne 2 }} {{ 1 is lt 2 }} {{ 2 is le 2 }} {{ 2 is ge 2 }} {{ 1 is gt 2 }} {{ 1 is lt 1.5 }}
+{{ 'a' is in 'abc' }} {{ 3 is divisibleby(3) }} {{ 1 is eq 1.0 }} {{ x is eq y }} {{ {} is eq {} }} {{ [] is eq [] }} {{ 1 is eq true }} {{ 'a' is in ['b'] }} {{ 4 is divisibleby 3 }}
+{% for i in range(9223372036854775800, 9223372036854775807, 5) %}{{ i }} {% endfor %}{{ range(3, 3)|list }} {{ 'abc'[0::9223372036854775807] }}
+{% set ns = namespace({'a': 1}, b=2) %}{{ ns.a }}{{ ns.b }} {{ dict({'a': 1}, b=2) }} {{ dict(a=1).a }} {{ 'y' if ns else 'n' }} {{ 'y' if dict() else 'n' }}
+{{ 1.5 - 1 }} {{ 1.5 * 2 }} {{ 7.5 // 2 }} {{ 7.5 % 2 }} {{ -7.5 % 2 }} {{ 7 % -3 }} {{ -6 % 3 }} {{ -7 // -2 }} {{ 'ab' * 0 }}|{{ 'ab' * -1 }}| {{ 1 <= 2 }} {{ 2 <= 1 }}
+{% macro m(a, b) %}{{ a }}{{ b }}{% endmacro %}{{ m(1) }}|{{ m(b=2) }}|{{ 'y' if m else 'n' }}{% for i in [1] %}{{ 'y' if loop else 'n' }}{{ loop == loop }}{% endfor %} {{ m == m }} {{ none == none }} {{ x == y }} {{ none == x }} {% set f = 1.5 %}{{ -f }}
+{{ {'a': 1} == {'a': 2} }} {{ {'a': 1} == {'b': 1} }} {{ {'a': 1, 'b': 2} == {'b': 2, 'a': 1} }} {{ {'a': 1} == {} }} {{ 'a' == 'b' }} {{ '' == '' }} {{ [1] == [2] }} {{ [1] == [1, 2] }}
+{{ 'abc'[7] is defined }} {{ 'abc'[-7] is defined }} {{ [1][-2] is defined }} {{ {'a': 1}|length }} {{ x|length }} {{ false|tojson }} {{ ['a\x01b\x7f', '\b\f', "it's \"x\"", 'a"b'] }} {{ ['\b\f\x01\x7f']|tojson }}
+{{ 'a\\nb' }} {{ '\101\7x\400' }} {{ 'tab\there' }} {{ '\v\a\0' }}
+a\r\nb\r\n{% if true %}\r\nc\r{% endif %}\r\n{{ 'x\r\ny' }}
+{{ '' in 'abc' }} {{ 'b' in {'b': 1} }} {{ '' in '' }} {{ 1 in [] }} {{ 'x' > 'a' }} {{ 'a' >= 'ab' }} {{ '' < 'a' }} {{ 'ab' <= 'a' }} {{ [1, 2]|last }} {{ []|first is defined }} {{ []|last is defined }}
+{{ 'a'.replace(1, 'b') }}
+{{ 'a'.replace('a', 1) }}
+{{ 'a'.startswith(1) }}
+{{ 'a'.startswith((1,)) }}
+{{ 5|items|list }}
+{{ [1]|tojson(ensure_ascii=true) }}
+{{ [1]|tojson(separators=1) }}
+{{ ['a']|sum }}
+{{ 'a'|abs }}
+{{ 'a' is odd }}
+{{ 'a'.find(1) }}
+{{ range(1, 2, 3, 4)|list }}
+{{ range('a')|list }}
+{{ range(1, 5, 0)|list }}
+{{ namespace(1) }}
+{{ raise_exception(1) }}
+{% set a = 1 %}{% set a.b = 2 %}
+{% set d = {} %}{% set d.b = 2 %}
+{{ 1 / 0 }}
+{{ 1.5 // 0 }}
+{{ 1.5 % 0 }}
+{{ 'a' * 'b' }}
+{{ [1] + 2 }}
+{{ [1] // 2 }}
+{{ 1 in 'abc' }}
+{{ 1 in 5 }}
+{{ [1][::0] }}
+{{ 5|length }}
+{% macro m() %}{% endmacro %}{{ m|tojson }}
+{% macro m() %}{% endmacro %}{{ m|length }}
+{{ '\xZZ' }}
+{{ '\U00110000' }}
+{% set a, b = [1] %}
+{% set a, b = 5 %}
+{% for a, b in [1] %}{% endfor %}
 """
 
 
@@ -157,7 +208,7 @@ def main():
             f.write("message %s %s\n" % (m["role"], hexed(m["content"])))
         for line in TEMPLATES.strip("\n").split("\n"):
             # Twice: with escapes in Jinja's strings, and with real newlines and tabs.
-            for text in {line: 1, line.replace("\\n", "\n").replace("\\t", "\t"): 1}:
+            for text in {line: 1, line.replace("\\n", "\n").replace("\\t", "\t").replace("\\r", "\r"): 1}:
                 try:
                     made = hexed(render(text, MESSAGES, "<s>", "</s>", True))
                 except Exception as e:

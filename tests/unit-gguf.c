@@ -239,6 +239,7 @@ static void test_numbers(void)
         { GKV__F32, 0xc0200000, 4, -2, GKV_FORMAT },
         { GKV__F32, 0x7fc00000, 4, 0, GKV_FORMAT },
         { GKV__F64, 0x7ff0000000000000, 8, INT64_MAX, GKV_FORMAT },
+        { GKV__F64, 0xfe37e43c8800759c, 8, INT64_MIN, GKV_FORMAT },     /* -1e300 */
         { GKV__BOOL, 1, 1, 1, GKV_FORMAT },
     };
     const char *path = in_dir("number.gguf");
@@ -290,6 +291,159 @@ static void test_array(void)
         }
     ok(good == 8, "%u of 8: an array that ends with the file, and one with an element more", good);
     remove(path);
+}
+
+/* Files without a model of this test's making: what was put into them. */
+static uint8_t made[1024];
+static size_t  n_made;
+
+static void put(const void *p, size_t n)
+{
+    memcpy(made + n_made, p, n);
+    n_made += n;
+}
+
+static void put_u32(uint32_t v)
+{
+    put(&v, sizeof v);
+}
+
+static void put_u64(uint64_t v)
+{
+    put(&v, sizeof v);
+}
+
+static void put_str(const char *s)
+{
+    put_u64(strlen(s));
+    put(s, strlen(s));
+}
+
+static void put_key(const char *key, uint32_t type)
+{
+    put_str(key);
+    put_u32(type);
+}
+
+static void begin_file(uint64_t tensors, uint64_t keys)
+{
+    n_made = 0;
+    put("GGUF\3\0\0", 8);
+    put_u64(tensors);
+    put_u64(keys);
+}
+
+/* Of one dimension, in f32. */
+static void put_tensor(const char *name, uint64_t dim, uint64_t offset)
+{
+    put_str(name);
+    put_u32(1);
+    put_u64(dim);
+    put_u32(0);
+    put_u64(offset);
+}
+
+/* A file with a key of each form and two tensors, cut off everywhere. */
+static void test_cut(void)
+{
+    const char *path = in_dir("cut.gguf");
+    const double large = 1e300;
+    unsigned    bad = 0;
+    gkv_error   err;
+    bool        clear;
+    float       v = 1;
+    struct gkv__gguf *g;
+
+    begin_file(2, 4);
+    put_key("number", GKV__U64);
+    put_u64(1);
+    put_key("large", GKV__F64);
+    put(&large, sizeof large);
+    put_key("text", GKV__STR);
+    put_str("abc");
+    put_key("list", GKV__ARR);
+    put_u32(GKV__STR);
+    put_u64(2);
+    put_str("a");
+    put_str("");
+    put_tensor("one", 8, 0);
+    put_tensor("two", 8, 32);
+    while (n_made % 32)
+        put("", 1);
+    put(made, 64);
+    spill(path, made, n_made);
+    g = must_open(path);
+    ok(gkv__gguf_f32(g, "large", &v, &err) == GKV_FORMAT && strstr(err.text, "out of range") &&
+       gkv__gguf_float_at(gkv__gguf_find(g, "large"), 0) == large, "a double that is no float: %s",
+       err.text + strlen(dir) + 1);
+    gkv__gguf_close(g);
+    for (size_t n = 0; n < n_made; n++) {
+        spill(path, made, n);
+        bad += try(path, &err, &clear) != GKV_FORMAT || !clear;
+    }
+    ok(!bad, "a file of %zu bytes, cut off after each of them: refused", n_made);
+
+    begin_file(1, 0);
+    put_tensor("far", 1, UINT64_MAX - 31);
+    spill(path, made, n_made);
+    refused(path, GKV_FORMAT, "impossible offset");
+    begin_file(1, 0);
+    put_tensor("far", (uint64_t)1 << 61, (uint64_t)1 << 63);
+    spill(path, made, n_made);
+    refused(path, GKV_FORMAT, "impossible offset");
+    remove(path);
+}
+
+/* What the keys of a file in parts may say that is not so. */
+static void test_split(void)
+{
+    static const struct { uint32_t no, count; const char *says; } row[] = {
+        { 1, 1, "impossible split.no 1 of 1" }, { 3, 2, "impossible split.no 3 of 2" },
+        { 0, 65536, "impossible split.no 0 of 65536" },
+    };
+    static const char *const key[] = { "split.no", "split.count", "split.tensors.count" };
+    const char *path = in_dir("s-00001-of-00002.gguf"), *second = in_dir("s-00002-of-00002.gguf");
+    gkv_error   err;
+    bool        clear;
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        begin_file(0, 2);
+        put_key("split.no", GKV__U32);
+        put_u32(row[i].no);
+        put_key("split.count", GKV__U32);
+        put_u32(row[i].count);
+        spill(path, made, n_made);
+        refused(path, GKV_FORMAT, row[i].says);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        begin_file(0, 1);
+        put_key(key[i], GKV__STR);
+        put_str("1");
+        spill(path, made, n_made);
+        refused(path, GKV_FORMAT, key[i]);
+    }
+    begin_file(0, 1);
+    put_key("split.count", GKV__U32);
+    put_u32(2);
+    spill(path, made, n_made);
+    if (symlink("s-00002-of-00002.gguf", second))
+        bail("cannot make a link");
+    refused(path, GKV_IO, "s-00002-of-00002.gguf: ");           /* it is there, and leads to itself */
+    remove(second);
+    for (size_t i = 0; i < 3; i++) {
+        begin_file(0, 2);
+        put_key("split.no", i == 0 ? GKV__BOOL : GKV__U32);
+        put("\1\0\0\0", i == 0 ? 1 : 4);
+        put_key("split.count", i == 1 ? GKV__BOOL : GKV__U32);
+        put("\2\0\0\0", i == 1 ? 1 : 4);
+        spill(second, made, n_made);
+        if (i < 2)
+            refused(path, GKV_FORMAT, key[i]);
+        else
+            ok(try(path, &err, &clear) == GKV_OK, "two parts that do not say how many tensors they hold");
+    }
+    remove(path);
+    remove(second);
 }
 
 /* ---- what is no model ---------------------------------------------------------------- */
@@ -568,6 +722,8 @@ int main(void)
     test_values();
     test_numbers();
     test_array();
+    test_cut();
+    test_split();
     test_files();
     test_parts();
     test_breaks();

@@ -96,6 +96,14 @@ static const struct { const char *schema, *json[18]; } table[] = {
     { "{\"$ref\": \"#/definitions/a~1b\", \"definitions\": {\"a/b\": {\"type\": \"integer\"}}}", { "+1", "-\"a\"" } },
     { "{\"$defs\": {\"n\": {\"type\": \"object\", \"properties\": {\"v\": {\"type\": \"integer\"}, \"next\": {\"anyOf\": [{\"$ref\": \"#/$defs/n\"}, {\"type\": \"null\"}]}}, "
       "\"required\": [\"v\", \"next\"]}}, \"$ref\": \"#/$defs/n\"}", { "+{\"v\":1,\"next\":{\"v\":2,\"next\":null}}", "-{\"v\":1}", "-{\"v\":1,\"next\":{}}" } },
+    { "{\"$ref\": \"#/$defs/x/1\", \"$defs\": {\"x\": [{\"type\": \"null\"}, {\"type\": \"integer\"}]}}",
+      { "+1", "-null" } },
+    { "{\"$ref\": \"#/$defs/~\", \"$defs\": {\"~\": {\"type\": \"null\"}}}", { "+null", "-1" } },
+    { "{\"const\": \"\\u0001\\u007f\"}", { "+\"\\u0001\\u007f\"", "-\"\"" } },
+    { "{\"properties\": {\"a\\u0001\": {\"type\": \"null\"}}, \"additionalProperties\": false}",
+      { "+{\"a\\u0001\":null}", "-{\"a\":null}" } },
+    { "{\"type\": \"number\", \"maximum\": 2, \"exclusiveMaximum\": 3}", { "+2", "+-7.5", "-2.5", "-3" } },
+    { "{\"type\": \"integer\", \"maximum\": 2}", { "+2", "+-7", "-3" } },
     { "{\"items\": {\"$ref\": \"#\"}}", { "+[]", "+[[],[[]]]", "-[1]" } },
 };
 
@@ -118,6 +126,19 @@ static const struct { const char *schema, *why; } refused[] = {
     { "{\"properties\": {\"a\": 1}}", "neither an object nor true" }, { "{\"properties\": [], \"required\": {}}", "properties is not" },
     { "{\"properties\": {}, \"required\": [\"a\"]}", "\"a\" is required" }, { "{\"properties\": {\"a\": {}, \"a\": {}}}", "twice" },
     { "{\"properties\": {\"\\u00e9\": {}}, \"additionalProperties\": true}", "plain ASCII" },
+    { "{\"properties\": {\"\\u0001\": {}}, \"additionalProperties\": true}", "plain ASCII" },
+    { "{\"properties\": {\"\\\"\": {}}, \"additionalProperties\": true}", "plain ASCII" },
+    { "{\"properties\": {\"a\\\\\": {}}, \"additionalProperties\": true}", "plain ASCII" },
+    { "{\"allOf\": [{\"properties\": {}, \"additionalProperties\": {\"type\": \"null\"}}]}", "not supported in allOf" },
+    { "{\"type\": \"number\", \"maximum\": 0.5}", "have to be whole" },
+    { "{\"type\": \"number\", \"minimum\": 2, \"maximum\": 1}", "no number is" },
+    { "{\"type\": \"number\", \"exclusiveMinimum\": 1, \"maximum\": 1}", "no number is" },
+    { "{\"type\": \"string\", \"format\": 1}", "the format \"\"" },
+    { "{\"type\": \"string\", \"format\": \"date\", \"minLength\": 3}", "does not go together" },
+    { "{\"type\": \"integer\", \"minLength\": 3}", "minLength does not go with" },
+    { "{\"type\": [\"integer\"], \"minLength\": 3}", "minLength does not go with" },
+    { "{\"properties\": {}, \"required\": [1]}", "\"\" is required" },
+    { "{\"$ref\": \"#/$defs/0/9\", \"$defs\": [[]]}", "$ref \"#/$defs/0/9\"" },
 };
 
 /* Schemas of random words: a grammar, or a reason. */
@@ -185,6 +206,20 @@ static void test_large(void)
         at += sprintf(at, ",true");
     sprintf(at, "]}");
     refuses(text, "10000 elements", "10001 prefixItems");
+
+    at = text + sprintf(text, "{\"properties\": {\"p\": {}");
+    for (int i = 0; i < 10000; i++)
+        at += sprintf(at, ",\"%d\":{}", i);
+    sprintf(at, "}}");
+    refuses(text, "more than 10000 properties", "10001 properties");
+
+    at = text + sprintf(text, "{\"additionalProperties\": true, \"properties\": {\"p\": {}");
+    for (int i = 0; i < 1000; i++)
+        at += sprintf(at, ",\"%d\":{}", i);
+    sprintf(at, "}}");
+    refuses(text, "more than 1000 properties", "others beside 1001 properties");
+    sprintf(text, "{\"additionalProperties\": true, \"properties\": {\"%0201d\": {}}}", 1);
+    refuses(text, "names of more than 200 bytes", "others beside a name of 201 bytes");
 
     at = text + sprintf(text, "{\"anyOf\": [{}");
     for (int i = 0; i < 10000; i++)

@@ -605,6 +605,15 @@ static void test_wrong(void)
         { "{{ '{99999999999999999999999999}'.format(1) }}", "format: " },
         { "{{ {1: 2}|dictsort(by='x') }}", "dictsort: by \"key\" or by \"value\"" },
         { "{{ [1]|dictsort }}", "items" },
+        { "{% for x in y recursive %}{% endfor %}", "recursive are not supported" },
+        { "{{ 1e3 }}", "\"e3\" where }} should be" },
+        { "{% macro m() %}{% endmacro %}{{ m }}", "cannot be printed" },
+        { "{% macro m() %}{% endmacro %}{{ m|tojson }}", "is not JSON" },
+        { "{{ 1|no_such_filter_of_more_than_32_letters }}", "no_such_filter_of_more_than_32_l" },
+        { "{{ 1 is no_such_test_at_all_of_more_than_32_letters }}", "no_such_test_at_all_of_more_than\"" },
+        { "{{ 'x'.no_such_method_of_more_than_32_letters() }}", "no_such_method_of_more_than_32_l" },
+        { "{{ no_such_function_of_more_than_32_letters() }}", "no_such_function_of_more_than_32\"" },
+        { "{% no_such_tag_of_many_letters_more_than_32 %}", "no_such_tag_of_many_letters_more" },
     };
     const struct talk talk = { .n = 1, .message = { { "user", "x", 1 } } };
 
@@ -623,15 +632,16 @@ static void test_wrong(void)
 static void test_date(void)
 {
     static const struct { int64_t now; const char *date; } row[] = {
-        { NOW, "2024-07-26 15:04:05 Friday" },
-        { 0, "1970-01-01 00:00:00 Thursday" },
-        { -1, "1969-12-31 23:59:59 Wednesday" },
-        { -86400, "1969-12-31 00:00:00 Wednesday" },
-        { -86401, "1969-12-30 23:59:59 Tuesday" },
-        { INT64_MAX, "292277026596-12-04 15:30:07 Sunday" },
-        { INT64_MIN, "-292277022657-01-27 08:29:52 Sunday" },
+        { NOW, "2024-07-26 15:04:05 Friday 03 PM" },
+        { 43200, "1970-01-01 12:00:00 Thursday 12 PM" },
+        { 0, "1970-01-01 00:00:00 Thursday 12 AM" },
+        { -1, "1969-12-31 23:59:59 Wednesday 11 PM" },
+        { -86400, "1969-12-31 00:00:00 Wednesday 12 AM" },
+        { -86401, "1969-12-30 23:59:59 Tuesday 11 PM" },
+        { INT64_MAX, "292277026596-12-04 15:30:07 Sunday 03 PM" },
+        { INT64_MIN, "-292277022657-01-27 08:29:52 Sunday 08 AM" },
     };
-    static const char jinja[] = "{{ strftime_now('%Y-%m-%d %H:%M:%S %A') }}";
+    static const char jinja[] = "{{ strftime_now('%Y-%m-%d %H:%M:%S %A %I %p') }}";
 
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         const struct gkv__chat chat = { .bos = "", .eos = "", .now = row[i].now };
@@ -676,6 +686,7 @@ static void test_hostile(void)
         { "{{ [1]|tojson(indent=64) }}{{ [1]|tojson(indent=65) }}", "", 0, "" },
         { "{{ f(", "1,", 17, ") }}" },
         { "{{ 9223372036854775807 + 1 }}", "", 0, "" },
+        { "{{ [9223372036854775807, 1]|sum }}", "", 0, "" },
         { "{{ 9223372036854775808 }}", "", 0, "" },
         { "{{ (-9223372036854775807 - 1) // -1 }}", "", 0, "" },
         { "{{ '\\uD800' }}", "", 0, "" },
