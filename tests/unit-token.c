@@ -500,6 +500,8 @@ struct recipe {                 /* NULL or 0: as in a sound vocabulary */
     float       score[12];      /* of these tokens; model "llama" has scores, and no merges */
     const char *bad;            /* what to get wrong */
     uint32_t    eos;
+    const char *arch, *name;    /* of the model */
+    const char *odd;            /* a last key, whose value is a list of truth values */
 };
 
 struct buffer {
@@ -632,6 +634,18 @@ static gkv_status make(struct model *m, const struct recipe *r, gkv_error *err)
         put_key(&b, "tokenizer.ggml.eos_token_id", GKV__U32);
         put(&b, r->eos, 4);
     }
+    if (r->arch) {
+        put_key(&b, "general.architecture", GKV__STR);
+        put_str(&b, r->arch);
+    }
+    if (r->name) {
+        put_key(&b, "general.name", GKV__STR);
+        put_str(&b, r->name);
+    }
+    if (r->odd) {
+        put_array(&b, r->odd, GKV__BOOL, 1);
+        put(&b, 1, 1);
+    }
     for (size_t n = b.n, i = 16; i == 16; i++, b.n = n) {
         b.n = 16;
         put(&b, b.n_kv, 8);
@@ -675,6 +689,13 @@ static void check_refusals(void)
         { { .merge = { " " } },              GKV_FORMAT, "merge 0" },
         { { .merge = { "a " } },             GKV_FORMAT, "merge 0" },
         { { .eos = 256 },                    GKV_FORMAT, "eos_token_id is 256" },
+        { { .odd = "tokenizer.ggml.model", .bad = "no model" }, GKV_FORMAT, "tokenizer.ggml.model" },
+        { { .odd = "tokenizer.ggml.pre", .bad = "no pre" }, GKV_FORMAT, "tokenizer.ggml.pre" },
+        { { .odd = "tokenizer.ggml.bos_token_id" }, GKV_FORMAT, "tokenizer.ggml.bos_token_id" },
+        { { .odd = "tokenizer.ggml.add_bos_token" }, GKV_FORMAT, "tokenizer.ggml.add_bos_token" },
+        { { .model = "llama", .odd = "tokenizer.ggml.add_space_prefix" }, GKV_FORMAT, "add_space_prefix" },
+        { { .model = "llama", .odd = "general.architecture" }, GKV_FORMAT, "general.architecture" },
+        { { .model = "llama", .odd = "general.name" }, GKV_FORMAT, "general.name" },
     };
 
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
@@ -792,6 +813,47 @@ static void check_spm(void)
     ok(gives(m.v, "<0x41>", true, IDS(256, '<', '0', 'x', '4', '1', '>')),
        "spm: a byte's name is text");
     close_model(&m);
+}
+
+/* Phi-3's control tokens take the white space after them along, three of them excepted; it is known by its
+ * architecture, or by its name. */
+static void check_phi3(void)
+{
+    static const struct { const char *arch, *name; bool strips; } row[] = {
+        { "phi3", NULL, true }, { "phi3x", NULL, false }, { "llama", "Phi-3 mini", true }, { "llama", "my phi3", true },
+        { "llama", "PHI-35", true }, { NULL, "phi-2", false }, { NULL, "philosophy 3", false }, { NULL, "phi-", false },
+        { NULL, "phi", false }, { NULL, "php-3", false }, { NULL, "pha3", false }, { NULL, "xhi3", false },
+        { NULL, NULL, false },
+    };
+    gkv_error    err;
+    struct model m;
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        make(&m, &(struct recipe){ .model = "llama", .arch = row[i].arch, .name = row[i].name,
+             .token = { "1\xe2\x96\x81", "1a", "3<|end|>", "3<s>", "3<unk>", "3<|endoftext|>", "4<u>", "3<|endo" },
+             .score = { -9, -9 }, .odd = "a key of 51 bytes: behind the name stands a \"3\"...." }, &err);
+        ok(gives(m.v, "<|end|> \t\n\v\f\ra", false, row[i].strips ? IDS(258, 256, 257)
+                 : IDS(258, 256, 256, '\t', '\n', '\v', '\f', '\r', 257)),
+           "%s \"%s\": white space after <|end|> is %s", row[i].arch ? row[i].arch : "", row[i].name ? row[i].name : "",
+           row[i].strips ? "part of it" : "text");
+        ok(gives(m.v, "<s> a<unk> <|endoftext|> <u> ", false,
+                 IDS(259, 256, 256, 257, 260, 256, 256, 261, 256, 256, 262, 256, 256)),
+           "... not after others");
+        ok(gives(m.v, "<|end|>\016", false, IDS(258, 256, 14)) && gives(m.v, "<|end|> ", false,
+           row[i].strips ? IDS(258) : IDS(258, 256, 256)) && gives(m.v, "<|endo a", false,
+           row[i].strips ? IDS(263, 256, 257) : IDS(263, 256, 256, 257)), "... up to what is none, or the end");
+        {
+            const struct gkv__range said = { 8, 10 };           /* plain */
+            struct gkv__tokens      t = { 0 };
+
+            ok(gkv__tokenize(m.v, "<|end|>  a", 10, &said, 1, &t, &err) == GKV_OK &&
+               (row[i].strips ? same(&t, (const uint32_t[]){ 258, 256, 256, 257 }, 4)
+                : same(&t, (const uint32_t[]){ 258, 256, 256, 256, 257 }, 5)),
+               "... and not what a document begins with");
+            gkv__tokens_free(&t);
+        }
+        close_model(&m);
+    }
 }
 
 /* Spelled like SentencePiece, merged by a list, without a space in front. */
@@ -926,6 +988,7 @@ int main(void)
     check_refusals();
     check_odd();
     check_spm();
+    check_phi3();
     check_gemma4();
     for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
         char file[64];

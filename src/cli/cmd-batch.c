@@ -324,7 +324,7 @@ static int found(void *arg, const struct answer *a)
 
 static int resume(struct batch *b)
 {
-    struct tail tail;
+    struct tail tail = { .cut = false };
     int         code = output_continue(&b->out, b->o.io, b->out_name);
 
     if (!code)
