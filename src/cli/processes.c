@@ -168,9 +168,11 @@ bool processes_add(struct processes *p, uint64_t *number, size_t n)
     uint64_t *all = grow(NULL, p->group.size * n, sizeof *all);
     bool      good = gather(p, number, n * sizeof *number, all);
 
-    for (size_t i = 0; good && i < n; i++)
-        for (uint32_t rank = number[i] = 0; rank < p->group.size; rank++)
+    for (size_t i = 0; good && i < n; i++) {
+        number[i] = 0;
+        for (uint32_t rank = 0; rank < p->group.size; rank++)
             number[i] += all[rank * n + i];
+    }
     free(all);
     return good;
 }
