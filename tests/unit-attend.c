@@ -159,7 +159,9 @@ static void check_stored(const struct gkv__simd *simd, const struct gkv__shape *
     int differ = 0;
 
     if (type == c->type) {
-        ok(!simd->attend.narrow || s->head_dim % 2, "%s stores %s as it is", simd->level, type->name);
+        /* No form for attention, or a block of 80 keys, which would begin within a run. */
+        ok(!simd->attend.narrow || (s->head_dim == 192 && simd->attend.together == 32),
+           "%s stores %s, head_dim %u, as it is", simd->level, type->name, s->head_dim);
         free(out);
         free(packet);
         return;
@@ -297,6 +299,7 @@ int main(void)
         { "f32", 24, 4, 2, 40, 0, 0, true },      { "f16", 64, 8, 2, 700, 5, 0, false },
         { "q8_0", 32, 2, 1, 1, 50, 0, false },    { "f32", 16, 4, 2, 0, 0, 7, true },
         { "f32", 64, 8, 2, 0, 0, 0, true },       { "bf16", 96, 4, 2, 300, 0, 0, false },
+        { "f32", 192, 2, 1, 0, 0, 0, false },
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
