@@ -46,8 +46,9 @@ static gkv_status damaged(const struct gkv__catalogue *c, const char *what, gkv_
 static gkv_status failed(const struct gkv__catalogue *c, gkv_error *err)
 {
     switch (sqlite3_extended_errcode(c->db)) {
-    case SQLITE_READONLY_ROLLBACK: case SQLITE_READONLY_RECOVERY: case SQLITE_READONLY_CANTINIT:
     case SQLITE_READONLY_DIRECTORY:
+        return gkv__fail(err, GKV_IO, "%s: its folder cannot be written", c->path);
+    case SQLITE_READONLY_ROLLBACK: case SQLITE_READONLY_RECOVERY: case SQLITE_READONLY_CANTINIT:
         return gkv__fail(err, GKV_IO, "%s: a writer was stopped in the middle; open the library once where it "
                          "can be written", c->path);
     }
