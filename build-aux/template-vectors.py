@@ -64,6 +64,8 @@ a\n{% raw -%}  \n {{ x }} {%- endraw %}\n b
 {{ 'x{}y{}{{}}'.format(1, 'z') }} {{ '{1}{0}{1}'.format('a', none) }} {{ '<{}>'.format(messages[1].content) }} {{ ''.format() }} {{ '{}'.format(1.50, 2) }}
 {{ messages|selectattr('role', 'equalto', 'user')|list|length }} {{ messages|rejectattr('role', 'in', ['user', 'system'])|map(attribute='role')|list }} {{ [0, 1, 2]|select|list }} {{ [1, 2, 3]|reject('odd')|list }} {{ messages|selectattr('nothing')|list }}
 {{ ['a', 'b']|map('upper')|list }} {{ messages|sort(attribute='role')|map(attribute='role')|join(' ') }}
+{{ 6 is divisibleby(-3) }} {{ 7 is divisibleby(-3) }} {{ 5 is divisibleby(-1) }}
+{{ 1 is divisibleby(0) }}
 {{ messages[0]|tojson }} {{ [1, 'a"b\\', none, true, 1.5, {}]|tojson }} {{ {'a': [1, {'b': 2}], 'c': []}|tojson(indent=2) }}
 {{ {'a': 1, 'b': [1, 2]} }} {{ ['it''s', "it's", 'a"b', '\n'] }} {{ {'k': none}.k }} {{ {1: 2}[1] }} {{ ('a', 'b')|list }}
 {% for k, v in {'x': 1, 'y': 2}.items() %}{{ k }}={{ v }}{{ ', ' if not loop.last }}{% endfor %} {% for k in {'x': 1} %}{{ k }}{% endfor %} {{ {'x': 1}|items|list|length }} {{ {'a': 1}.get('b') }} {{ {'a': 1}.get('b', 3) }} {{ {'a': 1}.keys()|list }} {{ {'a': 1}.values()|list }}

@@ -509,6 +509,13 @@ struct gkv__jvalue gkv__j_filter(struct gkv__jrun *r, struct gkv__jstr name, str
 
 /* ---- tests ------------------------------------------------------------------------------ */
 
+static bool divides(struct gkv__jrun *r, int64_t divisor, int64_t n)
+{
+    if (!divisor)
+        gkv__j_fail(r, GKV_INVALID, "division by zero");
+    return divisor && (divisor == -1 || n % divisor == 0);  /* the smallest number by -1 does not fit */
+}
+
 bool gkv__j_test(struct gkv__jrun *r, struct gkv__jstr name, struct gkv__jvalue v,
                  const struct gkv__jargs *args)
 {
@@ -559,7 +566,7 @@ bool gkv__j_test(struct gkv__jrun *r, struct gkv__jstr name, struct gkv__jvalue 
     if (!need(r, v, GKV__J_INT, "odd, even, divisibleby"))
         return false;
     if (tests[i].id == DIVISIBLE)
-        return need(r, a, GKV__J_INT, "divisibleby") && a.u.i > 0 && v.u.i % a.u.i == 0;
+        return need(r, a, GKV__J_INT, "divisibleby") && divides(r, a.u.i, v.u.i);
     return (v.u.i % 2 == 0) == (tests[i].id == EVEN);
 }
 
