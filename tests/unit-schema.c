@@ -138,6 +138,8 @@ static const struct { const char *schema, *why; } refused[] = {
     { "{\"type\": \"integer\", \"minLength\": 3}", "minLength does not go with" },
     { "{\"type\": [\"integer\"], \"minLength\": 3}", "minLength does not go with" },
     { "{\"properties\": {}, \"required\": [1]}", "\"\" is required" },
+    { "{\"$ref\": \"#/$defs/x\", \"$defs\": [{\"type\": \"null\"}]}", "$ref \"#/$defs/x\"" },
+    { "{\"$ref\": \"#/$defs/-1\", \"$defs\": [{\"type\": \"null\"}]}", "$ref \"#/$defs/-1\"" },
     { "{\"$ref\": \"#/$defs/0/9\", \"$defs\": [[]]}", "$ref \"#/$defs/0/9\"" },
 };
 

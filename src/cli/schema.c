@@ -645,6 +645,7 @@ static const struct value *follow(const struct schema *s, const char *path)
     while (v && *path == '/') {
         const size_t n = strcspn(++path, "/");
         char        *name = format("%.*s", (int)n, path), *out = name;
+        const bool   number = n && strspn(path, "0123456789") == n;
         long         at = strtol(path, NULL, 10);
 
         for (const char *p = name; *p; p++) {
@@ -655,7 +656,7 @@ static const struct value *follow(const struct schema *s, const char *path)
         }
         *out = 0;
         if (v->type == PARSE_ARRAY)
-            for (v = v->first; v && at > 0; at--)
+            for (v = number ? v->first : NULL; v && at > 0; at--)
                 v = v->next;
         else
             v = parse_member(v, name);
