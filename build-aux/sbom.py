@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Write what is in a tarball of make dist, as SPDX 2.3 in JSON.
 
-    python3 build-aux/sbom.py gemkv-0.1.0.tar.xz >gemkv-0.1.0.spdx.json
+    python3 build-aux/sbom.py gemkv-0.2.0.tar.xz >gemkv-0.2.0.spdx.json
 
 Licences are those of packaging/debian/copyright in the tarball, where the last paragraph that names a file counts.  A
 file with a line SPDX-License-Identifier must have that licence there, too.  Times are $SOURCE_DATE_EPOCH.

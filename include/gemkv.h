@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define GKV_VERSION_MAJOR 0
-#define GKV_VERSION_MINOR 1
+#define GKV_VERSION_MINOR 2
 #define GKV_VERSION_PATCH 0
 
 #if defined(__GNUC__)

@@ -8,7 +8,7 @@
 
 (package
   (name "gemkv")
-  (version "0.1.0")
+  (version "0.2.0")
   (source (local-file "../.." "gemkv" #:recursive? #t))
   (build-system gnu-build-system)
   (arguments

@@ -3,7 +3,7 @@
 class Gemkv < Formula
   desc "Answer questions about documents that are too long for the machine"
   homepage "https://example.org/gemkv"
-  url "https://example.org/gemkv/gemkv-0.1.0.tar.xz"
+  url "https://example.org/gemkv/gemkv-0.2.0.tar.xz"
   sha256 "0000000000000000000000000000000000000000000000000000000000000000"
   license all_of: ["BSD-2-Clause", "CC-BY-SA-4.0"]
 

@@ -8,7 +8,7 @@
 
 pkgs.stdenv.mkDerivation {
   pname = "gemkv";
-  version = "0.1.0";
+  version = "0.2.0";
   inherit src;
 
   outputs = [ "out" "dev" "man" ];

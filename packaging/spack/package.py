@@ -6,7 +6,7 @@ class Gemkv(AutotoolsPackage):
     """Answers questions about documents that are far too long for the machine, with a local language model."""
 
     # Whoever publishes the tarballs of make release adds homepage, url, and
-    # version("0.1.0", sha256=...) from its SHA256SUMS.
+    # version("0.2.0", sha256=...) from its SHA256SUMS.
     license("BSD-2-Clause")
 
     variant("documents", default=True, description="Read Office files, EPUB, HTML and text in old encodings")

@@ -44,7 +44,7 @@ from ._model import (
 )
 from ._passages import Passage
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def version() -> str:

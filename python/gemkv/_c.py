@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 # The version of the header that the structs below are of.  Later versions only add to it.
-HEADER = (0, 1)
+HEADER = (0, 2)
 SONAME = "libgemkv.so.0"
 
 

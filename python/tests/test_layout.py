@@ -109,10 +109,10 @@ class Header(unittest.TestCase):
 class Loading(unittest.TestCase):
     def test_check_version(self) -> None:
         """an older library, or one of another major version, is refused with both numbers"""
-        _c.check_version("0.1.0", "x")
+        _c.check_version("0.2.0", "x")
         _c.check_version("0.7.2", "x")
-        for version in ("0.0.9", "1.0.0", "nonsense"):
-            with self.assertRaisesRegex(ImportError, f"/x.so is libgemkv {version}, .*0.1"):
+        for version in ("0.1.9", "1.0.0", "nonsense"):
+            with self.assertRaisesRegex(ImportError, f"/x.so is libgemkv {version}, .*0.2"):
                 _c.check_version(version, "/x.so")
 
     def test_messages(self) -> None:
