@@ -19,11 +19,12 @@ from tokenizer import Tokenizer
 
 REFUSAL = "The text does not say."
 WIKI, BOOK, PARAGRAPH = range(3)
-IGNORE, TEXT, ANSWER = 0, 1, 2  # weights of tokens
+IGNORE, TEXT, ANSWER, QUESTION = 0, 1, 2, 3  # weights of tokens
 # How often a paragraph with human questions is taken from which set.
 ORIGINS = {
-    "squad-fi-en": 0.60,
-    "squad": 0.11,
+    "squad-fi-en": 0.38,
+    "squad-wiki": 0.26,
+    "squad": 0.10,
     "squadshifts-wiki": 0.09,
     "squadshifts-reddit": 0.04,
     "squadshifts-amazon": 0.04,
@@ -45,6 +46,7 @@ LEADS = [
 
 # What stands for one thing in a question: a name of up to three words, a number.
 NAMED = re.compile(r"(?:[A-Z][a-z]+ ){0,2}[A-Z][a-z]+|\d[\d,.]*\d|\d")
+COMMON = set("The This That These Those His Her Its Their They There When While Although However After Before".split())
 
 
 def as_text(ids):
@@ -157,11 +159,11 @@ class Rows:
         add(document[: len(document) - drop], TEXT)
         for i, (q, a, one, two) in enumerate(questions):
             if i == 0:
-                start = add(first, TEXT)
+                start = add(first, QUESTION)
             else:
                 q = self.tok.encode("Question: " + self.tok.decode(q)) if r.random() < 0.7 else q
                 start = add(self.USER, TEXT)
-                add(q, TEXT)
+                add(q, QUESTION)
             add(self.ASSISTANT, TEXT)
             if one[0] >= 0:
                 shift = lambda s: (base + s[0], base + s[1]) if s[0] >= 0 else (0, 0)
@@ -534,7 +536,7 @@ class Rows:
         r = self.rng
         kept = sorted({(int(self.ask[j, 1]), int(self.ask[j, 2])) for j in mine if lo <= self.ask[j, 1] < hi})
         edges = sorted({lo, hi, *(x for pair in kept for x in pair)})
-        out = self.exchange(mine, lo, hi) if r.random() < 0.45 else None
+        out = self.exchanges(mine, lo, hi) if r.random() < 0.6 else []
         drop = r.choice([0, 0, 0.25, 0.5])
         begins, ends, p = {}, {}, Piece()
         for a, b in zip(edges, edges[1:]):
@@ -544,17 +546,18 @@ class Rows:
                 x = x[:0]
             elif drop and not any(s <= a and b <= t for s, t in kept):
                 x = self.thinned(x, drop)
-            if out:
-                x = replaced(x, *out[0])
+            for old_new, _, _ in out:
+                x = replaced(x, *old_new)
             p.add(x)
             ends[b] = p.n
         asks = []
         for j in mine:
             s, t = int(self.ask[j, 1]), int(self.ask[j, 2])
             q, a = self.words_of(j)
-            if out:
-                q = replaced(q, *out[0])
-                a = out[1] if j == out[2] else replaced(a, *out[0])
+            q = self.said_otherwise(q)
+            for old_new, new, k in out:
+                q = replaced(q, *old_new)
+                a = new if j == k else replaced(a, *old_new)
             if not lo <= s < hi or (cut and s >= cut[0] and t <= cut[1]):
                 asks.append((q, self.REFUSE, self.NOWHERE, self.NOWHERE))
             elif not cut or t <= cut[0] or s >= cut[1]:
@@ -599,24 +602,48 @@ class Rows:
         parts = [x[a:b] for a, b in zip(at, at[1:]) if self.rng.random() >= share]
         return np.concatenate(parts) if parts else x[:0]
 
-    def exchange(self, mine, lo, hi):
-        """((old, new) as they stand in text, new answer, the question), or None where none can be exchanged."""
+    def said_otherwise(self, q):
+        """A question with a word less, two words exchanged, or in small letters: now and then, so that it is read and
+        not recognised."""
+        r = self.rng
+        if r.random() > 0.3:
+            return q
+        words = self.tok.decode(q.tolist()).split(" ")
+        if len(words) < 6:
+            return q
+        way, i = r.random(), r.randrange(1, len(words) - 2)
+        if way < 0.45:
+            del words[i]
+        elif way < 0.75:
+            words[i], words[i + 1] = words[i + 1], words[i]
+        else:
+            words = [w.lower() for w in words]
+        return np.array(self.tok.encode(" ".join(words)), np.uint16)
+
+    def exchanges(self, mine, lo, hi):
+        """[((old, new) as they stand in text, new answer, the question)] of up to three answers, none in another."""
+        out, known = [], []
         for j in self.rng.sample(mine, len(mine)):
-            if not lo <= self.ask[j, 1] < hi:
-                continue
-            old = self.answer(j)
-            shape = shape_of(old)
-            if not shape:
-                continue
+            one = len(out) < 3 and lo <= self.ask[j, 1] < hi and self.exchange(j)
+            if one and not any(one[0][0] in x or x in one[0][0] for x in known):
+                out.append(one)
+                known += one[0]
+        return out
+
+    def exchange(self, j):
+        """((old, new) as they stand in text, new answer, the question), or None where the answer cannot be exchanged."""
+        old = self.answer(j)
+        shape = shape_of(old)
+        if shape:
+            ids = lambda text: np.array(self.tok.encode(text), np.uint16)
+            told = as_text(ids(" " + old))
+            if told not in as_text(self.tokens[self.ask[j, 1] : self.ask[j, 2]]):
+                return None
             for _ in range(12):
                 new = self.other_of(shape, old) if shape in ("year", "number") else self.answer(
                     self.rng.randrange(len(self.ask))
                 )
                 if shape_of(new) == shape and new != old:
-                    ids = lambda text: np.array(self.tok.encode(text), np.uint16)
-                    told = as_text(ids(" " + old))
-                    if told not in as_text(self.tokens[self.ask[j, 1] : self.ask[j, 2]]):
-                        break
                     return (told, as_text(ids(" " + new))), ids(new + "."), j
         return None
 
@@ -700,6 +727,78 @@ class Rows:
                 asks.append((e(q), e(a + "."), (int(at[j]), int(at[j + 1])), self.NOWHERE))
         return self.chat(hay, asks) if asks else self.plain(n)
 
+    def recurring(self, n):
+        """Pieces of articles, and in each a name or number that is asked for: by a sentence that has it and is taken out
+        of the piece, where the name stands in another one, too; or by the words of its sentence, fewer and in another
+        order. Nobody wrote these questions, so there are as many as there is text."""
+        parts, total, tries = [], 0, 0
+        while (not parts or total < n - 200) and tries < 60:
+            tries += 1
+            made = self.piece_with_names(self.rng.randrange(120, max(121, min(700, n - total))))
+            if made:
+                parts.append(self.chat(*made))
+                total += len(parts[-1][0]) + 1
+        return self.joined(parts) if parts else self.plain(n)
+
+    def piece_with_names(self, size):
+        r, e = self.rng, self.tok.encode
+        hay = self.span(size + 60, WIKI if r.random() < 0.85 or not len(self.of[BOOK]) else BOOK)
+        at = (np.flatnonzero(self.stop[hay]) + 1).tolist()
+        told = [self.tok.decode(hay[a:b].tolist()) for a, b in zip(at, at[1:])]
+        if len(told) < 3:
+            return None
+        names = {}
+        for k, text in enumerate(told):
+            for m in NAMED.finditer(text):
+                if m.start() > 2 and len(m[0]) > 2 and m[0] not in COMMON:
+                    names.setdefault(m[0], []).append(k)
+        gone, asks = set(), []
+        for name in r.sample(list(names), min(len(names), 12)):
+            within = sorted({k for k, text in enumerate(told) if name in text})
+            k = r.choice(names[name])
+            words = told[k].split()
+            if k in gone or "\n" in told[k].strip() or not 7 <= len(words) <= 45 or len(asks) >= r.choice([1, 2, 3]):
+                continue
+            others = [i for i in within if i != k and i not in gone]
+            if others and r.random() < 0.7 and all(i != k for _, _, i in asks):
+                gone.add(k)
+                asks.append((self.blank(told[k], name, False), name, -1))
+            elif k not in gone:
+                asks.append((self.blank(told[k], name, True), name, k))
+        if not asks:
+            return None
+        p, where = Piece(), {}
+        for k, (a, b) in enumerate(zip(at, at[1:])):
+            if k not in gone:
+                s = p.add(hay[a:b])
+                where[k] = s, p.n
+        place = lambda k: where.get(k, self.NOWHERE)
+        asks = [(e(q), e(a + "."), place(k), self.NOWHERE) for q, a, k in asks if any(a in told[i] for i in where)]
+        return (p.all(), asks) if asks else None
+
+    def blank(self, text, name, fewer):
+        """A question for name in the words of text."""
+        r = self.rng
+        before, after = text.strip().split(name, 1)
+        shape = shape_of(name)
+        if r.random() < (0.25 if fewer else 0.5):
+            return 'Fill in the blank: "%s____%s"' % (before, after)
+        ask = {"year": ["when", "in what year"], "number": ["how many", "what number", "how much"]}.get(
+            shape, ["who", "what", "which", "where", "what or who"]
+        )
+        ask, before, after = r.choice(ask), before.split(), after.strip(" .!?,;:").split()
+        if before:
+            before[0] = before[0] if NAMED.match(before[0]) and r.random() < 0.5 else before[0].lower()
+        if fewer:
+            share = r.choice([0, 0.1, 0.2, 0.4])
+            before, after = ([w for w in x if r.random() >= share] for x in (before, after))
+            if r.random() < 0.3:
+                r.shuffle(before)
+        way = r.random()
+        words = [ask, *after, *before] if way < 0.5 else [*before, ask, *after] if way < 0.8 else [ask, *before, *after]
+        q = " ".join(words).strip(" ,;:")
+        return q[0].upper() + q[1:] + "?"
+
     def plain(self, n):
         x = self.span(n)
         return x, np.ones(n, np.uint8), []
@@ -707,13 +806,14 @@ class Rows:
     # The share of each kind in rows of up to 1,024 tokens, among short samples of longer rows, and among those of
     # more than 6,000 tokens.
     KINDS = {
-        "alone": (0.57, 0.10, 0.00),
-        "needles": (0.16, 0.32, 0.40),
-        "planted": (0.10, 0.17, 0.24),
-        "fragments": (0.06, 0.04, 0.02),
+        "alone": (0.54, 0.14, 0.00),
+        "needles": (0.13, 0.28, 0.40),
+        "planted": (0.08, 0.16, 0.24),
+        "recurring": (0.12, 0.08, 0.00),
+        "fragments": (0.04, 0.03, 0.02),
         "pairs": (0.03, 0.04, 0.06),
         "several": (0.02, 0.03, 0.03),
-        "cloze": (0.02, 0.03, 0.04),
+        "cloze": (0.01, 0.01, 0.04),
         "human": (0.02, 0.18, 0.12),
         "articles": (0.01, 0.05, 0.04),
         "book": (0.00, 0.03, 0.04),

@@ -16,7 +16,7 @@ CKPT/state.pt. --held names a folder like OUT whose documents are not trained on
 their questions are in the log at every --save.
 
 One step is --tokens tokens on every GPU, whatever the length. Matrices are trained by Muon, the rest by
-AdamW. The loss is that of the answers, of a sample of the text, and of the filter layer.
+AdamW. The loss is that of the answers, of the questions, of a sample of the text, and of the filter layer.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from torch.utils.data import DataLoader, IterableDataset
 
 import gguf
 from model import MATRICES, SHAPES, Model, Shape, from_gguf
-from rows import ANSWER, TEXT, Rows
+from rows import ANSWER, QUESTION, TEXT, Rows
 
 MEAN_STEPS = 10  # steps between two moments of the mean
 HELD_LENGTH, HELD_BATCHES = 4096, 4
@@ -58,7 +58,8 @@ def arguments():
     )
     p.add_argument("--text", type=float, default=0.15, help="share of the tokens of text that the loss looks at")
     p.add_argument("--text-weight", type=float, default=0.25)
-    p.add_argument("--drop", type=float, default=0.1, help="dropout in rows of up to 1,024 tokens")
+    p.add_argument("--question-weight", type=float, default=0.03)
+    p.add_argument("--drop", type=float, default=0.1, help="dropout in rows of up to 4,096 tokens")
     p.add_argument("--tokens", type=int, default=131072)
     p.add_argument("--workers", type=int, default=2, help="processes that make rows, for each length")
     p.add_argument("--matrix-rate", type=float, default=0.01)
@@ -203,20 +204,20 @@ def main():
 
     def chunk_loss(h, y, w):
         loss = F.cross_entropy((h @ model.token_embd.to(h.dtype).T).float(), y, reduction="none")
-        text, answer = (w == TEXT).float(), (w == ANSWER).float()
-        return (loss * text).sum(), (loss * answer).sum(), text.sum(), answer.sum()
+        parts = [(w == kind).float() for kind in (TEXT, ANSWER, QUESTION)]
+        return (*((loss * x).sum() for x in parts), *(x.sum() for x in parts))
 
-    def losses(ids, weights, positions, marks):
-        drop = a.drop if ids.shape[1] <= 1025 else 0.0
+    def losses(ids, weights, positions, marks, training=True):
+        drop = a.drop if training and ids.shape[1] <= 4097 else 0.0
         h, filtered, hits = model.hidden(ids[:, :-1], positions, marks, dtype, drop)
         y, w = ids[:, 1:].reshape(-1), weights[:, 1:].reshape(-1)
-        at = torch.nonzero((w == ANSWER) | ((w == TEXT) & (torch.rand(w.shape, device=device) < a.text)))[:, 0]
+        at = torch.nonzero((w >= ANSWER) | ((w == TEXT) & (torch.rand(w.shape, device=device) < a.text)))[:, 0]
         h, y, w = h[at], y[at], w[at]
-        total = [0.0] * 4
+        total = [0.0] * 6
         for i in range(0, len(y), 16384):
             part = checkpoint(chunk_loss, h[i : i + 16384], y[i : i + 16384], w[i : i + 16384], use_reentrant=False)
             total = [x + p for x, p in zip(total, part)]
-        return total[0] / total[2].clamp(min=1), total[1] / total[3].clamp(min=1), filtered, hits
+        return *(x / n.clamp(min=1) for x, n in zip(total, total[3:])), filtered, hits
 
     def write(name, what):
         torch.save(what, a.out + "/" + name + ".tmp")
@@ -270,9 +271,9 @@ def main():
     def look():
         """The losses on documents that are not trained on, in the log."""
         if held:
-            sums = sum(torch.stack([x.detach().float() for x in losses(*sent(rows))]) for rows in held) / len(held)
-            t, x, f, h = sums.tolist()
-            log(f"held out at step {step}: text {t:.3f} answers {x:.3f} filter {f:.2f} hits {h:.3f}")
+            sums = sum(torch.stack([x.detach().float() for x in losses(*sent(rows), False)]) for rows in held)
+            t, x, q, f, h = (sums / len(held)).tolist()
+            log(f"held out at step {step}: text {t:.3f} answers {x:.3f} questions {q:.3f} filter {f:.2f} hits {h:.3f}")
 
     for _, lengths, _ in phases:  # start all that makes rows
         for length in lengths:
@@ -295,8 +296,8 @@ def main():
         rate = min(1, (step + 1) / a.warmup) * (1 if fraction < a.level else max(0.02, (1 - fraction) / (1 - a.level)))
         for group in adam.param_groups:
             group["lr"] = a.rate * rate
-        text, answer, filtered, hits = losses(*batch(length))
-        (a.text_weight * text + answer + a.filter_weight * filtered).backward()
+        text, answer, question, filtered, hits = losses(*batch(length))
+        (a.text_weight * text + answer + a.question_weight * question + a.filter_weight * filtered).backward()
         if world > 1:
             for p in model.parameters():
                 dist.all_reduce(p.grad, op=dist.ReduceOp.AVG if cuda else dist.ReduceOp.SUM)
@@ -319,13 +320,13 @@ def main():
         by_length[length] = by_length.get(length, 0) + a.tokens * world
         seconds[length] = seconds.get(length, 0) + time.time() - last
         last = time.time()
-        means.setdefault(length, []).append(torch.stack([x.detach().float() for x in (text, answer, filtered, hits)]))
+        means.setdefault(length, []).append(torch.stack([x.detach().float() for x in (text, answer, question, filtered, hits)]))
         if step in (1, 2, 5, 20) or step % 50 == 0:
             for n, rows in sorted(means.items()):
-                t, x, f, h = torch.stack(rows).mean(0).tolist()
+                t, x, q, f, h = torch.stack(rows).mean(0).tolist()
                 log(
                     f"step {step} at {fraction:.3f} ({time.time() - began:.0f} s) length {n}: text {t:.3f} answers {x:.3f} "
-                    f"filter {f:.2f} hits {h:.3f}; {tokens / 1e6:.0f} M tokens"
+                    f"questions {q:.3f} filter {f:.2f} hits {h:.3f}; {tokens / 1e6:.0f} M tokens"
                 )
             means = {}
         due = torch.tensor(float(time.time() - saved > a.save), device=device)
