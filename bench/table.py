@@ -88,7 +88,8 @@ def made(task, length, path):
     count = ROWS[length][TASKS.index(task)]
     at = "--lengths", str(length)
     if task in ("needles", "in other words"):
-        needles = ["--needles", os.path.join(HERE, "needles.json")] if task != "needles" else []
+        bundled = os.path.join(os.path.dirname(HERE), "data", "needles.json")
+        needles = ["--needles", os.path.join(HERE, "needles.json") if task != "needles" else a.needles or bundled]
         samples = str(-(-count // len(DEPTHS.split(","))))
         return gemkv_rows(path, "niah", *at, "--depths", DEPTHS, "--samples", samples, *needles)
     if task == "key-value":
@@ -192,7 +193,7 @@ def measure():
             out.flush()
 
     jobs = []
-    for method in METHODS:
+    for method in a.methods.split(";") if a.methods else METHODS:
         for length in lengths:
             for task, count in zip(TASKS, wanted(method, length)):
                 cost = COST.get(method, (0.7,) * 4)[LENGTHS.index(length)]
@@ -245,8 +246,10 @@ m.add_argument("--gemkv", default=os.environ.get("GEMKV", "gemkv"))
 m.add_argument("-m", dest="model", required=True)
 m.add_argument("-k", dest="keep", default="1024", help="tokens to keep (1024)")
 m.add_argument("--haystack", help="as of `gemkv eval niah` (the bundled book)")
+m.add_argument("--needles", help="those of the first column (data/needles.json beside this folder)")
 m.add_argument("--squad", help="a file of SQuAD 2.0's form; without it the column is left out")
 m.add_argument("--lengths", default=",".join(map(str, LENGTHS)), help="of these (all)")
+m.add_argument("--methods", help="of these: names as in the table, with ; between them (all)")
 m.add_argument("-o", dest="out", required=True, help="answers are appended to this file")
 m.add_argument("-j", type=int, default=len(os.sched_getaffinity(0)), help="processors")
 m.add_argument("--seconds", type=float, default=1e9)
