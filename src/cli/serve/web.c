@@ -73,17 +73,24 @@ static const char *const headers[][2] = {
     { "Cache-Control", "no-store" },
 };
 
+/* An answer without one of its headers could be taken for something else, or be shown in another page. */
+static void add_header(struct MHD_Response *r, const char *name, const char *value)
+{
+    if (MHD_add_response_header(r, name, value) != MHD_YES)
+        out_of_memory();
+}
+
 static void set_response(struct web_call *c, unsigned status, const char *type, struct MHD_Response *r)
 {
     if (!r)
         out_of_memory();
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++)
-        MHD_add_response_header(r, headers[i][0], headers[i][1]);
-    MHD_add_response_header(r, "Content-Type", type);
+        add_header(r, headers[i][0], headers[i][1]);
+    add_header(r, "Content-Type", type);
     if (status == 503)
-        MHD_add_response_header(r, "Retry-After", "10");
+        add_header(r, "Retry-After", "10");
     if (status == 401)
-        MHD_add_response_header(r, "WWW-Authenticate", "Bearer");
+        add_header(r, "WWW-Authenticate", "Bearer");
     if (c->response)                            /* a second answer is a mistake of ours   */
         MHD_destroy_response(c->response);
     c->response = r;
