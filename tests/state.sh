@@ -10,6 +10,8 @@ allowed='
     output    unfinished      ... temporary files that one removes
     output    done            ... whether the handlers are set
     folder    fleeting        exit() removes it: the folder of a server
+    say       ends            of several threads without memory one ends the program: it has this
+    say       ending          ... whether this thread is that one
     simd      table           the kernels of this processor, chosen once
     simd      once            ... under this
     simd      lines           ... and described here

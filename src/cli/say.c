@@ -2,6 +2,8 @@
  * say.c - see say.h */
 #include "config.h"
 #include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,8 +130,15 @@ bool say_together(const struct io *io)
     return isatty(fileno(io->out)) && isatty(fileno(io->err));
 }
 
+/* One thread ends the program, and what runs at its end may come here again; the other threads wait for that. */
 void out_of_memory(void)
 {
+    static pthread_mutex_t ends = PTHREAD_MUTEX_INITIALIZER;
+    static _Thread_local bool ending;
+
+    if (!ending)
+        pthread_mutex_lock(&ends);
+    ending = true;
     fputs("gemkv: out of memory\n", stderr);
     exit(EXIT_FAILED);
 }

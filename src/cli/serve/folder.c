@@ -20,11 +20,13 @@ static void remove_fleeting(void)
     const struct folder *f = fleeting;
     struct dirent       *e;
 
-    if (!f)
-        return;
-    while ((e = readdir(f->dir)))
-        unlinkat(dirfd(f->dir), e->d_name, 0);
-    rmdir(f->path);
+    for (int turn = 0; f && turn < 100; turn++) {
+        rewinddir(f->dir);
+        while ((e = readdir(f->dir)))
+            unlinkat(dirfd(f->dir), e->d_name, 0);
+        if (!rmdir(f->path) || errno != ENOTEMPTY)
+            return;
+    }
 }
 
 static int open_new(struct folder *f, struct io *io)
