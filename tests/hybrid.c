@@ -15,6 +15,7 @@
 #include "src/engine/gemm.h"
 #include "src/engine/layer.h"
 #include "src/run.h"
+#include "tests/apart.h"
 #include "tests/file.h"
 #include "tests/tap.h"
 
@@ -39,27 +40,6 @@ static gkv_model *model;
 static struct gkv__simd simd;
 static double bound;
 static const char *level;
-
-static void must(gkv_status status, const gkv_error *err)
-{
-    if (status == GKV_OK)
-        return;
-    printf("Bail out! %s\n", err->text);
-    exit(1);
-}
-
-static double apart(const float *a, const float *b, size_t n)
-{
-    double most = 0, largest = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        const double d = fabs((double)a[i] - (double)b[i]);
-
-        most = d <= most ? most : d;            /* NaN, too */
-        largest = fmax(largest, fabs((double)b[i]));
-    }
-    return most / largest;
-}
 
 static void open_exec(struct gkv__exec *e, unsigned threads, uint32_t chunk)
 {

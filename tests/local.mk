@@ -25,7 +25,7 @@ EXTRA_DIST += build-aux/input-facts.py build-aux/golden.py build-aux/golden-arch
 
 TESTS += tests/hybrid.test
 check_PROGRAMS += tests/hybrid.test
-tests_hybrid_test_SOURCES = tests/hybrid.c tests/file.h tests/tap.h
+tests_hybrid_test_SOURCES = tests/hybrid.c tests/apart.h tests/file.h tests/tap.h
 tests_hybrid_test_LDADD   = src/libcore.la
 EXTRA_DIST += build-aux/golden-hybrid.py tests/files/golden/hybrid.txt tests/files/golden/hybrid.bin \
 	tests/files/golden/qwen35.gguf tests/files/golden/qwen35odd.gguf \
@@ -33,7 +33,7 @@ EXTRA_DIST += build-aux/golden-hybrid.py tests/files/golden/hybrid.txt tests/fil
 
 TESTS += tests/unit-mtp.test
 check_PROGRAMS += tests/unit-mtp.test
-tests_unit_mtp_test_SOURCES = tests/unit-mtp.c tests/file.h tests/tap.h
+tests_unit_mtp_test_SOURCES = tests/unit-mtp.c tests/apart.h tests/file.h tests/tap.h
 tests_unit_mtp_test_LDADD   = src/libcore.la
 EXTRA_DIST += build-aux/golden-mtp.py tests/files/golden/mtp.txt tests/files/golden/mtp.bin
 
