@@ -88,7 +88,8 @@ def main():
     o.add_argument('-g', dest='gather', type=pair, required=True,
                    help='seconds and bytes/s of a message of the exchange (bench/gather)')
     o.add_argument('-l', dest='layers', type=int, required=True, help='layers before the filter layer')
-    o.add_argument('-b', dest='bytes', type=float, default=2048, help='of the keys and values of a token in a layer (2048: the 1B shape in 16 bits)')
+    o.add_argument('-b', dest='bytes', type=float, default=2048,
+                   help='of the keys and values of a token in a layer (2048: the 1B shape in 16 bits)')
     o.add_argument('-k', dest='share', type=float, default=0.034, help='share of keys and values in a layer\'s products')
     o.add_argument('-c', dest='chunk', type=int, default=512, help='rows of --chunk')
     o.add_argument('--cores', type=int, default=0, help='that all ranks have together; 0: enough')

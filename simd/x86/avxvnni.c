@@ -2,7 +2,8 @@
  * avxvnni.c - Alder Lake (2021) on, where there is no AVX-512: vpdpbusd, which adds four products of an unsigned and
  * a signed byte to each of eight lanes.  6 x 2 accumulators leave four of 16 registers for what is multiplied, and
  * 2,048 inputs of a panel stay in the first cache.  It has products with quantised weights; all else is AVX2's.
- * vpdpbssd and the like (AVX-VNNI-INT8) would gain nothing: weights are made unsigned at no cost (gemm_int.h). */
+ * vpdpbssd and the like (AVX-VNNI-INT8) would save little, as weights are made unsigned in few instructions (gemm_int.h);
+ * that was counted, not measured. */
 #ifndef __AVXVNNI__
 #error "avxvnni.c needs CFLAGS_AVXVNNI"
 #endif

@@ -4,7 +4,8 @@
  * A work item is one KV head and a block of queries.  Its rows are (token, head) pairs, token
  * by token, of all query heads that share the KV head, so K and V are read once for all of
  * them.  Rows are divided into tiles of attend.lanes rows.  Keys come in blocks that fit the
- * first-level cache next to a tile and are converted to attend's form once per item.  Every tile
+ * first-level cache next to a tile, and are converted to attend's form once per item, unless the cache
+ * has them in it (gkv__attend_store).  Every tile
  * meets the key blocks in order, so the sums do not depend on which thread computes them.
  *
  * A few rows would leave most lanes and most threads idle.  For them the keys are cut into

@@ -23,7 +23,7 @@
 
 enum {
     STRIPES = 4,        /* at least, if blocks do not get smaller than this by it:           */
-    LEAST = 256,        /* tokens of a block: weights are unpacked, and keys narrowed, for each */
+    LEAST = 256,        /* tokens of a block: weights are unpacked for each  */
     FEW = 64,           /* fewer rows than this may be computed in another way               */
 };
 
