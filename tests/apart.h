@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include "gemkv.h"
 
-static void must(gkv_status status, const gkv_error *err)
+static inline void must(gkv_status status, const gkv_error *err)
 {
     if (status == GKV_OK)
         return;
@@ -17,7 +17,7 @@ static void must(gkv_status status, const gkv_error *err)
     exit(1);
 }
 
-static double apart(const float *a, const float *b, size_t n)
+static inline double apart(const float *a, const float *b, size_t n)
 {
     double most = 0, largest = 0;
 

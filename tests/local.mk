@@ -126,7 +126,7 @@ tests_unit_schema_test_LDADD   = src/libcli.la src/libcore.la
 
 TESTS += tests/unit-draft.test
 check_PROGRAMS += tests/unit-draft.test
-tests_unit_draft_test_SOURCES = tests/unit-draft.c tests/level.h tests/rng.h tests/tap.h
+tests_unit_draft_test_SOURCES = tests/unit-draft.c tests/apart.h tests/level.h tests/rng.h tests/tap.h
 tests_unit_draft_test_LDADD   = src/libcore.la
 
 TESTS += tests/unit-think.test
