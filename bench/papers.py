@@ -327,9 +327,16 @@ def finch_chunks():
     curves("score by chunk", chunks, ["finch"], [score], "tokens in a chunk")
 
 
+def finch_guide():
+    """FINCH, figure 6: score by compression, where the question, the document or both choose"""
+    ratios, guides = [2, 4, 8, 16], ["question", "document", "both"]
+    score = [evaluate(["finch:guide=%s" % g for g in guides], "-k", "%g%%" % (100 / r)) for r in ratios]
+    curves("score by compression", ratios, guides, [list(s) for s in zip(*score)], "times smaller")
+
+
 FIGURES = {f.__name__.replace("_", "-"): f for f in (
     gemfilter_needles, gemfilter_distance, gemfilter_indices, gemfilter_cost, asl_layers, asl_variance, asl_accuracy,
-    fastkv_overlap, fastkv_recall, fastkv_decode, finch_compression, finch_chunks)}
+    fastkv_overlap, fastkv_recall, fastkv_decode, finch_compression, finch_chunks, finch_guide)}
 listed = "".join("    %-18s %s\n" % (name, f.__doc__) for name, f in FIGURES.items())
 p = argparse.ArgumentParser(description=__doc__.replace("FIGURES\n", listed + "\n"),
                             formatter_class=argparse.RawDescriptionHelpFormatter)

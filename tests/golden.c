@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * golden.c - the engine against the float64 oracle (tests/files/golden, made by build-aux/golden.py,
- * golden-arch.py and golden-rounding.py): scores, selected tokens, logits and greedy continuations, and
- * the same bytes from one thread and from three.  Where the engine rounds, it may differ by what rounding
- * does and no more (see "comparing").  All cases are run at the level that this CPU takes by itself,
+ * golden-arch.py, golden-rounding.py and golden-finch.py): scores, selected tokens, logits and greedy
+ * continuations, and the same bytes from one thread and from three.  Where the engine rounds, it may differ by what
+ * rounding does and no more (see "comparing").  All cases are run at the level that this CPU takes by itself,
  * every SHARE-th at each of the others, fewer of the long ones, since levels differ in their kernels only, which
  * kernels.c proves by themselves; what is left out is skipped by name.  GOLDEN_SHARE=1 runs all.
  * For slow machines, emulators and sanitizers, GOLDEN_TOKENS=N leaves out prompts of more than N
@@ -103,7 +103,7 @@ static const struct { const char *spec, *oracle, *param; } params[] = {
     { "pyramidinfer", " recent_ratio=", "recent" }, { "pyramidinfer", " decay=", "decay" },
     { "pyramidinfer", " min_ctx=", "least" },       { "pyramidinfer", " sinks=", "sinks" },
     { "pyramidinfer", " weight=", "weight" },       { "finch", " chunk=", "chunk" },
-    { "finch", " heads=", "heads" },
+    { "finch", " heads=", "heads" },                { "finch", " guide=", "guide" },
 };
 
 static void parse_spec(const char *line, struct golden *g)
@@ -805,6 +805,7 @@ int main(void)
     check_all("cases");
     check_all("arch");
     check_all("heads");
+    check_all("finch");
     check_pools();
     printf("# worst error: logits %.2g, scores %.2g of the largest\n", worst_logit, worst_score);
     return done();

@@ -12,7 +12,7 @@ check_PROGRAMS += tests/golden.test
 tests_golden_test_SOURCES = tests/golden.c tests/file.h tests/kernels.h tests/tap.h
 tests_golden_test_LDADD   = src/libcore.la
 EXTRA_DIST += build-aux/input-facts.py build-aux/golden.py build-aux/golden-arch.py build-aux/golden-rounding.py \
-	build-aux/golden-spread.py \
+	build-aux/golden-spread.py build-aux/golden-finch.py \
 	tests/files/golden/cases.txt tests/files/golden/cases.bin \
 	tests/files/golden/arch.txt tests/files/golden/arch.bin \
 	tests/files/golden/llama3.gguf tests/files/golden/mistral.gguf \
@@ -21,6 +21,7 @@ EXTRA_DIST += build-aux/input-facts.py build-aux/golden.py build-aux/golden-arch
 	tests/files/golden/qwen3moe.gguf tests/files/golden/qwen2-8.gguf \
 	tests/files/golden/qwen3yarn-8.gguf tests/files/golden/phi3-8.gguf \
 	tests/files/golden/heads.txt tests/files/golden/heads.bin tests/files/golden/rounding.txt \
+	tests/files/golden/finch.txt tests/files/golden/finch.bin \
 	tests/files/golden/head64.gguf tests/files/golden/head128.gguf
 
 TESTS += tests/hybrid.test

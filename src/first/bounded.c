@@ -48,7 +48,7 @@ uint64_t gkv__bounded_bytes(const struct gkv__bounded *b, uint64_t n)
                                             gkv__min(width(b), n + b->max_rows)));
     sum = gkv__plus(sum, gkv__times(b->max_rows, s->n_embd * sizeof(float)));
     sum = gkv__plus(sum, gkv__times(gkv__min(width(b), n + b->max_rows), s->n_head * sizeof(float)));
-    return gkv__plus(sum, (heads(b) * b->budget + b->max_rows + (b->origins ? n_origins(b) : 0)) * sizeof(uint32_t));
+    return gkv__plus(sum, (heads(b) * b->budget + 2 * b->max_rows + (b->origins ? n_origins(b) : 0)) * sizeof(uint32_t));
 }
 
 void gkv__bounded_close(struct gkv__bounded *b)
@@ -59,7 +59,7 @@ void gkv__bounded_close(struct gkv__bounded *b)
         return;
     gkv__pages_free(b->x, b->max_rows, b->s->n_embd * sizeof *b->x);
     gkv__pages_free(b->received, width(b), b->s->n_head * sizeof *b->received);
-    gkv__pages_free(b->weight, b->n_q, sizeof *b->weight);
+    gkv__pages_free(b->weight, b->max_rows, sizeof *b->weight);
     gkv__pages_free(b->keep, b->budget, heads(b) * sizeof *b->keep);
     gkv__pages_free(b->row_id, b->max_rows, sizeof *b->row_id);
     gkv__pages_free(b->origin, n_origins(b), sizeof *b->origin);
@@ -74,7 +74,7 @@ gkv_status gkv__bounded_open(struct gkv__bounded *b, struct gkv__exec *e, gkv_er
     b->p = (struct gkv__pass){ .e = e, .m = b->m, .span = b->span, .c = &b->work };
     b->x = gkv__pages(b->max_rows, s->n_embd * sizeof *b->x);
     b->received = gkv__pages(width(b), s->n_head * sizeof *b->received);
-    b->weight = gkv__pages(b->n_q, sizeof *b->weight);
+    b->weight = gkv__pages(b->max_rows, sizeof *b->weight);
     b->keep = gkv__pages(b->budget, heads(b) * sizeof *b->keep);
     b->row_id = gkv__pages(b->max_rows, sizeof *b->row_id);
     if (b->origins && b->n_layer)
@@ -214,20 +214,30 @@ static void remember(struct gkv__bounded *b, size_t at, size_t n_keep)
     }
 }
 
-/* The question's queries are the last of the b->count rows in e->q.  Afterwards the store holds the entries
- * that the layer keeps. */
+/* Adds what the rows of x at .. at + b->count - 1, whose queries are in e->q, give to the keys of cache and text, if they
+ * are among those that choose. */
+static void observe(struct gkv__bounded *b, size_t at)
+{
+    const size_t text = b->n_warm + b->n_new, row = (size_t)b->s->n_head * b->s->head_dim;
+    const size_t first = gkv__max(at, b->guide == GKV__BY_QUESTION ? text : b->n_warm);
+    const size_t end = gkv__min(at + b->count, b->guide == GKV__BY_TEXT ? text : b->n_rows);
+    struct gkv__observers l = { .c = &b->work, .view = gkv__view_of(&b->m->layer[b->il]) };
+
+    if (first >= end)
+        return;
+    l.q = b->e->q + (first - at) * row;
+    l.n = end - first;
+    l.slot = b->held + first;
+    l.weight = b->rising ? b->weight + first : NULL;
+    gkv__attention_sums(b->e, &l, b->received, width(b), b->held + text);
+}
+
+/* Afterwards the store holds the entries that the layer keeps. */
 static void cut(struct gkv__bounded *b, size_t at, size_t n_keep)
 {
     const size_t n_heads = b->s->n_head_kv, group = b->s->n_head / n_heads;
-    const size_t n_text = b->held + b->n_warm + b->n_new, row = (size_t)b->s->n_head * b->s->head_dim;
-    const struct gkv__observers l = { &b->work, 0, b->e->q + (b->count - b->n_q) * row, b->n_q, n_text,
-                                    b->rising ? b->weight : NULL, gkv__view_of(&b->m->layer[b->il]), NULL };
+    const size_t n_text = b->held + b->n_warm + b->n_new;
 
-    for (size_t p = 0; p < b->n_q; p++)
-        b->weight[p] = (float)((double)(n_text + p + 1) / (double)(n_text + b->n_q));
-    for (size_t h = 0; h < b->s->n_head; h++)
-        memset(b->received + h * width(b), 0, n_text * sizeof *b->received);
-    gkv__attention_sums(b->e, &l, b->received, width(b), n_text);
     for (size_t i = 0; i < sets(b); i++)
         choose(b, i * group, b->per_head ? group : b->s->n_head, n_keep, b->keep + i * b->budget);
     if (b->origin)
@@ -243,16 +253,22 @@ static void cut(struct gkv__bounded *b, size_t at, size_t n_keep)
 
 /* ---- steps ------------------------------------------------------------------------------ */
 
-/* Runs all rows of x through one layer, behind the entries that it holds.  Only the first block may be
- * short, so that the last one contains the whole question; b->count becomes its size. */
+/* Runs all rows of x through one layer, behind the entries that it holds, and adds up what those that choose attend
+ * to.  Only the first block may be short: blocks end where the question does. */
 static void layer(struct gkv__bounded *b)
 {
     const size_t chunk = b->e->chunk, left = b->n_rows % chunk;
 
     load(b);
+    for (size_t i = 0; i < b->n_rows; i++)
+        b->weight[i] = (float)((double)(b->held + i + 1) / (double)(b->held + b->n_rows));
+    for (size_t h = 0; h < b->s->n_head; h++)
+        memset(b->received + h * width(b), 0, (b->held + b->n_rows - b->n_q) * sizeof *b->received);
     for (size_t at = 0; at < b->n_rows; at += b->count) {
         b->count = at || !left ? chunk : left;
         gkv__layer(&b->p, b->il, b->row_id + at, b->x + at * b->s->n_embd, b->count, b->held + at, 0);
+        if (b->n_new)
+            observe(b, at);
     }
 }
 

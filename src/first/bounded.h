@@ -4,7 +4,7 @@
  *
  *     for each chunk:  run  [warm-up | chunk | question]  behind the caches
  *         each layer keeps, of cache and chunk, the entries that the question's rows attend to
- *         most, without gaps: key i is rotated to position i
+ *         most (or those of the chunk: guide), without gaps: key i is rotated to position i
  *
  * Corallo and Papotti, "FINCH: Prompt-guided Key-Value Cache Compression for Large Language
  * Models" (2024), section 3.  The warm-up is the end of the previous chunk, run again, so that
@@ -22,6 +22,8 @@
 
 enum { GKV__MAX_QUESTION = 512 };       /* rows of the question that choose, at most: its last */
 
+enum gkv__guide { GKV__BY_QUESTION, GKV__BY_TEXT, GKV__BY_BOTH };      /* text: of the chunk */
+
 struct gkv__bounded {
     /* Given: */
     const gkv_model         *m;
@@ -31,7 +33,8 @@ struct gkv__bounded {
     size_t                   sinks, recent;     /* first tokens, last of a chunk: always kept */
     size_t                   warm, max_rows;    /* tokens run again; most rows of a step     */
     size_t                   n_q;       /* rows of the question, at most e->chunk            */
-    bool                     rising;    /* later rows of the question weigh more (FINCH)     */
+    enum gkv__guide          guide;     /* whose rows choose                                 */
+    bool                     rising;    /* later rows weigh more, as they see more (FINCH)   */
     bool                     per_head;  /* each KV head chooses for itself                   */
     bool                     origins;   /* also record which tokens are kept                 */
     uint64_t                 span;      /* positions of all steps (pass.h)                   */
@@ -49,7 +52,7 @@ struct gkv__bounded {
     struct gkv__cache        store;     /* keys before RoPE                                  */
     struct gkv__cache        work;      /* one layer: store, rotated, and the rows behind it */
     float                   *received;  /* [n_head][budget + max_rows]                       */
-    float                   *weight;    /* [n_q]                                             */
+    float                   *weight;    /* [max_rows]                                        */
     uint32_t                *keep;      /* [n_head_kv][budget]                               */
     uint32_t                *row_id;    /* [max_rows] tokens of x                            */
     size_t                   n_new, n_rows, first, count;

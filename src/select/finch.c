@@ -12,18 +12,20 @@
 
 extern const struct gkv__select gkv__select_finch;
 
-enum { CHUNK, NORMALIZE, HEADS, RATIO };
+enum { CHUNK, NORMALIZE, HEADS, RATIO, GUIDE };
 enum { ON };
 enum { ALL, KV };
 enum { EXACT, CEIL };
 
 static const struct gkv__param params[] = {
     [CHUNK] = { "chunk", "1024", "tokens of the document per step", 1, 65536 },
-    [NORMALIZE] = { "normalize", "on", "whether later rows of the question weigh more, as they see more",
+    [NORMALIZE] = { "normalize", "on", "whether later of the rows that choose weigh more, as they see more",
                     .words = "on off" },
     [HEADS] = { "heads", "all", "whether heads choose together, or each KV head for itself", .words = "all kv" },
     [RATIO] = { "ratio", "exact", "share of a chunk that is kept: one that leads to the budget, or the authors' "
                 "rounded ratio", .words = "exact ceil" },
+    [GUIDE] = { "guide", "question", "whose attention chooses: that of the question, of the chunk, or of both",
+                .words = "question document both" },
     { .name = NULL },
 };
 
@@ -60,7 +62,8 @@ static struct gkv__bounded caches(const struct gkv__task *t, size_t chunk)
 
     return (struct gkv__bounded){
         .m = t->m, .n_layer = t->m->shape.n_layer, .kv = t->kv, .budget = target(t),
-        .max_rows = step_of(t) + n_q, .n_q = n_q, .rising = (int)t->param[NORMALIZE] == ON,
+        .max_rows = step_of(t) + n_q, .n_q = n_q, .guide = (enum gkv__guide)t->param[GUIDE],
+        .rising = (int)t->param[NORMALIZE] == ON,
         .per_head = (int)t->param[HEADS] == KV, .origins = true,
     };
 }
