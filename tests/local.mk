@@ -221,6 +221,13 @@ check_PROGRAMS += tests/unit-io.test
 tests_unit_io_test_SOURCES = tests/unit-io.c tests/tap.h
 tests_unit_io_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
 
+TESTS += tests/unit-serve.test
+check_PROGRAMS += tests/unit-serve.test
+tests_unit_serve_test_SOURCES = tests/unit-serve.c tests/file.h tests/tap.h
+tests_unit_serve_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) \
+	$(LIBMICROHTTPD_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
+EXTRA_DIST += tests/files/serve.txt
+
 TESTS += tests/unit-device.test
 check_PROGRAMS += tests/unit-device.test
 tests_unit_device_test_SOURCES = tests/unit-device.c tests/level.h tests/tap.h
