@@ -79,7 +79,8 @@ static void put_annotations(struct json *j, const struct ask *a)
         json_open(j, '{');
         json_named_string(j, "type", "file_citation");
         json_named_open(j, "file_citation", '{');
-        json_named_string(j, "file_id", s->id);
+        if (!s->id)                             /* reply_place has one that there is      */
+            json_named_string(j, "file_id", NULL);
         json_named_string(j, "filename", s->name);
         json_named_uint(j, "index", a->claim[i].end);
         json_named_string(j, "sentence", a->claim[i].sentence);
