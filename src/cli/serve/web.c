@@ -27,7 +27,7 @@ enum {
     IDLE = 60,                          /* seconds that a connection may send nothing     */
     STACK = 1 << 20,                    /* of a connection's thread                       */
     FIELDS = 1 << 20,                   /* bytes of a form without its file               */
-    SWALLOWED = 1 << 20,                /* bytes of a refused body that are read, so that the client reads why */
+    SWALLOWED = 2 * FIELDS,             /* bytes of a refused body that are read, so that the client reads why */
     PIECE = 32 << 10
 };
 
