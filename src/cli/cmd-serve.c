@@ -225,7 +225,8 @@ static int find_key(struct serve *s)
     return *s->key ? 0 : usage(io, s->r.o.cmd, "%s: its first line is empty, and no key", s->key_file);
 }
 
-/* What has a name of its own is opened before confine(). */
+/* What has a name of its own is opened before confine().  A folder that goes with the server is made after it: what
+ * could not be made there could not be removed either. */
 static int check(struct run *r)
 {
     struct serve *s = (struct serve *)r;        /* which it begins                        */
@@ -233,7 +234,7 @@ static int check(struct run *r)
 
     if (!code)
         code = find_key(s);
-    return code ? code : folder_open(&s->folder, r->o.io, s->keep_in);
+    return code || !s->keep_in ? code : folder_open(&s->folder, r->o.io, s->keep_in);
 }
 
 /* Of --memory, what is left to requests that are being received, and to their texts: these are as large again. */
@@ -304,6 +305,8 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
     struct serve s = { .folder.lock = -1 };
     int          code = run_open(&s.r, self, io, argc, argv, check);
 
+    if (!code && !s.keep_in)
+        code = folder_open(&s.folder, io, NULL);
     if (!code)
         code = start(&s);
     if (!code) {
