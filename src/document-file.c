@@ -103,7 +103,7 @@ static bool write_document(int fd, const gkv_document *d, struct gkv__index_work
 gkv_status gkv__document_write(const gkv_document *d, struct gkv__index_work *w, const char *path, gkv_error *err)
 {
     char aside[4096];
-    int fd;
+    int fd, why;
     bool good;
 
     if ((size_t)snprintf(aside, sizeof aside, "%s.XXXXXX", path) >= sizeof aside)
@@ -112,17 +112,19 @@ gkv_status gkv__document_write(const gkv_document *d, struct gkv__index_work *w,
     if (fd < 0)
         return gkv__fail(err, GKV_IO, "%s: %s", path, strerror(errno));
     good = write_document(fd, d, w);
-    if (!good)
-        gkv__fail(err, GKV_IO, "%s: %s", path, strerror(errno));
-    good = !close(fd) && good;
-    if (good && rename(aside, path)) {
-        gkv__fail(err, GKV_IO, "%s: %s", path, strerror(errno));
+    why = errno;
+    if (close(fd) && good) {
         good = false;
+        why = errno;
+    }
+    if (good && rename(aside, path)) {
+        good = false;
+        why = errno;
     }
     if (good)
         return GKV_OK;
     unlink(aside);
-    return GKV_IO;
+    return gkv__fail(err, GKV_IO, "%s: %s", path, strerror(why));
 }
 
 /* Only text and tokens: an index is in the file that it was written to. */

@@ -77,11 +77,18 @@ static void test_words(void)
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdlib.h>
+#include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#endif
 
 static gkv_model *model;
 static gkv_options opt;
@@ -725,6 +732,109 @@ static int no_room(void)
     return failures % 100 >= 2 && failures >= 200 ? 0 : 2;
 }
 
+/* ---- system calls that are refused ------------------------------------------------------ */
+
+#if defined __linux__ && defined SECCOMP_RET_ERRNO
+enum { SKIPPED = 77, NO_CALL = -1 };
+
+/* What is tried, and what comes of it, while these calls fail. */
+struct refusal {
+    const char *what;
+    int calls[3], error;
+    gkv_status (*attempt)(void);
+    gkv_status status;
+    const char *says;
+};
+
+static const struct refusal *refused_now;
+
+static bool refuse(const int *calls, int error)
+{
+    struct sock_filter x[8];
+    struct sock_fprog all = { .filter = x };
+
+    x[all.len++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+    for (size_t i = 0; i < 3 && calls[i] >= 0; i++) {
+        x[all.len++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)calls[i], 0, 1);
+        x[all.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error);
+    }
+    x[all.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all);
+}
+
+/* 0: it is as it says. */
+static int in_refusal(void)
+{
+    gkv_status status;
+
+    err = (gkv_error){ GKV_OK, "" };
+    if (!refuse(refused_now->calls, refused_now->error))
+        return SKIPPED;
+    status = refused_now->attempt();
+    if (status == refused_now->status && strstr(err.text, refused_now->says) && err.status == status)
+        return 0;
+    fprintf(stderr, "# status %d: %s\n", status, err.text);
+    return 1;
+}
+
+static gkv_document *refused_document;
+
+static gkv_status save(void)
+{
+    return gkv_document_save(refused_document, at("refused/saved"), &err);
+}
+
+static gkv_status load(void)
+{
+    gkv_document *d;
+
+    return gkv_document_load(&d, model, &opt, at("refused/saved"), &err);
+}
+
+#ifdef SYS_open
+#define OPEN { SYS_open, SYS_openat, NO_CALL }
+#else
+#define OPEN { SYS_openat, NO_CALL }
+#endif
+#ifdef SYS_rename
+#define RENAME { SYS_rename, SYS_renameat2, NO_CALL }
+#else
+#define RENAME { SYS_renameat2, NO_CALL }
+#endif
+
+static const struct refusal refusals[] = {
+    { "closing what was written", { SYS_close, NO_CALL }, EIO, save, GKV_IO, "saved: Input/output error" },
+    { "syncing it", { SYS_fsync, NO_CALL }, EDQUOT, save, GKV_IO, "saved: Disk quota exceeded" },
+    { "renaming it", RENAME, EACCES, save, GKV_IO, "saved: Permission denied" },
+    { "writing it", { SYS_pwrite64, NO_CALL }, ENOSPC, save, GKV_IO, "saved: No space left on device" },
+    { "opening it", OPEN, EMFILE, save, GKV_IO, "saved: Too many open files" },
+    { "opening what is read", OPEN, ENFILE, load, GKV_IO, "saved: Too many open files in system" },
+    { "reading it", { SYS_read, NO_CALL }, EIO, load, GKV_IO, "saved: Input/output error" },
+    { "closing what was read", { SYS_close, NO_CALL }, EIO, load, GKV_OK, "" },
+    { .what = NULL }
+};
+
+static void test_refusals(void)
+{
+    mkdir(at("refused"), 0755);
+    refused_document = document(cats, strlen(cats));
+    ok(save() == GKV_OK && load() == GKV_OK && count("refused") == 1, "a document is written and read");
+    for (refused_now = refusals; refused_now->what; refused_now++) {
+        const int code = in_child(in_refusal);
+
+        if (code == SKIPPED)
+            skip("no seccomp", "%s", refused_now->what);
+        else
+            ok(!code && count("refused") == 1 && load() == GKV_OK, "refused: %s", refused_now->what);
+    }
+    gkv_document_close(refused_document);
+}
+#else
+static void test_refusals(void)
+{
+}
+#endif
+
 static void test_system(void)
 {
     gkv_library *l = fresh("system");
@@ -901,6 +1011,7 @@ static void test_libraries(void)
     test_catalogue();
     test_noise();
     test_system();
+    test_refusals();
     test_killed();
     test_readers();
     gkv_model_close(model);
