@@ -228,6 +228,12 @@ tests_unit_serve_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) 
 	$(LIBMICROHTTPD_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
 EXTRA_DIST += tests/files/serve.txt
 
+TESTS += tests/unit-ask.test
+check_PROGRAMS += tests/unit-ask.test
+tests_unit_ask_test_SOURCES = tests/unit-ask.c tests/tap.h
+tests_unit_ask_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) \
+	$(LIBMICROHTTPD_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
+
 TESTS += tests/unit-device.test
 check_PROGRAMS += tests/unit-device.test
 tests_unit_device_test_SOURCES = tests/unit-device.c tests/level.h tests/tap.h
