@@ -221,6 +221,11 @@ check_PROGRAMS += tests/unit-io.test
 tests_unit_io_test_SOURCES = tests/unit-io.c tests/tap.h
 tests_unit_io_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
 
+TESTS += tests/unit-segment.test
+check_PROGRAMS += tests/unit-segment.test
+tests_unit_segment_test_SOURCES = tests/unit-segment.c tests/tap.h
+tests_unit_segment_test_LDADD   = src/libcore.la
+
 TESTS += tests/unit-serve.test
 check_PROGRAMS += tests/unit-serve.test
 tests_unit_serve_test_SOURCES = tests/unit-serve.c tests/file.h tests/tap.h
