@@ -364,7 +364,7 @@ tests_unit_index_test_LDADD   = src/libcore.la
 
 TESTS += tests/unit-library.test
 check_PROGRAMS += tests/unit-library.test
-tests_unit_library_test_SOURCES = tests/unit-library.c tests/tap.h
+tests_unit_library_test_SOURCES = tests/unit-library.c tests/refuse.h tests/tap.h
 tests_unit_library_test_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS)
 tests_unit_library_test_LDADD   = src/libcore.la $(SQLITE_LIBS)
 

@@ -77,18 +77,12 @@ static void test_words(void)
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdlib.h>
-#include <stddef.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#ifdef __linux__
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#endif
+#include "tests/refuse.h"
 
 static gkv_model *model;
 static gkv_options opt;
@@ -734,50 +728,31 @@ static int no_room(void)
 
 /* ---- system calls that are refused ------------------------------------------------------ */
 
-#if defined __linux__ && defined SECCOMP_RET_ERRNO
-enum { SKIPPED = 77, NO_CALL = -1 };
-
 /* What is tried, and what comes of it, while these calls fail. */
 struct refusal {
     const char *what;
-    int calls[3], error;
+    int calls[MOST_CALLS], error;
     gkv_status (*attempt)(void);
     gkv_status status;
     const char *says;
 };
 
 static const struct refusal *refused_now;
+static gkv_document *refused_document;
+static gkv_library *refused_library;
 
-static bool refuse(const int *calls, int error)
-{
-    struct sock_filter x[8];
-    struct sock_fprog all = { .filter = x };
-
-    x[all.len++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-    for (size_t i = 0; i < 3 && calls[i] >= 0; i++) {
-        x[all.len++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)calls[i], 0, 1);
-        x[all.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error);
-    }
-    x[all.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-    return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all);
-}
-
-/* 0: it is as it says. */
-static int in_refusal(void)
+static bool is_refused(void)
 {
     gkv_status status;
 
     err = (gkv_error){ GKV_OK, "" };
-    if (!refuse(refused_now->calls, refused_now->error))
-        return SKIPPED;
     status = refused_now->attempt();
     if (status == refused_now->status && strstr(err.text, refused_now->says) && err.status == status)
-        return 0;
-    fprintf(stderr, "# status %d: %s\n", status, err.text);
-    return 1;
+        return true;
+    printf("# status %d: %s\n", status, err.text);
+    fflush(stdout);
+    return false;
 }
-
-static gkv_document *refused_document;
 
 static gkv_status save(void)
 {
@@ -786,54 +761,131 @@ static gkv_status save(void)
 
 static gkv_status load(void)
 {
-    gkv_document *d;
+    gkv_document *d = NULL;
+    const gkv_status status = gkv_document_load(&d, model, &opt, at("refused/saved"), &err);
 
-    return gkv_document_load(&d, model, &opt, at("refused/saved"), &err);
+    gkv_document_close(d);
+    return status;
 }
 
-#ifdef SYS_open
-#define OPEN { SYS_open, SYS_openat, NO_CALL }
-#else
-#define OPEN { SYS_openat, NO_CALL }
-#endif
-#ifdef SYS_rename
-#define RENAME { SYS_rename, SYS_renameat2, NO_CALL }
-#else
-#define RENAME { SYS_renameat2, NO_CALL }
-#endif
+static gkv_status open_reader(void)
+{
+    gkv_library *l;
+
+    return gkv_library_open(&l, at("held"), 0, &err);
+}
+
+static gkv_status open_writer(void)
+{
+    gkv_library *l;
+
+    return gkv_library_open(&l, at("held"), GKV_LIBRARY_WRITE | GKV_LIBRARY_CREATE, &err);
+}
+
+static gkv_status open_second(void)
+{
+    gkv_library *l;
+
+    return gkv_library_open(&l, at("busy"), GKV_LIBRARY_WRITE, &err);
+}
+
+static gkv_status make_new(void)
+{
+    gkv_library *l;
+
+    return gkv_library_open(&l, at("not yet"), GKV_LIBRARY_WRITE | GKV_LIBRARY_CREATE, &err);
+}
+
+static gkv_status put_more(void)
+{
+    return put(refused_library, "more", dogs);
+}
+
+static gkv_status verify(void)
+{
+    return gkv_library_verify(refused_library, "cats", &err);
+}
+
+static gkv_status load_cats(void)
+{
+    gkv_document *d;
+
+    return gkv_library_load(refused_library, "cats", model, &opt, &d, &err);
+}
+
+static gkv_status prune(void)
+{
+    return gkv_library_prune(refused_library, &(uint64_t){ 0 }, &(uint64_t){ 0 }, &err);
+}
 
 static const struct refusal refusals[] = {
     { "closing what was written", { SYS_close, NO_CALL }, EIO, save, GKV_IO, "saved: Input/output error" },
     { "syncing it", { SYS_fsync, NO_CALL }, EDQUOT, save, GKV_IO, "saved: Disk quota exceeded" },
-    { "renaming it", RENAME, EACCES, save, GKV_IO, "saved: Permission denied" },
+    { "renaming it", CALLS_RENAME, EACCES, save, GKV_IO, "saved: Permission denied" },
     { "writing it", { SYS_pwrite64, NO_CALL }, ENOSPC, save, GKV_IO, "saved: No space left on device" },
-    { "opening it", OPEN, EMFILE, save, GKV_IO, "saved: Too many open files" },
-    { "opening what is read", OPEN, ENFILE, load, GKV_IO, "saved: Too many open files in system" },
+    { "opening it", CALLS_OPEN, EMFILE, save, GKV_IO, "saved: Too many open files" },
+    { "opening what is read", CALLS_OPEN, ENFILE, load, GKV_IO, "saved: Too many open files in system" },
     { "reading it", { SYS_read, NO_CALL }, EIO, load, GKV_IO, "saved: Input/output error" },
     { "closing what was read", { SYS_close, NO_CALL }, EIO, load, GKV_OK, "" },
+    { "looking for a catalogue", CALLS_STAT, EACCES, open_reader, GKV_IO, "catalogue.sqlite: Permission denied" },
+    { "... that is not there", CALLS_STAT, ENOTDIR, open_reader, GKV_IO, "held: no library: it has no catalogue" },
+    { "opening a catalogue", CALLS_OPEN, EMFILE, open_reader, GKV_IO, "catalogue.sqlite: " },
+    { "opening a lock", CALLS_OPEN, EMFILE, open_writer, GKV_IO, "lock: Too many open files" },
+    { "locking", { SYS_flock, NO_CALL }, ENOLCK, open_writer, GKV_IO, "lock: No locks available" },
+    { "locking, without memory", { SYS_flock, NO_CALL }, ENOMEM, open_writer, GKV_NOMEM, "lock: Cannot allocate memory" },
+    { "writing who holds it", { SYS_ftruncate, NO_CALL }, ENOSPC, open_writer, GKV_OK, "" },
+    { "reading who holds it", { SYS_pread64, NO_CALL }, EIO, open_second, GKV_IO, "busy: another process writes to it; wait" },
+    { "making a folder", CALLS_MKDIR, EROFS, make_new, GKV_IO, "not yet: Read-only file system" },
+    { "looking into it", { SYS_openat, NO_CALL }, EMFILE, make_new, GKV_IO, "not yet: Too many open files" },
+    { "changing who may read a segment", CALLS_CHMOD, EPERM, put_more, GKV_IO, ".gkv: Operation not permitted" },
+    { "reading a segment", { SYS_read, NO_CALL }, EIO, verify, GKV_IO, ".gkv: Input/output error" },
+    { "opening a segment", CALLS_OPEN, EMFILE, verify, GKV_IO, ".gkv: Too many open files" },
+    { "opening what is loaded", CALLS_OPEN, EMFILE, load_cats, GKV_IO, ".gkv: Too many open files" },
+    { "looking for segments", { SYS_openat, NO_CALL }, EMFILE, prune, GKV_IO, "segments: Too many open files" },
     { .what = NULL }
 };
 
+/* What cannot be looked at is not gone. */
+static void test_loop(gkv_library *l)
+{
+    uint64_t segments = 1, gone = 1;
+
+    ok(!rename(at("kept/segments"), at("kept/aside")) && !symlink("segments", at("kept/segments")), "a folder that leads to itself");
+    ok(!is(l, "cats", cats) && err.status == GKV_IO && strstr(err.text, "Too many levels of symbolic links"), "%s", err.text);
+    ok(gkv_library_verify(l, "cats", &err) == GKV_IO && gkv_library_verify_quick(l, "cats", &err) == GKV_IO, "%s", err.text);
+    ok(gkv_library_prune(l, &segments, &gone, &err) == GKV_IO && !gone && !segments && entries(l) == 1, "%s", err.text);
+    ok(!unlink(at("kept/segments")) && gkv_library_prune(l, &segments, &gone, &err) == GKV_IO && gone == 1 && !segments && entries(l) == 0,
+       "... unlike one that is not there");
+    ok(!rename(at("kept/aside"), at("kept/segments")) && gkv_library_prune(l, &segments, &gone, &err) == GKV_OK && segments == 1 && !gone &&
+       count("kept/segments") == 0, "... whose segment goes when it comes again");
+}
+
 static void test_refusals(void)
 {
+    gkv_library *busy = fresh("busy"), *l = fresh("held");
+
+    put(l, "cats", cats);
+    gkv_library_close(l);
+    refused_library = fresh("kept");
+    put(refused_library, "cats", cats);
     mkdir(at("refused"), 0755);
     refused_document = document(cats, strlen(cats));
     ok(save() == GKV_OK && load() == GKV_OK && count("refused") == 1, "a document is written and read");
     for (refused_now = refusals; refused_now->what; refused_now++) {
-        const int code = in_child(in_refusal);
+        const int code = refusing(refused_now->calls, refused_now->error, is_refused);
 
-        if (code == SKIPPED)
+        if (code == NOT_REFUSED)
             skip("no seccomp", "%s", refused_now->what);
         else
-            ok(!code && count("refused") == 1 && load() == GKV_OK, "refused: %s", refused_now->what);
+            ok(!code && count("refused") == 1 && load() == GKV_OK && count("kept/segments") == 1 && is(refused_library, "cats", cats),
+               "refused: %s", refused_now->what);
+        rmdir(at("not yet"));
     }
+    test_loop(refused_library);
     gkv_document_close(refused_document);
+    gkv_library_close(refused_library);
+    gkv_library_close(busy);
 }
-#else
-static void test_refusals(void)
-{
-}
-#endif
 
 static void test_system(void)
 {
