@@ -690,6 +690,20 @@ static void test_sockets(void)
     o.host = "0.0.0.0";
     ok(web_start(&w, &o, &address) == EXIT_USAGE && !address, "without a key, nobody else may ask");
     web_stop(w);
+    o.host = "127.0.0.1";
+    o.port = port;
+    ok(web_start(&w, &o, &address) == EXIT_USAGE && !address, "a port that is another's");
+    web_stop(w);
+    fflush(io.err);
+    ok(strstr(said, "cannot listen at 127.0.0.1: Address already in use"), "... which is said");
+    o.port = 0;
+    o.host = "::1";
+    if (web_start(&w, &o, &address))
+        skip("no IPv6", "IPv6");
+    else
+        ok(begins(address, "http://[::1]:"), "IPv6 is at %.13s", address);
+    web_stop(w);
+    free(address);
     fflush(io.err);
     ok(strstr(said, "File name too long") && strstr(said, "cannot listen at nobody.invalid: ") &&
        strstr(said, "cannot listen at 0.0.0.0: others could ask, too: give a key with --api-key-file FILE"), "... which is said");
@@ -702,6 +716,200 @@ static void test_sockets(void)
     web_stop(w);
     free(address);
     ok(stat(u.sun_path, &st) && errno == ENOENT, "... and goes with the server");
+}
+
+/* ---- a socket of who started the server ------------------------------------------------------ */
+static int web_at(int fd, const char *key, struct web **w, char **address)
+{
+    const struct web_options o = { .io = &io, .host = at("nowhere/x"), .key = key, .most = MOST, .most_held = MOST_HELD,
+                                   .folder = scratch, .routes = routes, .arg = &api };
+
+    if (dup2(fd, 3) != 3)
+        return -1;
+    return web_start(w, &o, address);
+}
+
+/* Descriptor 3 is replaced, so this comes first. */
+static void test_given(void)
+{
+    struct sockaddr_un u = { .sun_family = AF_UNIX };
+    struct sockaddr_in i = { .sin_family = AF_INET };
+    const int          local = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), any = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int          null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    struct web        *w = NULL;
+    struct stat        st;
+    char               pid[32], *address = NULL;
+
+    snprintf(u.sun_path, sizeof u.sun_path, "%s", at("given"));
+    ok(!bind(local, (struct sockaddr *)&u, sizeof u) && !listen(local, 5) && !bind(any, (struct sockaddr *)&i, sizeof i) && !listen(any, 5),
+       "two sockets");
+    snprintf(pid, sizeof pid, "%ld", (long)getpid());
+    setenv("LISTEN_PID", pid, 1);
+    setenv("LISTEN_FDS", "1", 1);
+    ok(!web_at(local, NULL, &w, &address) && !strcmp(address, "the socket given"), "one that is given is taken");
+    web_stop(w);
+    free(address);
+    ok(!stat(u.sun_path, &st) && fcntl(3, F_GETFD) < 0, "... and closed, but stays where it is");
+    ok(web_at(any, NULL, &w, &address) == EXIT_USAGE && !address, "one that is open to others needs a key");
+    web_stop(w);
+    ok(!web_at(any, "k", &w, &address) && begins(address, "http://0.0.0.0:"), "... and is taken with one");
+    web_stop(w);
+    free(address);
+    ok(web_at(null, NULL, &w, &address) == EXIT_FAILED && fcntl(3, F_GETFD) >= 0, "what is no socket is refused, and left alone");
+    web_stop(w);
+    setenv("LISTEN_FDS", "2", 1);
+    ok(web_at(local, NULL, &w, &address) == EXIT_USAGE, "of two, none is taken");
+    web_stop(w);
+    free(address);
+    setenv("LISTEN_FDS", "1", 1);
+    setenv("LISTEN_PID", "1", 1);
+    ok(web_at(local, NULL, &w, &address) == EXIT_USAGE, "... nor one of another process");
+    web_stop(w);
+    free(address);
+    unsetenv("LISTEN_FDS");
+    snprintf(pid, sizeof pid, "%ld", (long)getpid());
+    setenv("LISTEN_PID", pid, 1);
+    ok(web_at(local, NULL, &w, &address) == EXIT_USAGE, "... nor one of which there is no number");
+    web_stop(w);
+    free(address);
+    unsetenv("LISTEN_PID");
+    fflush(io.err);
+    ok(strstr(said, "the socket is open to others: give a key with --api-key-file FILE") &&
+       strstr(said, "LISTEN_FDS: the socket that should be there: Socket operation on non-socket"), "... which is said");
+    close(3);
+    close(local);
+    close(any);
+    close(null);
+    unlink(u.sun_path);
+}
+
+/* ---- files that outlive the server ---------------------------------------------------------- */
+static void put_file(const struct folder *f, const char *name, const char *content)
+{
+    char *to = folder_file(f, name);
+    FILE *out = fopen(to, "w");
+
+    if (!out || fputs(content, out) < 0 || fclose(out))
+        printf("# %s cannot be written\n", to);
+    free(to);
+}
+
+static bool is_there(const struct folder *f, const char *name)
+{
+    char      *file = folder_file(f, name);
+    const bool is = !access(file, F_OK);
+
+    free(file);
+    return is;
+}
+
+/* The names of all files, the oldest first; until the next call. */
+static const char *names(struct store *s)
+{
+    static struct text t;
+    size_t             n;
+    struct stored     *list = store_list(s, &n);
+
+    t.n = 0;
+    text_add(&t, "", 0);
+    for (size_t i = 0; i < n; i++) {
+        text_printf(&t, "%s%s", i ? " " : "", list[i].name);
+        stored_free(&list[i]);
+    }
+    free(list);
+    return t.p;
+}
+
+static void test_lasting(void)
+{
+    struct folder f = { .lock = -1 }, other = { .lock = -1 };
+    struct store *s;
+    struct stored got;
+    char          kept[100], *source, *why = NULL;
+    int           code;
+
+    snprintf(kept, sizeof kept, "%s/kept", scratch);
+    ok(!folder_open(&f, &io, kept) && f.lasts && is_there(&f, "gemkv-serve.lock"), "a folder that lasts is made");
+    ok(folder_open(&other, &io, kept) == EXIT_FAILED, "another server does not get it");
+    folder_close(&other);
+    put_file(&f, "source", "One text.");
+    source = folder_file(&f, "source");
+    s = store_open(&f, 40);
+    ok(!store_add(s, source, "b.txt", false, &got, &why) && !why && got.bytes == 9 && is_there(&f, got.id), "a file is added");
+    stored_free(&got);
+    ok(!store_add(s, source, "c.txt", true, &got, &why), "... and one that passes");
+    stored_free(&got);
+    put_file(&f, "file-0000000000000001", "Older");
+    put_file(&f, "file-0000000000000001.json", "{\"name\": \"old.txt\", \"remark\": \"a remark\", \"part\": \"slide\", \"bytes\": 77, \"created\": 5}");
+    put_file(&f, "file-0000000000000002", "Oldest");
+    put_file(&f, "file-0000000000000002.json", "{\"name\": \"oldest.txt\", \"bytes\": 6, \"created\": 4}");
+    put_file(&f, "file-0000000000000003", "As old");
+    put_file(&f, "file-0000000000000003.json", "{\"name\": \"z as old.txt\", \"bytes\": 6, \"created\": 5}");
+    put_file(&f, "file-0000000000000004", "without the rest");
+    put_file(&f, "file-0000000000000005.json", "{\"name\": \"without a text\"}");
+    put_file(&f, "file-0000000000000006", "with half of it");
+    put_file(&f, "file-0000000000000006.json", "{\"name\": \"hal");
+    put_file(&f, "file-0000000000000007", "with another");
+    put_file(&f, "file-0000000000000007.json", "[\"name\"]");
+    put_file(&f, "file-0000000000000008", "without a name");
+    put_file(&f, "file-0000000000000008.json", "{\"bytes\": 5}");
+    put_file(&f, "file-000000000000000000000000000009", "a name that is too long");
+    put_file(&f, "upload-1", "begun");
+    put_file(&f, "inline-1", "begun");
+    put_file(&f, "index-1", "an index");
+    ok(!strcmp(names(s), "b.txt c.txt"), "it does not look again while it is open");
+    store_close(s);
+    folder_close(&f);
+
+    ok(!folder_open(&f, &io, kept) && !is_there(&f, "upload-1") && !is_there(&f, "inline-1") && is_there(&f, "index-1"),
+       "what was only begun goes at the next start");
+    s = store_open(&f, 40);
+    ok(!strcmp(names(s), "oldest.txt old.txt z as old.txt b.txt"), "files are there again, the oldest first: %s", names(s));
+    ok(store_get(s, "file-0000000000000001", &got) && !strcmp(got.remark, "a remark") && !strcmp(got.part, "slide") && got.bytes == 77 &&
+       got.created == 5, "... with what is known of them");
+    stored_free(&got);
+    ok(store_get(s, "file-0000000000000002", &got) && !got.remark && !got.part && got.bytes == 6 && got.created == 4, "... or is not");
+    stored_free(&got);
+    ok(!is_there(&f, "file-0000000000000004") && !is_there(&f, "file-0000000000000005.json") && !is_there(&f, "file-0000000000000006") &&
+       !is_there(&f, "file-0000000000000006.json") && !is_there(&f, "file-0000000000000007") && !is_there(&f, "file-0000000000000008"),
+       "what is not whole is removed");
+    ok(is_there(&f, "file-000000000000000000000000000009"), "... but not what is none of ours");
+    ok(!store_get(s, "file-0000000000000004", &got) && !store_get(s, "file-", &got), "... and not known");
+    code = store_add(s, source, "d.txt", false, &got, &why);
+    ok(!code, "26 bytes of 40 are used, 9 more fit");
+    if (!code)
+        stored_free(&got);
+    free(why);
+    code = store_add(s, source, "e.txt", false, &got, &why);
+    ok(code == EXIT_FAILED && strstr(why, "no room"), "... but not twice");
+    free(why);
+    ok(store_remove(s, "file-0000000000000001") && !is_there(&f, "file-0000000000000001") && !is_there(&f, "file-0000000000000001.json") &&
+       !store_remove(s, "file-0000000000000001") && !strcmp(names(s), "oldest.txt z as old.txt b.txt d.txt"), "one goes with what is known of it");
+    ok(!store_add(s, source, "e.txt", true, &got, &why), "... and leaves room");
+    stored_free(&got);
+    store_close(s);
+    ok(is_there(&f, "file-0000000000000002") && is_there(&f, "file-0000000000000002.json"), "the others stay");
+    free(source);
+    folder_close(&f);
+    snprintf(kept, sizeof kept, "rm -rf '%s/kept'", scratch);
+    ok(!system(kept), "the folder is removed");
+
+    put_file(&place, "mine", "");
+    ok(folder_open(&f, &io, scratch) == EXIT_FAILED && count("mine") == 1, "a folder of others is left alone");
+    folder_close(&f);
+    unlink(at("mine"));
+    setenv("TMPDIR", scratch, 1);
+    ok(!folder_open(&f, &io, NULL) && begins(f.path, scratch) && !f.lasts && f.dir, "one that goes with the server");
+    ok(count("gemkv-serve-") == 1, "... is in $TMPDIR");
+    folder_close(&f);
+    ok(count("gemkv-serve-") == 0, "... and goes");
+    setenv("TMPDIR", "/nowhere", 1);
+    ok(folder_open(&f, &io, NULL) == EXIT_FAILED && !f.path, "where none can be made");
+    folder_close(&f);
+    unsetenv("TMPDIR");
+    fflush(io.err);
+    ok(strstr(said, "/kept: another server keeps its files there") && strstr(said, ": has files of others; give a new folder to --folder") &&
+       strstr(said, "gemkv: /nowhere: no folder can be made there: No such file or directory"), "... which is said");
 }
 
 static void test_status(void)
@@ -728,6 +936,7 @@ int main(void)
     io = (struct io){ .out = fopen("/dev/null", "w"), .err = open_memstream(&said, &n_said) };
     text_add(&asked, "", 0);
     api = (struct api){ .folder = &place, .model = "m", .store = store_open(&place, MOST_FILES), .started = 7 };
+    test_given();
     api.web = start(at("socket"), NULL);
     locked = start(at("locked"), "opensesame");
     ending = start(at("ending"), NULL);
@@ -739,6 +948,7 @@ int main(void)
     web_drain(ending);
     test_status();
     run_cases();
+    test_lasting();
     test_leaving();
     test_held();
     test_counts();
