@@ -252,6 +252,43 @@ static void test_one(void)
     text_free(&t);
 }
 
+/* All that belongs to a question goes with it, which a sanitizer of leaks sees. */
+static void test_freed(void)
+{
+    struct asks *w = open_asks(1, 0);
+    struct ask  *a = question(w, "quick");
+    gkv_error    err = { 0 };
+
+    a->source = calloc(2, sizeof *a->source);
+    a->source[a->n_sources++] = (struct source){ .name = format("a"), .id = format("b"), .path = format("c"), .part = format("d") };
+    a->source[a->n_sources++] = (struct source){ .name = format("e") };
+    text_puts(&a->source[1].text, "text");
+    a->turn = calloc(1, sizeof *a->turn);
+    a->turn[a->n_turns++] = (gkv_turn){ .question = format("q"), .answer = format("a") };
+    words_add(&a->stop, format("."));
+    a->system = format("s");
+    a->format = format("f");
+    a->finish = format("g");
+    a->thought = format("h");
+    a->warning = format("i");
+    a->method = format("j");
+    a->schedule = format("k");
+    a->passage = calloc(1, sizeof *a->passage);
+    a->passage[a->n_passages++].text = format("l");
+    a->claim = calloc(1, sizeof *a->claim);
+    a->claim[a->n_claims++].sentence = format("m");
+    ok(!gkv_grammar_open(&a->grammar, "root ::= \"a\"", 12, &err), "a question with all that it may have");
+    ok(ask_start(w, a) && !strcmp(answer_of(a), "a b"), "... is answered");
+    ask_end(a);
+    a = question(w, "long");
+    hold("long", true);
+    ask_start(w, a);
+    until_tells("long", 1);
+    ask_end(a);
+    ok(!works("long") && asks_waiting(w) == 0, "one that has not ended is cancelled first");
+    asks_close(w);
+}
+
 static void test_queue(void)
 {
     struct asks *w = open_asks(2, 0);
@@ -513,6 +550,7 @@ int main(void)
     gkv_options_init(&r.o.gkv);
     r.model = model;
     test_one();
+    test_freed();
     test_queue();
     test_beside();
     test_memory();
