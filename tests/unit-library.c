@@ -58,13 +58,23 @@ static void test_words(void)
         { "Where is the cat?", "\"Where\" OR \"is\" OR \"the\" OR \"cat\"" },
         { "don't NEAR(\"x\" AND *)", "\"don\" OR \"t\" OR \"NEAR\" OR \"x\" OR \"AND\"" },
         { "g\303\251nie\342\200\224\346\227\245 7", "\"g\303\251nie\" OR \"\346\227\245\" OR \"7\"" },
-        { "", "" }, { "?! -- \"\"", "" }, { "a\377b", "\"a\" OR \"b\"" }, { "x", "\"x\"" }
+        { "", "" }, { "?! -- \"\"", "" }, { "a\377b", "\"a\" OR \"b\"" },
+        { "e\314\201te", "\"e\314\201te\"" }, { " \314\201e", "\"e\"" }, { "x", "\"x\"" }
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char *words = gkv__passage_words(rows[i].question);
 
         ok(words && !strcmp(words, rows[i].words), "words %zu: %s", i, words);
+        free(words);
+    }
+    {
+        char many[300 * 3 + 1] = "", *words;
+
+        for (size_t i = 0; i < 300; i++)
+            snprintf(many + 3 * i, 4, "w%zu ", i % 10);
+        words = gkv__passage_words(many);
+        ok(words && strlen(words) == 256 * 4 + 255 * 4 && !strcmp(words + strlen(words) - 4, "\"w5\""), "256 words are looked for, and no more");
         free(words);
     }
 }
@@ -252,6 +262,18 @@ static void test_put(void)
     ok(sql_number("put", "SELECT count(*) FROM passage") == 2 && sql_number("put", "SELECT count(*) FROM entry") == 2,
        "... with its passages");
     ok(put(l, "", dogs) == GKV_INVALID, "a document has a name");
+    {
+        gkv_document *d = document(dogs, strlen(dogs));
+        const gkv_source wrong[] = {
+            { .name = NULL, .layer = 6 }, { .name = "x", .layer = -2 }, { .name = "x", .layer = 6, .bytes = (uint64_t)INT64_MAX + 1 }
+        };
+        size_t bad = 0;
+
+        for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+            bad += gkv_library_put(l, &wrong[i], d, NULL, &err) != GKV_INVALID;
+        ok(!bad && strstr(err.text, "x: no such layer or size") && entries(l) == 2 && count("put/segments") == 2, "... a layer, and a size");
+        gkv_document_close(d);
+    }
     gkv_library_close(l);
 
     r = library("put", 0);
@@ -367,6 +389,24 @@ static void test_refused(void)
     char path[512];
     int fd;
 
+    ok(gkv_library_open(&l, "", create, &err) == GKV_INVALID && strstr(err.text, "without a name"), "%s", err.text);
+    {
+        char *name = calloc(1, 5000);
+
+        memset(name, 'x', 4999);
+        ok(gkv_library_open(&l, name, create, &err) == GKV_IO && *err.text == 'x', "a name of 4999 bytes");
+        name[4080] = 0;
+        ok(gkv_library_open(&l, name, 0, &err) == GKV_IO && *err.text == 'x', "... and one that is with the catalogue's");
+        free(name);
+    }
+    mkdir(at("locked"), 0755);
+    mkdir(at("locked/lock"), 0755);
+    ok(refused("locked", create, GKV_IO, "lock: Is a directory"), "a lock that is a folder");
+    rmdir(at("locked/lock"));
+    ok(!mkfifo(at("locked/lock"), 0644) && refused("locked", create, GKV_FORMAT, "lock: not a regular file"), "... or a FIFO");
+    unlink(at("locked/lock"));
+    ok(!symlink("other", at("locked/lock")) && refused("locked", create, GKV_IO, "lock: ") && access(at("locked/other"), F_OK),
+       "... or leads elsewhere");
     ok(refused("nothing", 0, GKV_IO, "no library") && refused("nothing", GKV_LIBRARY_WRITE, GKV_IO, "no library"),
        "there is none");
     mkdir(at("full"), 0755);
@@ -974,9 +1014,24 @@ static int sound(gkv_library *l)
     return 1;
 }
 
+/* Nanoseconds that it takes here to make a library with a document. */
+static long making(void)
+{
+    struct timespec from, to;
+    gkv_library *l;
+
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    l = fresh("measured");
+    put(l, "a", version(0, 0));
+    gkv_library_close(l);
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    return (to.tv_sec - from.tv_sec) * 1000000000 + to.tv_nsec - from.tv_nsec;
+}
+
 static void test_killed(void)
 {
     unsigned x = 12345, broken = 0, orphans = 0, none = 0;
+    const long made = making(), most = made < 300000000 ? made : 300000000;
 
     for (unsigned i = 0; i < KILLS; i++) {
         const pid_t pid = fork();
@@ -987,7 +1042,7 @@ static void test_killed(void)
             write_on(i);
         x = x * 1103515245 + 12345;
         /* The first ones while the library is being made. */
-        nanosleep(&(struct timespec){ 0, (long)(i < 8 ? i * 300 : 1000 + x / 65536 % 30000) * 1000 }, NULL);
+        nanosleep(&(struct timespec){ 0, i < 8 ? (long)i * most / 16 : most / 4 + (long)(x / 65536 % 1000) * (3 * most / 1000) }, NULL);
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
         err.status = GKV_OK;
