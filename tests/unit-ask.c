@@ -82,6 +82,10 @@ static void finish(struct ask *a, unsigned times)
         a->status = GKV_LIMIT;
     } else {
         ask_give(a, "a ", 2);
+        pthread_mutex_lock(&the_work.lock);
+        while (strstr(q, "halfway") && played("halfway")->held && !ask_gone(a))
+            wait_for_change(0.002);
+        pthread_mutex_unlock(&the_work.lock);
         ask_give(a, "b", 1);
         a->status = strstr(q, "fails") ? GKV_IO : GKV_END;
     }
@@ -245,6 +249,15 @@ static void test_one(void)
     ok(!ask_wait(a, 100, &t, &now) && !t.n, "after its end there is no more, and nothing to wait for");
     ask_end(a);
     ok(asks_waiting(w) == 0, "nobody asks any more");
+    hold("halfway", true);
+    a = ask(w, "long, halfway");
+    now = (struct ask_now){ .state = ASK_WAITS };
+    for (t.n = 0; !t.n; )
+        ask_wait(a, 5, &t, &now);
+    ok(now.state == ASK_ANSWERS && !strcmp(t.p, "a ") && !strcmp(a->answer.p, "a "), "its answer comes as it is written");
+    hold("halfway", false);
+    ok(!strcmp(answer_of(a), "b") && !strcmp(a->answer.p, "a b"), "... and then the rest");
+    ask_end(a);
     a = ask(w, "long, fails");
     ok(!strcmp(answer_of(a), "a b") && a->status == GKV_IO, "what was answered before a failure is given");
     ask_end(a);

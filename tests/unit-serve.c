@@ -650,6 +650,26 @@ static void test_held(void)
     free(half);
 }
 
+/* 0: they cannot be counted. */
+static size_t descriptors(void)
+{
+    DIR   *d = opendir("/proc/self/fd");
+    size_t n = 0;
+
+    while (d && readdir(d))
+        n++;
+    if (d)
+        closedir(d);
+    return n;
+}
+
+static size_t descriptors_before;
+
+static bool all_are_closed(void)
+{
+    return none_runs() && descriptors() <= descriptors_before;
+}
+
 static size_t count(const char *begin)
 {
     size_t n;
@@ -947,7 +967,9 @@ int main(void)
     }
     web_drain(ending);
     test_status();
+    descriptors_before = descriptors();
     run_cases();
+    ok(soon(all_are_closed), "all files and connections are closed");
     test_lasting();
     test_leaving();
     test_held();
