@@ -211,6 +211,11 @@ check_PROGRAMS += tests/unit-office.test
 tests_unit_office_test_SOURCES = tests/unit-office.c tests/tap.h
 tests_unit_office_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS)
 
+TESTS += tests/unit-formats.test
+check_PROGRAMS += tests/unit-formats.test
+tests_unit_formats_test_SOURCES = tests/unit-formats.c tests/tap.h
+tests_unit_formats_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS)
+
 TESTS += tests/unit-place.test
 check_PROGRAMS += tests/unit-place.test
 tests_unit_place_test_SOURCES = tests/unit-place.c tests/marked.h tests/rng.h tests/tap.h
