@@ -2,6 +2,7 @@
  * unit-formats.c - what a file is, seen from its bytes, its encoding, and the text of RTF, tables, mail and HTML;
  * which pages have no text */
 #include "config.h"
+#include <iconv.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -345,6 +346,8 @@ static void tables(void)
 
 static void rtf(void)
 {
+    iconv_t mac = iconv_open("UTF-8", "MACINTOSH");
+
 
     RTF("a\\par b\\line c\\sect d\\tab e\\page f", "a\nb\nc\nd\te\n\ff");
     RTF("\\emdash\\endash\\bullet\\lquote\\rquote\\ldblquote\\rdblquote\\emspace\\enspace", "\xe2\x80\x94\xe2\x80\x93\xe2\x80\xa2\xe2\x80\x98"
@@ -379,6 +382,13 @@ static void rtf(void)
     RTF("\\ansicpg99999 \\'e9", "\xc3\xa9");
     RTF("\\pc \\'82", "\xc3\xa9");
     RTF("\\ansicpg932 \\'83A\\'83b", "\xe3\x82\xa2\xe3\x83\x83");
+    if (mac != (iconv_t)-1) {
+        RTF("\\mac \\'8e\\'ca", "\xc3\xa9\xc2\xa0");
+        RTF("\\ansicpg10000 \\'8e", "\xc3\xa9");
+        iconv_close(mac);
+    } else {
+        skip("iconv does not know it", "text of old Macintoshs");
+    }
     SHOWS(read_rtf, "{\\rtf1 a\\'e9}\\'e", "a\xc3\xa9");
     SHOWS(read_rtf, "{\\rtf1 a}b\\", "ab");
     SHOWS(read_rtf, "{\\rtf1 a}}b", "a}b");

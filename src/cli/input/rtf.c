@@ -10,7 +10,7 @@
 #include "src/cli/input/readers.h"
 #include "src/cli/utf8.h"
 
-enum { DEEPEST = 256 };
+enum { DEEPEST = 256, MACINTOSH = 10000 };     /* a code page that iconv knows by its name only */
 
 struct state { bool skip, hidden, up, note; int fallback; };    /* of a group; fallback: characters for a \u */
 
@@ -43,7 +43,7 @@ static void convert(struct rtf *r)
     if (!r->bytes.n)
         return;
     snprintf(name, sizeof name, "CP%d", r->code_page);
-    if (!encoding_convert(name, &r->bytes, &r->out))
+    if (!encoding_convert(r->code_page == MACINTOSH ? "MACINTOSH" : name, &r->bytes, &r->out))
         encoding_convert("CP1252", &r->bytes, &r->out);
     r->bytes.n = 0;
 }
@@ -148,7 +148,7 @@ static void control(struct rtf *r, const char *word, bool has, long n)
     else if (!strcmp(word, "ansicpg") && has)
         r->code_page = (int)n;
     else if (!strcmp(word, "mac"))
-        r->code_page = 10000;
+        r->code_page = MACINTOSH;
     else if (!strcmp(word, "pc"))
         r->code_page = 437;
     else if (!strcmp(word, "super"))
