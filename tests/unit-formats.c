@@ -400,9 +400,12 @@ static void rtf(void)
     RTF("a\\bin x", "ax");
     /* Tables. */
     RTF("before\\trowd\\cellx1 a\\par b\\cell  c \\cell\\row\\trowd d\\cell\\cell\\row after", "before\na b |  c\nd |\nafter");
+    RTF("\\trowd a\\page b\\nestcell c\\nestrow d", "a  b | c\nd");
     RTF("a\\row b", "a\nb");
+    RTF("\\trowd a\\cell \\u8364?b\\row c", "a | \xe2\x82\xac" "b\nc");     /* text behind the last cell */
     RTF("\\trowd a\\cell\\trowd b\\cell\\row", "a | b\n");
     RTF("{\\v a\\cell\\row}b", "\nb");
+    RTF("\\'e9\\cell \\'e9\\row", "\xc3\xa9 | \xc3\xa9\n");
     /* Notes. */
     RTF("a{\\footnote b\\par\\par}c{\\footnote d{e}}{\\v x{\\footnote y}}.", "a [b]c [de].");
     shows(__LINE__, read_rtf, "{\\rtf1 a{b", 10, "ab", 2, "it ends too early\n");

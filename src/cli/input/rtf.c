@@ -120,7 +120,7 @@ static void cell(struct rtf *r)
 static void end_row(struct rtf *r)
 {
     convert(r);
-    if (r->cell && r->out.n >= 3)
+    if (r->cell && r->out.n >= 3 && !memcmp(r->out.p + r->out.n - 3, " | ", 3))         /* text may follow it */
         r->out.n -= 3;
     text_puts(&r->out, "\n");
     r->row = r->out.n;
