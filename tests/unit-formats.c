@@ -395,6 +395,7 @@ static void rtf(void)
     SHOWS(read_rtf, "{\\rtf1 a}\\par", "a\n");
     SHOWS(read_rtf, "{\\rtf1 a}\\u5", "a\5");
     SHOWS(read_rtf, "{\\rtf1 a}\\b-", "a-");
+    RTF("a\\bin3 }}}b\\bin0 c\\bin-3 d", "abcd");
     SHOWS(read_rtf, "{\\rtf1 a}b\\bin3 xyz", "ab");
     SHOWS(read_rtf, "{\\rtf1 a}b\\bin4 xyz", "ab");
     RTF("a\\bin x", "ax");

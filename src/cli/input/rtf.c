@@ -230,7 +230,7 @@ static const char *escape(struct rtf *r, const char *p, const char *end)
     if (p < end && *p == ' ')
         p++;
     if (!strcmp(word, "bin") && has)
-        return value > 0 && value < end - p ? p + value : end;
+        return value < end - p ? p + (value > 0 ? value : 0) : end;
     control(r, word, has, value);
     return p;
 }
