@@ -348,7 +348,6 @@ static void rtf(void)
 {
     iconv_t mac = iconv_open("UTF-8", "MACINTOSH");
 
-
     RTF("a\\par b\\line c\\sect d\\tab e\\page f", "a\nb\nc\nd\te\n\ff");
     RTF("\\emdash\\endash\\bullet\\lquote\\rquote\\ldblquote\\rdblquote\\emspace\\enspace", "\xe2\x80\x94\xe2\x80\x93\xe2\x80\xa2\xe2\x80\x98"
         "\xe2\x80\x99\xe2\x80\x9c\xe2\x80\x9d  ");
@@ -378,6 +377,7 @@ static void rtf(void)
     /* Code pages. */
     RTF("caf\\'e9 \\'80\\'C0", "caf\xc3\xa9 \xe2\x82\xac\xc3\x80");
     RTF("caf\xe9", "caf\xc3\xa9");
+    RTF("a\\'00b\\'zzc\0d", "abcd");                             /* no text has NUL bytes */
     RTF("\\ansicpg1251 \\'ea\\'ee\\'f2\\ansicpg \\'ea", "\xd0\xba\xd0\xbe\xd1\x82\xd0\xba");
     RTF("\\ansicpg99999 \\'e9", "\xc3\xa9");
     RTF("\\pc \\'82", "\xc3\xa9");
@@ -390,6 +390,7 @@ static void rtf(void)
         skip("iconv does not know it", "text of old Macintoshs");
     }
     SHOWS(read_rtf, "{\\rtf1 a\\'e9}\\'e", "a\xc3\xa9");
+    SHOWS(read_rtf, "{\\rtf1 a}\\'zz", "a");
     SHOWS(read_rtf, "{\\rtf1 a}b\\", "ab");
     SHOWS(read_rtf, "{\\rtf1 a}}b", "a}b");
     SHOWS(read_rtf, "{\\rtf1 a}\\par", "a\n");
@@ -441,13 +442,16 @@ static void bodies(void)
     MAIL("\nHello\n", "Hello\n");
     MAIL("\nHello\r\nyou\fthere", "Hello\nyouthere\n");
     MAIL("\r\nHello", "Hello\n");
+    SHOWS(read_mail, "From: a\0b\n\none\0two", "From: ab\n\nonetwo\n");         /* no text has NUL bytes */
+    MAIL(QP "one=00two", "onetwo\n");
     MAIL("", "");
     MAIL(QP "caf=C3=a9 _ a=\nb=\r\nc =3D =3d =zz =4\n=", "caf\xc3\xa9 _ abc = = =zz =4\n=\n");
     MAIL(QP "=E", "=E\n");
     MAIL(QP "=\r", "=\n");
     MAIL(QP "=\rx", "=x\n");
+    MAIL(BASE64 "SGVs\nbG8s\0 *IHdvcmxk=\nignored", "Hello, world\n");
     MAIL(BASE64 "SGVsbG8", "Hello\n");
-    MAIL(TYPE("text/plain; charset=iso-8859-1") BASE64 "+/+/", "\xc3\xbb\xc3\xbf\xc2\xbf\n");
+    MAIL(TYPE("text/plain; charset=iso-8859-1") BASE64 "+/+/AEE=", "\xc3\xbb\xc3\xbf\xc2\xbf" "A\n");
     MAIL("Content-Transfer-Encoding: 8bit\n\nSGVs", "SGVs\n");
     MAIL("content-transfer-ENCODING:BASE64\n\nSGVs", "Hel\n");
     MAIL(TYPE("text/plain; charset=iso-8859-1") "\ncaf\xe9", "caf\xc3\xa9\n");

@@ -60,10 +60,11 @@ static void base64(struct span s, struct text *out)
     }
 }
 
-/* To UTF-8, from what the message says it is, or what it looks like. */
+/* To UTF-8, from what the message says it is, or what it looks like.  NUL bytes go: no text has any. */
 static void convert(const char *charset, const struct text *in, struct text *out)
 {
     struct encoding e;
+    size_t          kept = out->n, i = kept;
 
     if (!in->n)
         return;
@@ -72,6 +73,10 @@ static void convert(const char *charset, const struct text *in, struct text *out
         charset = e.name ? e.name : "UTF-8";
     if (!encoding_convert(charset, in, out))
         encoding_convert(e.name ? e.name : "UTF-8", in, out);
+    for (; i < out->n; i++)
+        if (out->p[i])
+            out->p[kept++] = out->p[i];
+    out->n = kept;
 }
 
 /* "=?utf-8?Q?caf=C3=A9?=" in headers. */

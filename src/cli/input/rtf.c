@@ -71,7 +71,7 @@ static void byte(struct rtf *r, unsigned char c)
         r->left--;
         return;
     }
-    if (unseen(r))
+    if (unseen(r) || !c)
         return;
     if (c < 128 && !r->bytes.n)
         put(r, &(char){ (char)c }, 1);
