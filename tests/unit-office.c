@@ -6,6 +6,7 @@
 #if HAVE_LIBARCHIVE && HAVE_LIBXML2
 #include <archive.h>
 #include <archive_entry.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,6 +18,16 @@
 enum { ROOM = 4 << 20 };
 
 struct member { const char *name, *text; };
+
+/* Says of each member that its name is UTF-8, as programs do: in its head, and in the list at the end. */
+static void say_utf8(char *zip, size_t n)
+{
+    for (char *p = zip; (p = memmem(p, n - (size_t)(p - zip), "PK", 2)); p += 2)
+        if (!memcmp(p, "PK\3\4", 4))
+            p[7] |= 8;
+        else if (!memcmp(p, "PK\1\2", 4))
+            p[9] |= 8;
+}
 
 /* A file with these members, stored as they are. */
 static FILE *zipped(const struct member *m)
@@ -41,6 +52,7 @@ static FILE *zipped(const struct member *m)
     }
     archive_write_close(a);
     archive_write_free(a);
+    say_utf8(zip, used);
     if (!f || fwrite(zip, 1, used, f) != used || fflush(f)) {
         printf("Bail out! no temporary file\n");
         exit(1);
@@ -507,6 +519,8 @@ static void books(void)
 #define OPF(inside) { "O/b.opf", "<package>" inside "</package>" }
 #define HTML(text) "<html><head><title>no</title></head><body><p>" text "</p></body></html>"
 
+    const locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+
     SHOWS(read_epub, "", "it has no list of chapters, or that is damaged\n", OPF(""));
     SHOWS(read_epub, "", "it has no list of chapters, or that is damaged\n", CONTAINER);
     SHOWS(read_epub, "", NULL, CONTAINER, OPF(""));
@@ -514,10 +528,18 @@ static void books(void)
           OPF("<item id='1' href='1.xhtml'/><item id='2' href='../p/2.xhtml#part'/><item id='3' href='none.xhtml'/><item id='1' href='no.xhtml'/><item id='4'/>"
               "<item href='1.xhtml'/><itemref idref='2'/><itemref/><itemref idref='1'/><itemref idref='4'/><itemref idref='3'/><itemref idref='1'/><other idref='1'/>"),
           { "O/1.xhtml", HTML("One") }, { "p/2.xhtml", HTML("Two") }, { "O/no.xhtml", HTML("No") });
+    if (utf8)
+        SHOWS(read_epub, "One\n\fOne\n", NULL, CONTAINER,
+              OPF("<item id='1' href='caf\xc3\xa9.xhtml'/><item id='2' href='caf%C3%A9.xhtml'/><itemref idref='1'/><itemref idref='2'/>"),
+              { "O/caf\xc3\xa9.xhtml", HTML("One") });
+    else
+        skip("this system has no locale of UTF-8", "names in other letters");
     SHOWS(read_epub, "a\n\fb\n\fc\n\fd\n\fe\n", NULL, CONTAINER,
           OPF("<item id='1' href='a%20b'/><item id='2' href='%7a'/><item id='3' href='100%'/><item id='4' href='%zz'/><item id='5' href='%004'/>"
               "<itemref idref='1'/><itemref idref='2'/><itemref idref='3'/><itemref idref='4'/><itemref idref='5'/>"),
           { "O/a b", HTML("a") }, { "O/z", HTML("b") }, { "O/100%", HTML("c") }, { "O/%zz", HTML("d") }, { "O/%004", HTML("e") });
+    if (utf8)
+        freelocale(utf8);
 }
 
 int main(void)

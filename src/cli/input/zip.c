@@ -3,6 +3,7 @@
 #include "config.h"
 #include "src/cli/input/zip.h"
 #if HAVE_LIBARCHIVE
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +12,7 @@
 #include "src/cli/say.h"
 #include "src/cli/text.h"
 
-char *zip_member(int fd, const char *name, size_t *n)
+static char *member(int fd, const char *name, size_t *n)
 {
     struct archive       *a = archive_read_new();
     struct archive_entry *e;
@@ -39,6 +40,18 @@ char *zip_member(int fd, const char *name, size_t *n)
         text_free(&t);
     *n = t.n;
     return t.p;
+}
+
+/* libarchive gives names that are UTF-8 in a locale of UTF-8 only. */
+char *zip_member(int fd, const char *name, size_t *n)
+{
+    const locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0), before = uselocale(utf8);
+    char          *s = member(fd, name, n);
+
+    uselocale(before);
+    if (utf8)
+        freelocale(utf8);
+    return s;
 }
 
 char *zip_resolve(const char *from, const char *target)
