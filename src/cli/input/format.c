@@ -138,7 +138,7 @@ static bool is_headers(const char *p, const char *end)
             n_known += name + 1 == strlen(known[i]) && !strncasecmp(line, known[i], name + 1);
         n++;
     }
-    return n_known >= 2 && n >= 2;
+    return n_known >= 2;
 }
 
 static bool is_mail(const struct sniff *s, const char *arg)

@@ -183,7 +183,7 @@ static char *parameter(struct span v, const char *name)
         if ((size_t)(v.end - p) <= n || strncasecmp(p, name, n))
             continue;
         p += n;
-        if (p < v.end && *p == '*')             /* name*=, name*0= */
+        if (*p == '*')                          /* name*=, name*0= */
             while (p < v.end && *p != '=')
                 p++;
         if (p >= v.end || *p != '=')
@@ -373,6 +373,7 @@ static bool next_message(struct span *box, struct text *one)
         const char *line = box->p, *stop = memchr(line, '\n', (size_t)(box->end - line));
         const char *next = stop ? stop + 1 : box->end, *q = line;
         const bool  from = blank && next - line > 5 && !memcmp(line, "From ", 5);
+        bool        marked;
 
         if (from && begun)
             return true;
@@ -381,9 +382,9 @@ static bool next_message(struct span *box, struct text *one)
         blank = *line == '\n' || *line == '\r';
         while (q < next && *q == '>')
             q++;
+        marked = q > line && next - q > 5 && !memcmp(q, "From ", 5);
         if (!from)
-            text_add(one, line + (q > line && next - q > 5 && !memcmp(q, "From ", 5)), (size_t)(next - line)
-                     - (q > line && next - q > 5 && !memcmp(q, "From ", 5)));
+            text_add(one, line + marked, (size_t)(next - line) - marked);
     }
     return begun;
 }

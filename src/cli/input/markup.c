@@ -99,7 +99,7 @@ static void open_item(struct markup *m)
     markup_line(m);
     for (int i = 0; i < at; i++)
         text_puts(m->out, "  ");
-    if (at >= 0 && m->item[at] >= 0 && m->item[at] < LONG_MAX)
+    if (at >= 0 && m->item[at] >= 0)
         text_printf(m->out, "%ld. ", ++m->item[at]);
     else
         text_puts(m->out, "- ");

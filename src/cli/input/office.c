@@ -200,8 +200,7 @@ static void put_label(struct markup *m, struct part *p)
     ++*count_of(p, v);
     for (size_t i = 0; i < p->n_count; i++)     /* lower levels begin again */
         if (!strcmp(p->count[i].abstract, v->abstract) && p->count[i].level > v->level) {
-            up = level_of(p->lists, p->num_room, p->count[i].level);
-            p->count[i].n = up ? up->start - 1 : 0;
+            p->count[i].n = level_of(p->lists, p->num_room, p->count[i].level)->start - 1;
         }
     for (const char *t = v->text; *t; t++)
         if (*t == '%' && t[1] >= '1' && t[1] <= '9') {

@@ -58,7 +58,7 @@ static void put(struct rtf *r, const char *s, size_t n)
     if (unseen(r))
         return;
     convert(r);
-    if (r->s[r->depth].up && n && !isspace((unsigned char)*s)) {
+    if (r->s[r->depth].up && !isspace((unsigned char)*s)) {
         text_puts(&r->out, "^");
         r->s[r->depth].up = false;
     }
