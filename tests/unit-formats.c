@@ -106,6 +106,8 @@ static void encodings(void)
         encoding_of(&e, french, sizeof french - 1, true);
         ok(e.name == e.room && e.guessed && !e.unknown && !e.mark, "a detected encoding: %s", e.room);
         ok(strcasecmp(e.room, "ISO-8859-1"), "... which has all characters of its bytes");
+        encoding_of(&e, french, sizeof french - 1, false);
+        ok(e.guessed, "... from a part of the text");
         encoding_of(&e, "\xff\xfd\xfc", 3, true);
         ok(e.unknown == !e.name && e.guessed == !e.unknown, "bytes of nothing");
     }
@@ -122,6 +124,13 @@ static void encodings(void)
         text_puts(&want, "\xc3\xa9x");
     }
     ok(encoding_convert("WINDOWS-1252", &in, &out) && out.n == want.n && !memcmp(out.p, want.p, want.n), "more than a buffer");
+    /* In it a byte may wait for the next one, which here is no character. */
+    in.n = out.n = 0;
+    text_puts(&in, "\x88\x66\xff" "a");
+    if (encoding_convert("BIG5-HKSCS", &in, &out))
+        ok(!strcmp(out.p, "\xc3\x8a\xef\xbf\xbd" "a"), "a character that may have been combined: %s", out.p);
+    else
+        skip("iconv does not know it", "a character that may have been combined");
     text_free(&in);
     text_free(&out);
     text_free(&want);
@@ -255,6 +264,7 @@ static void known(void)
     FORMAT(FROM ": x\n", NULL);
     FORMAT(FROM "x y: z\n", NULL);
     FORMAT(FROM "caf\xc3\xa9: z\n", NULL);
+    FORMAT(FROM "x\x7f: z\n", NULL);
     FORMAT(FROM "x", NULL);
     FORMAT("Fro: a\nT: b\n", NULL);
     FORMAT("From a@b\n" FROM "\ntext", "a mailbox");
@@ -406,6 +416,8 @@ static void rtf(void)
     RTF("a\\row b", "a\nb");
     RTF("\\trowd a\\cell \\u8364?b\\row c", "a | \xe2\x82\xac" "b\nc");     /* text behind the last cell */
     RTF("\\trowd a\\cell\\trowd b\\cell\\row", "a | b\n");
+    RTF("", "");
+    RTF("{\\v{\\footnote x}}a", "a");
     RTF("{\\v a\\cell\\row}b", "\nb");
     RTF("\\'e9\\cell \\'e9\\row", "\xc3\xa9 | \xc3\xa9\n");
     /* Notes. */
@@ -460,6 +472,7 @@ static void bodies(void)
     MAIL(TYPE("text/plain; charset=UTF-8") "\ncaf\xc3\xa9", "caf\xc3\xa9\n");
     MAIL(TYPE("text/plain; charset=") "\ncaf\xc3\xa9", "caf\xc3\xa9\n");
     MAIL(TYPE("text/plain; charset=nosuch") "\ncaf\xc3\xa9", "caf\xc3\xa9\n");
+    MAIL(TYPE("text/plain; charset=nosuch") BASE64 "YQBiAA==", "ab\n");        /* what it looks like, then */
     MAIL(TYPE("text/plain; charset=us-ascii") BASE64 "//5hAGIA", "\xef\xbb\xbf" "ab\n");
     MAIL(TYPE("application/x; charset=utf-8") "\nx", "");
     MAIL(TYPE("  TEXT/enriched") "\nx", "x\n");
@@ -471,6 +484,13 @@ static void bodies(void)
     SHOWS(read_mail, "FROM: a\nXSubject: x\nSubject\nTo: b,\n\tc,\n d\nSubject: s\nCc : no\nDate:\nSubject: t\n\nx",
           "From: a\nTo: b, c, d\nDate:\nSubject: s\n\nx\n");
     SHOWS(read_mail, "From: a", "From: a\n\n");
+    SHOWS(read_mail, "From: a\n\rx\nTo: b\n\nc", "From: a\nTo: b\n\nc\n");
+    SHOWS(read_mail, "From: a\n\r", "From: a\n\n");
+    SHOWS(read_mail, "From: a\nContent-Type:", "From: a\n\n");
+    SHOWS(read_mail, "From: a\nContent-Type: multipart/x; ", "From: a\n\n");
+    SHOWS(read_mail, "From: a\nContent-Type: application/x; name=", "From: a\n\nAttachment:  (not read)\n");
+    SHOWS(read_mail, "From: a\nContent-Type: application/x; name=b", "From: a\n\nAttachment: b (not read)\n");
+    SHOWS(read_mail, "From: a\nContent-Type: application/x; name", "From: a\n\n");
     SHOWS(read_mail, "From: a\nCc:", "From: a\nCc:\n\n");
     SHOWS(read_mail, "From", "\n");
     SHOWS(read_mail, "", "\n");
@@ -492,6 +512,8 @@ static void words(void)
     SUBJECT("=?a?Q?", "=?a?Q?");
     SUBJECT("=?a?=", "=?a?=");
     SUBJECT("=?", "=?");
+    SUBJECT("=?abcde?", "=?abcde?");
+    SHOWS(read_mail, "Subject: =?utf-8?Q?a?= =", "Subject: a =\n\n");
     SUBJECT("=x?a?Q?b?=", "=x?a?Q?b?=");
     SUBJECT("=?utf-8?Q?a?= =?", "a=?");
     SUBJECT("=?utf-8?Q?a?= =", "a =");
@@ -505,6 +527,7 @@ static void parts(void)
     MAIL(MIXED "\nno\n--b\n\none\n--b\n\ntwo\n--b--\nno", "one\ntwo\n");
     MAIL(MIXED "\n--b\n\none\n-b\n--c\n--b\r\n\r\ntwo", "one\n-b\n--c\ntwo\n");
     MAIL(MIXED "\n--b\n\none\n--b-", "one\n");
+    MAIL(MIXED "\n--b\n\none\n--b-x\n\ntwo", "one\ntwo\n");
     MAIL(MIXED "\n--b--\n\none", "--b--\n\none\n");
     MAIL(MIXED "\n--b", "");
     MAIL(MIXED "\n--", "--\n");
@@ -565,9 +588,10 @@ static void parts(void)
 
 static void boxes(void)
 {
-    SHOWS(read_mail, "From x\nFrom: a\n\none\n>From b\n>>From c\n>>x\n >From d\n>Fro\n\nFrom y\nFrom: b\n\ntwo\nFrom z\n\nFrom\n",
-          "From: a\n\none\nFrom b\n>From c\n>>x\n >From d\n>Fro\n\n\fFrom: b\n\ntwo\nFrom z\n\nFrom\n");
+    SHOWS(read_mail, "From x\nFrom: a\n\none\n>From b\n>>From c\n>>x\n >From d\n>Fro\n> Who is it?\n\nFrom y\nFrom: b\n\ntwo\nFrom z\n\nFrom\n",
+          "From: a\n\none\nFrom b\n>From c\n>>x\n >From d\n>Fro\n> Who is it?\n\n\fFrom: b\n\ntwo\nFrom z\n\nFrom\n");
     SHOWS(read_mail, "From x\r\nFrom: a\r\n\r\none\r\n\r\nFrom y\r\nFrom: b\r\n\r\ntwo", "From: a\n\none\n\n\fFrom: b\n\ntwo\n");
+    SHOWS(read_mail, "From x\nFrom: a\n\n\nHello there\n>>>", "From: a\n\n\nHello there\n>>>\n");
     SHOWS(read_mail, "From x", "\n");
     SHOWS(read_mail, "From ", "\n");
     SHOWS(read_mail, "From x\n\nFrom y\n", "\n\f\n");
@@ -583,6 +607,7 @@ static void html(void)
     HTML("<title>T</title><body><h1>H</h1>a <b>b</b>\n\t c<p>d</p>e<br>f<br><br>g<hr>h", "T\nH\na b c\nd\ne\nf\n\ng\nh\n");
     HTML("a<script>no<b>no</b></script><style>no</style><template>no<svg>no</svg>no</template>b", "ab\n");
     HTML("<p>a<div>b</div><section>c</section><dl><dt>d<dd>e</dl><select><option>f<option>g</select>", "a\nb\nc\nd\ne\nf\ng\n");
+    HTML("a&#13;b", "a b\n");
     HTML("10<sup>6</sup> &eacute;&amp;&nbsp;x", "10^6 \xc3\xa9&\xc2\xa0x\n");
     HTML("<pre> a\n  b</pre>c<pre>d</pre> e", " a\n  b\nc\nd\ne\n");
     HTML("<ul><li>a<li>b<ul><li>c</ul></ul><ol><li>d<li>e</ol>f", "- a\n- b\n  - c\n1. d\n2. e\nf\n");
@@ -599,6 +624,20 @@ static void html(void)
     HTML("\xef\xbb\xbf<p>caf\xc3\xa9", "caf\xc3\xa9\n");
     HTML("\xff\xfe<\0p\0>\0\xe9\0", "\xc3\xa9\n");
     HTML("<meta charset=iso-8859-2><p>\xb1", "\xc4\x85\n");
+    /* Bytes of which nothing is known: as the page says, or Western. */
+    {
+        static const char *const pages[] = { "<p>\xd9\xe9", "<meta charset=iso-8859-5><p>\xd9\xe9" };
+        struct encoding e[2];
+
+        for (int i = 0; i < 2; i++)
+            encoding_of(&e[i], pages[i], strlen(pages[i]), true);
+        if (e[0].unknown)
+            HTML("<p>\xd9\xe9", "\xc3\x99\xc3\xa9\n");
+        else
+            skip("this detection knows all", "no encoding");
+        HTML("<meta charset=iso-8859-5><p>\xd9\xe9", "\xd0\xb9\xd1\x89\n");
+        ok(e[1].unknown || e[1].guessed, "... that the page declares");
+    }
     HTML("<meta charset=iso-8859-2><p>caf\xc3\xa9", "caf\xc3\xa9\n");         /* UTF-8 it is, whatever it says */
     {
         struct text in = { NULL, 0, 0 }, want = { NULL, 0, 0 };

@@ -121,6 +121,11 @@ static void members(void)
     ok(s && n == 5, "... and the others are read");
     free(s);
     fclose(f);
+    f = zipped((const struct member[]){ { "\xff", "x" }, { "a", "first" }, { NULL, NULL } });
+    s = zip_member(fileno(f), "a", &n);
+    ok(s && n == 5, "behind a member whose name is no UTF-8, which it is said to be");
+    free(s);
+    fclose(f);
     f = tmpfile();
     ok(!zip_member(fileno(f), "a", &n), "no archive");
     fclose(f);
@@ -167,6 +172,11 @@ static void word(void)
     SHOWS(read_docx, "a | b\nc d |\n", NULL,
           DOCX("<w:tbl><w:tr><w:tc>" P("", "a") "</w:tc><w:tc>" P("", "b") "</w:tc></w:tr><w:tr><w:tc>" P("", "c") P("", "d")
                "</w:tc><w:tc/></w:tr></w:tbl>"));
+    SHOWS(read_docx, "a b\n", NULL, DOCX("<w:tbl><w:tr><w:tc><w:p><w:t>a</w:t><w:tab/><w:t>b</w:t></w:p></w:tc></w:tr></w:tbl>"));
+    /* Entities of the file's own are none. */
+    SHOWS(read_docx, "x<\n", NULL, DOCX("<w:p><w:t>x&lt;</w:t></w:p>"));
+    SHOWS(read_docx, "x\n", "it has no word/document.xml, or that is damaged\n",
+          { "word/document.xml", "<!DOCTYPE x [<!ENTITY a 'haha'>]>" DOC("<w:p><w:t>x&a;</w:t></w:p>") });
     /* No page ends within a table. */
     SHOWS(read_docx, "ab\n", NULL,
           DOCX("<w:tbl><w:tr><w:tc><w:p><w:t>a</w:t><w:br w:type='page'/><w:t>b</w:t></w:p></w:tc></w:tr></w:tbl>"));
@@ -245,6 +255,7 @@ static void word_parts(void)
           { "word/e.xml", DOC("<w:endnote w:id='3'>" P("", "Because.") "</w:endnote>") });
     SHOWS(read_docx, "Head\na\n", NULL, DOCX(P("", "a")),
           DOCX_RELS("<Relationship Id='8' Type='header' Target='h.xml' TargetMode='Internal'/>"), { "word/h.xml", DOC(P("", "Head")) });
+    SHOWS(read_docx, "Head\na\n", NULL, DOCX(P("", "a")), DOCX_RELS(REL("8", "header", "/h.xml")), { "h.xml", DOC(P("", "Head")) });
     /* White space before the text of a part goes. */
     SHOWS(read_docx, "Head\na\n", NULL, DOCX(P("", "a")), DOCX_RELS(REL("8", "header", "h.xml")), { "word/h.xml", DOC("<w:p/>" P("", " Head")) });
 }
@@ -264,6 +275,7 @@ static void charts(void)
                 "<c:ser><c:tx>" V("T") "</c:tx><c:xVal>" V("3") "</c:xVal><c:yVal>" V("4") "</c:yVal></c:ser>");
     SHOWS_CHART("a\nChart: \nAxis\n", "<c:title/><c:v>lost</c:v><c:title><a:t>Ax</a:t><a:t>is</a:t></c:title>");
     SHOWS_CHART("a\n", "");
+    SHOWS_CHART("a\nChart: Values:  \n", "<c:ser><c:cat><c:v/></c:cat><c:val><c:v/></c:val></c:ser>");
     /* What is there when it breaks off. */
     SHOWS_CHART("a\nChart: S:\n", "<c:ser><c:tx>" V("S") "</c:tx></c:ser><c:ser><c:tx>" V("T") "</c:tx><c:cat>" V("u") "</c:cat><c:val>" V("v"));
     SHOWS(read_docx, "a\nc\nb\n", NULL,
@@ -425,6 +437,7 @@ static void sheets(void)
                "<row r='4'><c r='AB4'><v>5</v></c>" N("6") "</row><row r='2'><c r='AD1'><v>7</v></c></row>"));
     SHOWS(read_xlsx, "Sheet S\na | b\n", NULL,
           XLSX("<row><c r='A1' t='inlineStr'><is><t>a</t></is></c><c r='XFD1'><v>b</v></c><c r='XFE1'><v>c</v></c><c r='ZZZZZZZZZZZZZZZZZZZZ1'><v>d</v></c>" N("e") "</row>"));
+    SHOWS(read_xlsx, "Sheet S\n2\n", NULL, XLSX("<row><c/><c><f/></c>" N("2") "</row>"));
     /* A row within a cell, which no program writes: the cell is lost, and nothing breaks. */
     SHOWS(read_xlsx, "Sheet S\n\n2\n", NULL, XLSX("<row><c><row/><v>1</v></c>" N("2") "</row>"));
     SHOWS(read_xlsx, "Sheet S\nab | TRUE | #N/A | x\nab: FALSE; TRUE: =A1*2; #N/A: 5\n", NULL,
@@ -469,7 +482,7 @@ static void formats(void)
         { "d", "36525", "1999-12-31" }, { "d", "36526", "2000-01-01" }, { "d", "73050", "2099-12-31" }, { "d", "73110", "2100-03-01" }, { "d", "-693899", "0000-03-01" },
         { "d", "-693900", "-693900" }, { "d", "3290000", "10907-09-17" }, { "d", "-1000000", "-1000000" }, { "d", "3306101", "10951-10-17" }, { "d", "3306102", "3306102" }, { "d", "5000000", "5000000" },
         { "d", "29357.999999", "1980-05-17" }, { "d h", "29358.999", "1980-05-17 23:58" }, { "d H:M:S", "29358", "1980-05-17 00:00" }, { "h:mm", "0.5", "12:00" },
-        { "h:mm", "1.50001", "36:00:01" }, { "s", "0.0001", "00:00:09" }, { "[h]:mm", "2.25", "54:00" }, { "[m]", "0.5", "12:00" }, { "[s]", "0.5", "12:00" }, { "[d]", "0.5", "0" },
+        { "h:mm", "1.50001", "36:00:01" }, { "s", "0.0001", "00:00:09" }, { "[h]:mm", "2.25", "54:00" }, { "[m]", "0.5", "12:00" }, { "h[x]", "0.5", "12:00" }, { "[s]", "0.5", "12:00" }, { "[d]", "0.5", "0" },
         { "S", "0.99999999", "24:00" }, { "h", "-0.5", "-12:00" }, { "h", "4e6", "4000000" }, { "d", "x1", "x1" }, { "d", "1x", "1x" }, { "0", "inf", "inf" },
     };
     static const struct { const char *id, *value, *want; } known[] = {
@@ -534,10 +547,10 @@ static void books(void)
               { "O/caf\xc3\xa9.xhtml", HTML("One") });
     else
         skip("this system has no locale of UTF-8", "names in other letters");
-    SHOWS(read_epub, "a\n\fb\n\fc\n\fd\n\fe\n", NULL, CONTAINER,
-          OPF("<item id='1' href='a%20b'/><item id='2' href='%7a'/><item id='3' href='100%'/><item id='4' href='%zz'/><item id='5' href='%004'/>"
-              "<itemref idref='1'/><itemref idref='2'/><itemref idref='3'/><itemref idref='4'/><itemref idref='5'/>"),
-          { "O/a b", HTML("a") }, { "O/z", HTML("b") }, { "O/100%", HTML("c") }, { "O/%zz", HTML("d") }, { "O/%004", HTML("e") });
+    SHOWS(read_epub, "a\n\fb\n\fc\n\fd\n\fe\n\ff\n", NULL, CONTAINER,
+          OPF("<item id='1' href='a%20b'/><item id='2' href='%7a'/><item id='3' href='100%'/><item id='4' href='%zz'/><item id='5' href='%004'/><item id='6' href='f%a'/>"
+              "<itemref idref='1'/><itemref idref='2'/><itemref idref='3'/><itemref idref='4'/><itemref idref='5'/><itemref idref='6'/>"),
+          { "O/a b", HTML("a") }, { "O/z", HTML("b") }, { "O/100%", HTML("c") }, { "O/%zz", HTML("d") }, { "O/%004", HTML("e") }, { "O/f%a", HTML("f") });
     if (utf8)
         freelocale(utf8);
 }
