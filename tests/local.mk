@@ -206,6 +206,11 @@ check_PROGRAMS += tests/unit-child.test
 tests_unit_child_test_SOURCES = tests/unit-child.c tests/tap.h
 tests_unit_child_test_LDADD   = src/libcli.la src/libcore.la
 
+TESTS += tests/unit-options.test
+check_PROGRAMS += tests/unit-options.test
+tests_unit_options_test_SOURCES = tests/unit-options.c tests/tap.h
+tests_unit_options_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) $(LIBMICROHTTPD_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
+
 TESTS += tests/unit-office.test
 check_PROGRAMS += tests/unit-office.test
 tests_unit_office_test_SOURCES = tests/unit-office.c tests/tap.h

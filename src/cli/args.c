@@ -258,7 +258,7 @@ const char *parse_real(const char *s, double lo, double hi, double *out)
     memcpy(number, s, n);
     number[n] = 0;
     *out = strtod(number, &end);
-    return *end || end == number || *out < lo || *out > hi ? NULL : s + n;
+    return *end || *out < lo || *out > hi ? NULL : s + n;
 }
 
 /* ---- kinds --------------------------------------------------------------------------- */
