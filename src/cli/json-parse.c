@@ -23,8 +23,7 @@ static struct value *value(struct reader *r);
 
 static void *refuse(struct reader *r, const char *why)
 {
-    if (!r->why)
-        r->why = why;
+    r->why = why;
     return NULL;
 }
 

@@ -39,7 +39,7 @@ struct entry *answers_row(const struct rows *r, const struct answer *a)
     return low < r->n && r->entry[low].line == a->line ? &r->entry[low] : NULL;
 }
 
-/* Whether p[n] may be the beginning of such a line: $ stands for a text or a number, as far as it goes. */
+/* Whether p[n], which has no NUL, may be the beginning of such a line: $ stands for a text or a number, as far as it goes. */
 static bool begins_line(const char *p, size_t n)
 {
     const char *end = p + n;
@@ -49,7 +49,7 @@ static bool begins_line(const char *p, size_t n)
             if (*p++ != *form)
                 return false;
         } else if (*p != '"') {
-            while (p < end && strchr("-0123456789", *p) && *p)
+            while (p < end && strchr("-0123456789", *p))
                 p++;
         } else {
             for (p++; p < end && *p != '"'; p++)

@@ -263,11 +263,10 @@ static int by_first(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Groups in the order of their first rows. */
+/* Groups in the order of their first rows; there is one at least. */
 static void make_groups(struct rows *r, struct place *p, const uint64_t *weight, const size_t *asks)
 {
-    if (r->n)
-        qsort(p, r->n, sizeof *p, by_document);
+    qsort(p, r->n, sizeof *p, by_document);
     for (size_t i = 0; i < r->n; i++) {
         struct entry *e = &r->entry[p[i].row];
         struct group *g;
@@ -286,8 +285,7 @@ static void make_groups(struct rows *r, struct place *p, const uint64_t *weight,
         g->n++;
         g->weight += ANSWER_BYTES * asks[p[i].row];
     }
-    if (r->n_groups)
-        qsort(r->group, r->n_groups, sizeof *r->group, by_first);
+    qsort(r->group, r->n_groups, sizeof *r->group, by_first);
     for (size_t i = 0; i < r->n_groups; i++)
         for (size_t k = r->group[i].first; k != SIZE_MAX; k = r->entry[k].next)
             r->entry[k].group = i;
