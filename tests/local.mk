@@ -209,7 +209,12 @@ tests_unit_child_test_LDADD   = src/libcli.la src/libcore.la
 TESTS += tests/unit-options.test
 check_PROGRAMS += tests/unit-options.test
 tests_unit_options_test_SOURCES = tests/unit-options.c tests/tap.h
-tests_unit_options_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) $(LIBMICROHTTPD_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
+tests_unit_options_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
+
+TESTS += tests/unit-rows.test
+check_PROGRAMS += tests/unit-rows.test
+tests_unit_rows_test_SOURCES = tests/unit-rows.c tests/tap.h
+tests_unit_rows_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
 
 TESTS += tests/unit-office.test
 check_PROGRAMS += tests/unit-office.test
