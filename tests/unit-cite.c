@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "src/cli/cite.h"
+#include "src/cli/utf8.h"
 #include "tests/rng.h"
 #include "tests/tap.h"
 
@@ -37,6 +38,94 @@ static void cites(const char *question, const char *answer, const char *clean, c
 }
 
 #define CITES(question, answer, want) cites(question, answer, answer, want)
+
+/* ---- letters ----------------------------------------------------------------------------- */
+/* Whether a text supports all of an answer's one sentence. */
+static bool supports(const char *text, const char *answer)
+{
+    const gkv_kept       kept = { .file = 0 };
+    const struct passage p = { .best = &kept, .text = text, .span = { 0, strlen(text) } };
+    struct cited         c = cite_answer(answer, strlen(answer), "q", &p, 1);
+    const bool           is = c.n == 1 && c.claim[0].passage;
+
+    cite_free(&c);
+    return is;
+}
+
+/* A word with a character within. */
+static const char *around(const char *before, uint32_t c, const char *after)
+{
+    static char text[2][64];
+    static int  i;
+    char        utf8[5] = "";
+
+    i = !i;
+    *utf8_put(utf8, c) = 0;
+    snprintf(text[i], sizeof text[i], "%s%s%s", before, utf8, after);
+    return text[i];
+}
+
+static void letters(void)
+{
+    static const uint32_t part[] = { '0', '9', 'A', 'Z', 'a', 'z', 0xaa, 0xac, 0xb6, 0xb8, 0xba, 0xbc, 0xd6, 0xd8, 0xf6, 0xf8, 0x1fff, 0x2c00, 0x2e7f,
+                                     0xfe2f, 0xff10, 0xff19, 0xff21, 0xff3a, 0xff41, 0xff5a, 0xff66, 0xa000, 0xfb00, 0x1ffff, 0x40000 };
+    static const uint32_t between[] = { '/', ':', '@', '[', '`', '{', '_', '-', 0xa0, 0xa9, 0xab, 0xb7, 0xbb, 0xd7, 0xf7, 0x2000, 0x2bff, 0x3000, 0x303f,
+                                        0xfe30, 0xff0f, 0xff1a, 0xff20, 0xff3b, 0xff40, 0xff5b, 0xff65 };
+    static const uint32_t ideograph[] = { 0x2e80, 0x2fff, 0x3040, 0x9fff, 0xf900, 0xfaff, 0x20000, 0x3ffff };
+    static const struct { uint32_t large, small; bool same; } pair[] = {
+        { 'A', 'a', true }, { 'Z', 'z', true }, { 0xc0, 0xe0, true }, { 0xde, 0xfe, true }, { 0xbf, 0xdf, false }, { 0xdf, 0xff, false },
+        { 0x391, 0x3b1, true }, { 0x3a9, 0x3c9, true }, { 0x390, 0x3b0, false }, { 0x410, 0x430, true }, { 0x42f, 0x44f, true }, { 0x430, 0x450, false },
+        { 0x400, 0x450, true }, { 0x40f, 0x45f, true }, { 0x3ff, 0x44f, false }
+    };
+
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+        ok(!supports("There were alpha beta gamma.", around("alpha", part[i], "beta"))
+           && !supports(around("There were alpha", part[i], "beta gamma."), around("", part[i], ".")), "U+%04X is part of a word", (unsigned)part[i]);
+    for (size_t i = 0; i < sizeof between / sizeof *between; i++)
+        ok(supports("There were alpha beta gamma.", around("alpha", between[i], "beta")), "U+%04X is between words", (unsigned)between[i]);
+    for (size_t i = 0; i < sizeof ideograph / sizeof *ideograph; i++)
+        ok(supports(around("There were alpha", ideograph[i], "beta gamma."), around("", ideograph[i], "."))
+           && supports(around("There were alpha", ideograph[i], "beta gamma."), around("alpha", ideograph[i], "beta")), "U+%04X is a word", (unsigned)ideograph[i]);
+    for (size_t i = 0; i < sizeof pair / sizeof *pair; i++)
+        ok(supports(around("There were x", pair[i].large, "y."), around("x", pair[i].small, "y")) == pair[i].same, "U+%04X and U+%04X", (unsigned)pair[i].large,
+           (unsigned)pair[i].small);
+    ok(supports("It cost 1,000.5 there.", "1000.5") && !supports("It cost 1,000.5 there.", "1000") && !supports("It cost 1,000.5 there.", "5")
+       && supports("It cost 1.", "1") && supports("It cost 1,x there.", "1"), "commas and points within numbers");
+    ok(!supports("It cost a.5 there.", "a.5x") && supports("It cost a,5 there.", "5"), "... and of words");
+}
+
+static void enough(void)
+{
+    /* Two thirds of the words, and three of them or all in a run. */
+    ok(supports("The pass key is red.", "the pass key is green") && !supports("The pass key is red.", "the pass key is green now"), "two thirds");
+    ok(!supports("The pass key is red.", "pass red key") && supports("A pass key box is red.", "pass key box green")
+       && !supports("A pass key is a box.", "pass key box green"), "three words in a run");
+    ok(supports("A pass key is red.", "the pass key") && !supports("A pass of a key is red.", "the pass key"), "of two words both");
+    ok(!supports("The pass key is red.", "the pass key is not red") && !supports("The pass key is not red.", "the pass key box is red")
+       && supports("The pass key is not red.", "the pass key is not red") && !supports("The pass key is not red.", "the pass key is never red"), "negations");
+    ok(!supports("The pass key is red.", "is the") && !supports("The pass key is 5.", "the pass key is 6") && !supports("", "pass") && !supports("Red.", ""), "none");
+    {
+        struct text t = { NULL, 0, 0 };
+        gkv_kept    kept = { .file = 0 };
+        size_t      good = 0;
+
+        for (int i = 0; i < 40; i++)                            /* more sentences than the first table has room for */
+            text_printf(&t, "Sentence %d is here. ", i);
+        for (int i = 0; i < 40; i++) {
+            const struct passage p = { .best = &kept, .text = t.p, .span = { 1000, 1000 + t.n } };
+            char        *answer = format("%d", i), *want = format("Sentence %d is", i);
+            struct cited c = cite_answer(answer, strlen(answer), "q", &p, 1);
+
+            good += c.n == 1 && c.claim[0].passage && !strncmp(t.p + c.claim[0].support.start - 1000, want, strlen(want))
+                    && t.p[c.claim[0].support.end - 1001] == '.';
+            cite_free(&c);
+            free(answer);
+            free(want);
+        }
+        ok(good == 40, "each of 40 sentences: %d", (int)good);
+        text_free(&t);
+    }
+}
 
 int main(void)
 {
@@ -79,6 +168,15 @@ int main(void)
     cites("q", "Rain [fell] on 12 May 1950 [1].", "Rain [fell] on 12 May 1950.", "Rain fell");
     cites("q", "[9] The hat is red  [7]", " The hat is red", "The hat i");
     cites("q", "[9] The hat is red [7][12345].", " The hat is red[12345].", "-");
+
+    cites("q", "[0] The hat is red  [3]", " The hat is red", "The hat i");
+    cites("q", "The hat is red [0].", "The hat is red.", "The hat i");
+    cites("q", "The hat is red [2", "The hat is red [2", "-");
+    cites("q", "The hat is red [1234] [ 1] [1x] []", "The hat is red [ 1] [1x] []", "-");
+    cites("What is the key?", "The pass key is 48213 [2].", "The pass key is 48213.", "Again, th");
+    cites("What is the key?", "The pass key is 48213. [2] The pass key is 48213.", "The pass key is 48213. The pass key is 48213.", "Again, th|The pass ");
+    letters();
+    enough();
 
     cites("q", "\xe5\x9c\xa8\xe5\x8c\x97\xe4\xba\xac\xe3\x80\x82[2]48213.",
           "\xe5\x9c\xa8\xe5\x8c\x97\xe4\xba\xac\xe3\x80\x82" "48213.",

@@ -201,6 +201,29 @@ static void passages(void)
     }
     free(p);
 
+    /* Places of kept bytes, in any order, and white space, which is no passage. */
+    {
+        const gkv_kept      some[] = { { .file = 0, .start = five, .end = five + 8 }, { .file = 0, .start = 0, .end = 6 },
+                                       { .file = 1, .start = 0, .end = 5 }, { .file = 0, .start = two - 2, .end = two + 3 } };
+        const gkv_kept      blank = { .file = 0, .start = 1, .end = 3, .score = 3 };
+        const gkv_kept      equal[] = { { .score = 5 }, { .score = 7 }, { .score = 5 }, { .score = 7 }, { .score = 5 } };
+        const struct place  there[] = { { 2, 2, 1, 1 }, { 1, 1, 1, 1 }, { 0, 0, 1, 1 }, { 1, 1, 1, 1 } };
+        static char         space[] = " \n \f \n";
+        struct gkv__file    whole = { 0, sizeof space - 1 };
+        const gkv_document  spaces = { .text = space, .len = sizeof space - 1, .file = &whole, .n_files = 1 };
+        struct place       *at = place_kept(&d, some, 4);
+        size_t             *rank = place_ranks(equal, 5);
+
+        for (size_t i = 0; i < 4; i++)
+            ok(at[i].page == there[i].page && at[i].page_end == there[i].page_end && at[i].line == there[i].line && at[i].line_end == there[i].line_end,
+               "place %d: %d-%d, %d-%d", (int)i, (int)at[i].page, (int)at[i].page_end, (int)at[i].line, (int)at[i].line_end);
+        free(at);
+        ok(rank[0] == 3 && rank[1] == 1 && rank[2] == 4 && rank[3] == 2 && rank[4] == 5, "of equal ones the first is first");
+        free(rank);
+        p = place_passages(&spaces, &blank, 1, &m);
+        ok(!m, "white space is no passage: %d", (int)m);
+        free(p);
+    }
     {
         static char wide[] = "\xe4\xb8\x80\xe3\x80\x82\xe4\xba\x8c\xe3\x80\x82";
         struct gkv__file all = { 0, sizeof wide - 1 };
