@@ -218,7 +218,7 @@ static int pattern_files(struct found *f, const char *name)
     glob_t g;
     int    code = 0;
 
-    if (glob(name, GLOB_MARK, NULL, &g) || !g.gl_pathc)
+    if (glob(name, GLOB_MARK, NULL, &g))
         return fail(f->io, EXIT_FAILED, "%s: no file has such a name", name);
     for (size_t i = 0; !code && i < g.gl_pathc; i++) {
         const size_t n = strlen(g.gl_pathv[i]);
