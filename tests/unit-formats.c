@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include "src/cli/input.h"
 #include "src/cli/input/encoding.h"
 #include "src/cli/input/format.h"
 #include "src/cli/input/pages.h"
@@ -731,8 +733,28 @@ static void pages(void)
     text_free(&said);
 }
 
+/* A file that is opened, but cannot be read. */
+static void unreadable(void)
+{
+    char     *err = NULL, *text = NULL;
+    size_t    n_err, n;
+    struct io io = { .err = open_memstream(&err, &n_err) };
+
+    if (access("/proc/self/mem", R_OK)) {
+        skip("this system has no such file", "a file that cannot be read");
+    } else {
+        ok(input_slurp(&io, "/proc/self/mem", &text, &n) == EXIT_FAILED && !n && !*text, "a file that cannot be read");
+        fflush(io.err);
+        ok(!strncmp(err, "gemkv: /proc/self/mem: cannot read: ", 36), "%s", err);
+        free(text);
+    }
+    fclose(io.err);
+    free(err);
+}
+
 int main(void)
 {
+    unreadable();
     encodings();
     known();
     tables();

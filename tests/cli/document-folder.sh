@@ -22,6 +22,24 @@ printf '**/gen/**\n**/tmp\nx/*.o\n' >e/.gitignore; : >e/empty
 for i in 1 2 3 4 5 6 7 8 9 10 11 12; do printf 'a\0b\1c' >e/bin$i; done
 show -r -f e 2>&1 | grep -v '^e/bin[2-7]:'
 show -f 'e/*b'
+# Short rules; names of two folders; links that lead nowhere; text in UTF-16, behind much white space and in an archive.
+mkdir -p f/p/q f/q/r g/a g/b
+for f in f/p/q/no f/q/r/no f/q/yes f/p/yes f/no f/n; do echo "$f." >$f; done
+printf '/\n**/p/q\n**/r/**\nno\n/n\n' >f/.gitignore
+ln -s nowhere f/link; printf 'W\0i\0d\0e\0.\0\n\0' >f/wide
+{ head -c 70000 /dev/zero | tr '\0' ' '; echo 'Late.'; } >f/late
+{ printf 'PK\003\004'; head -c 70000 /dev/zero; } >f/zip; printf '\211PNG\r\n' >f/p.png; printf 'GIF89a' >f/g.gif; printf '\0\1' >f/nul
+show -r -f f | tr -s ' '
+echo 'A.' >g/a/a; echo 'B.' >g/b/b
+show -r -f 'g/*'
+show -f 'g/[a]'
+mkdir bin pictures; cp f/p.png pictures
+printf '#!/bin/sh\necho Seen.\n' >bin/tesseract; chmod +x bin/tesseract
+(PATH=$PWD/bin:$PATH; show --ocr -r -f pictures)
+# Not deeper than 64 folders.
+at=deep n=0; while test $n -lt 66; do at=$at/d n=$((n + 1)); done
+mkdir -p $at; echo 'Too deep.' >$at/no; echo 'Not too deep.' >${at%/d/d}/yes
+show -r -f deep | sed 's|deep/.*/||'
 mkdir bad; echo Good. >bad/good; printf '{\\rtf1' >bad/bad.rtf
 show -r -f bad
 rm bad/good; show -r -f bad

@@ -13,6 +13,8 @@ as 'while :; do :; done'
 unset GEMKV_CONVERTER_SECONDS
 as 'echo >&2; echo "why not" >&2; exit 4'
 as 'kill -SEGV $$'
+as 'kill -XCPU $$'
+as 'kill -KILL $$'
 exec 8>ours
 as 'test -e /proc/self/fd/8 && echo open || echo closed'
 exec 8>&-

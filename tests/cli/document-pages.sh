@@ -28,6 +28,13 @@ pdf '\f \n\f' none;                             t select --method full -f none q
 t select --method full --ocr -f some q 2>&1 | tr '\f' '|' | grep -v '^memory'
 pdf '\f\f\f' three
 t select --method full --ocr -f three q 2>&1 | tr '\f' '|' | grep -v '^memory'
+# The text of a picture that is longer than it is read at once.
+printf '#!/bin/sh\nawk "BEGIN { for (i = 0; i < 9000; i++) print \\"Line \\" i }"\n' >bin/tesseract
+gemkv select --method full --ocr -q -f one q | tail -n 1
+# A picture alone.
+printf '#!/bin/sh\necho Seen.\n' >bin/tesseract
+printf '\211PNG\r\n' >a.png
+t select --method full --ocr -q -f a.png q
 printf '#!/bin/sh\n' >bin/tesseract
 t select --method full --ocr -f none q 2>&1
 printf '#!/bin/sh\nexit 127\n' >bin/tesseract

@@ -11,6 +11,9 @@ for f in missing directory empty nul a.zip a.tif a.wav a.tar tiny.gguf https://e
 done
 t ask -q -f text -f empty question
 t ask -q question
+cp text text:; t ask -q -f text://a.pdf question
+t ask -q -f 'https://example.org/*.pdf' question
+t tokenize -f directory
 test "$(id -u)" = 0 && exit
 chmod 0 text
 gemkv ask -q -f text question 2>/dev/null
