@@ -645,6 +645,14 @@ static void html(void)
         else
             skip("this detection knows all", "no encoding");
         HTML("<meta charset=iso-8859-5><p>\xd9\xe9", "\xd0\xb9\xd1\x89\n");
+        for (int more = 0; more < 2 && e[0].unknown; more++) {          /* it is looked for in the first 4096 bytes */
+            struct text in = { NULL, 0, 0 };
+
+            text_printf(&in, "<!--%*s--><meta charset=iso-8859-5><p>\xd9\xe9", 4096 - 20 + more, "");
+            ok(memmem(in.p, 4096 + (size_t)more, "charset", 7) == in.p + 4089 + more, "a declaration at %d", 4089 + more);
+            shows(__LINE__, read_html, in.p, in.n, more ? "\xc3\x99\xc3\xa9\n" : "\xd0\xb9\xd1\x89\n", 5, NULL);
+            text_free(&in);
+        }
         ok(e[1].unknown || e[1].guessed, "... that the page declares");
     }
     HTML("<meta charset=iso-8859-2><p>caf\xc3\xa9", "caf\xc3\xa9\n");         /* UTF-8 it is, whatever it says */
@@ -701,6 +709,32 @@ static void paged(int line, const char *in, size_t n, bool pictures, int code, c
         same(line, out.p, out.n, in, n);
     free(err);
     text_free(&out);
+}
+
+/* Takes some pieces, and then no more. */
+static int refuse(void *arg, const char *text, size_t len)
+{
+    int *more = arg;
+
+    (void)text;
+    (void)len;
+    return (*more)-- ? 0 : 7;
+}
+
+static void refusals(void)
+{
+    static const char *const piece[] = { " ", "a", "b", "\f" };          /* the first is taken with the second */
+    static const int         last[] = { 1, 1, 2, 3 };
+
+    for (int more = 0; more < 4; more++) {
+        int          left = more, n = 0;
+        struct io    io = { .out = NULL };
+        struct pages p = { .io = &io, .name = "x", .sink = refuse, .arg = &left, .fd = 0 };
+
+        while (n < 4 && !pages_feed(&p, piece[n], 1))
+            n++;
+        ok(n == last[more] && pages_end(&p, 7) == 7, "who takes it refuses after %d pieces", more);
+    }
 }
 
 #define PAGES(in, code, said) paged(__LINE__, in, sizeof in - 1, true, code, said)
@@ -774,5 +808,6 @@ int main(void)
     html();
 #endif
     pages();
+    refusals();
     return done();
 }

@@ -342,7 +342,11 @@ static void groups(void)
         write_file(changed, sizeof text - 1);
         ok(row_read(&r, &r.entry[0], &row[0]) == EXIT_DOCUMENT && !row[0].line, "a byte is another");
     }
+    fclose(r.f);
+    r.f = fopen("/", "r");
+    ok(r.f && row_read(&r, &r.entry[0], &row[0]) == EXIT_DOCUMENT, "a row that cannot be read");
     fflush(io.err);
+    ok(strstr(said, ": cannot read: Is a directory\n"), "... which is said");
     ok(strstr(said, ": it was changed while it was read; begin again\n"), "%.80s", said);
     close_rows(&r, &io);
     {

@@ -46,3 +46,9 @@ rm bad/good; show -r -f bad
 # What breaks off in the middle is not left out: part of it has been read.
 echo Good. >bad/good; printf '{\\rtf1 Some text, and then' >bad/bad.rtf
 show -r -f bad
+test "$(id -u)" = 0 && exit
+mkdir closed shut; echo Shut. >shut/no; echo Open. >shut/yes; chmod 0 shut/no closed
+gemkv select --method full -r -f shut q >got 2>err
+test $? = 0 && grep -q '^Open.$' got && grep -q '^shut/no: skipped: ' err || cat got err
+gemkv select --method full -r -f closed q 2>err
+test $? = 1 && grep -q '^gemkv: closed: cannot read: ' err || cat err

@@ -20,6 +20,7 @@ as 'test -e /proc/self/fd/8 && echo open || echo closed'
 exec 8>&-
 as 'case $PWD:$TMPDIR:$HOME in "$(dirname "$PWD")"/gemkv-*:"$PWD":"$PWD") echo own folder;; esac; mkdir -p a/b; echo x >a/b/c'
 (GEMKV_CONVERTER_SECONDS=0; export GEMKV_CONVERTER_SECONDS; as 'ulimit -c; ulimit -t; ulimit -f; ulimit -v; echo $LC_ALL')
+for s in 999999 1000000 12x x -5 ''; do (GEMKV_CONVERTER_SECONDS=$s; export GEMKV_CONVERTER_SECONDS; as 'ulimit -t'; ); done | grep '^[0-9]'
 (TMPDIR=tmp; as 'echo "written" >a && cat a')
 # What it has started ends with it.
 printf '#!/bin/sh\nsleep 100 >/dev/null 2>&1 & echo $!\n' >bin/pdftotext
