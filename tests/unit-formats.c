@@ -387,6 +387,7 @@ static void rtf(void)
     RTF("10{\\super 6} 10\\super 7\\nosupersub 8 {\\super  x}{\\super0 y}{\\super1 z}{\\super\\plain w}{\\super\\v0 u}{\\super st}",
         "10^6 10^78  ^xy^zw^u^st");
     RTF("{\\super}{\\super\\par}a", "\na");
+    RTF("\\'b5m\\super 2\\nosupersub /\\'b5s{\\super 3}\\'b5\\v x\\v0 y", "\xc2\xb5m^2/\xc2\xb5s^3\xc2\xb5y");
     /* Characters of Unicode, and what stands for them elsewhere. */
     RTF("a\\u233?b\\u-10179?\\u-8704?c\\u8364 \\'80d", "a\xc3\xa9" "b\xf0\x9f\x98\x80" "c\xe2\x82\xac" "d");
     RTF("\\u55357?\\u56832?|\\u55357?\\u233?\\u56832?|\\u0?|\\u65601?|\\u-1?|\\u x", "\xf0\x9f\x98\x80|\xc3\xa9||A|\xef\xbf\xbf|x");

@@ -151,12 +151,13 @@ static void control(struct rtf *r, const char *word, bool has, long n)
         r->code_page = MACINTOSH;
     else if (!strcmp(word, "pc"))
         r->code_page = 437;
-    else if (!strcmp(word, "super"))
+    else if (!strcmp(word, "super")) {
+        convert(r);
         s->up = !has || n;
+    }
     else if (!strcmp(word, "nosupersub"))
         s->up = false;
     else if (!strcmp(word, "plain") || !strcmp(word, "v")) {
-        convert(r);
         s->hidden = *word == 'v' && (!has || n);
         s->up = s->up && *word == 'v';
     } else if (!strcmp(word, "trowd") && !s->skip && !r->cell) {
