@@ -464,6 +464,7 @@ static void bodies(void)
     MAIL("\nHello\n", "Hello\n");
     MAIL("\nHello\r\nyou\fthere", "Hello\nyouthere\n");
     MAIL("\r\nHello", "Hello\n");
+    MAIL("\nCc: x\n" TYPE("image/png") "\n", "Cc: x\n" TYPE("image/png") "\n");
     SHOWS(read_mail, "From: a\0b\n\none\0two", "From: ab\n\nonetwo\n");         /* no text has NUL bytes */
     MAIL(QP "one=00two", "onetwo\n");
     MAIL("", "");

@@ -513,6 +513,30 @@ static void formats(void)
           { "xl/styles.xml", "<styleSheet><cellXfs><xf numFmtId='0'/><xf numFmtId='14'/></cellXfs></styleSheet>" }, SHEET("<row><c s='1'><v>1</v></c></row>"));
 }
 
+/* The first and the last days of months, over 400 years. */
+static void dates(void)
+{
+    static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
+    struct text xml = { NULL, 0, 0 }, want = { NULL, 0, 0 };
+    long serial = 2;            /* 1900-01-01 */
+
+    text_puts(&xml, "<worksheet>");
+    text_puts(&want, "Sheet S\n");
+    for (int year = 1900; year <= 2300; year++)
+        for (int month = 1; month <= 12; month++) {
+            const int last = days[month - 1] + (month == 2 && (year % 4 == 0 && (year % 100 || year % 400 == 0)));
+
+            text_printf(&xml, "<row><c s='1'><v>%ld</v></c><c s='1'><v>%ld</v></c></row>", serial, serial + last - 1);
+            text_printf(&want, "%04d-%02d-01; %04d-%02d-%02d\n", year, month, year, month, last);
+            serial += last;
+        }
+    text_puts(&xml, "</worksheet>");
+    SHOWS(read_xlsx, want.p, NULL, BOOK(""), BOOK_RELS,
+          { "xl/styles.xml", "<styleSheet><cellXfs><xf numFmtId='0'/><xf numFmtId='14'/></cellXfs></styleSheet>" }, { "xl/a.xml", xml.p });
+    text_free(&xml);
+    text_free(&want);
+}
+
 /* Rows that are left out. */
 static void row_gaps(void)
 {
@@ -576,6 +600,7 @@ int main(void)
     gaps();
     sheets();
     formats();
+    dates();
     row_gaps();
     books();
     return done();

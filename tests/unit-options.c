@@ -238,6 +238,36 @@ static void numbers(void)
     REFUSED("--memory 0.0009K", "option '--memory': '0.0009K" SIZE);
 }
 
+/* The bounds of each option that is a number. */
+static void bounds(void)
+{
+    static const struct { const struct cmd *cmd; const char *name, *low, *high, *less, *more; } of[] = {
+        { &cmd_ask, "answer-timeout", "1", "86400", "0", "86401" }, { &cmd_ask, "top", "1", "4294967295", "0", "4294967296" },
+        { &cmd_ask, "layer", "0", "2147483647", "-1", "2147483648" }, { &cmd_ask, "keep-first", "0", "4294967294", "-1", "4294967295" },
+        { &cmd_ask, "keep-last", "0", "4294967294", "-1", "4294967295" }, { &cmd_ask, "chunk", "16", "65536", "15", "65537" },
+        { &cmd_ask, "context", "1", "4294967295", "0", "4294967296" }, { &cmd_ask, "max-tokens", "1", "2147483647", "0", "2147483648" },
+        { &cmd_ask, "draft", "0", "4", "-1", "5" }, { &cmd_ask, "think", "1", "2147483647", "0", "2147483648" },
+        { &cmd_ask, "temperature", "0", "100", "-0.1", "100.1" }, { &cmd_ask, "top-p", "0", "1", "-0.1", "1.01" },
+        { &cmd_ask, "min-p", "0", "1", "-0.1", "1.01" }, { &cmd_ask, "top-k", "0", "2147483647", "-1", "2147483648" },
+        { &cmd_ask, "repeat-penalty", "0", "100", "-1", "100.1" }, { &cmd_ask, "presence-penalty", "-100", "100", "-100.1", "100.1" },
+        { &cmd_ask, "frequency-penalty", "-100", "100", "-100.1", "100.1" }, { &cmd_ask, "repeat-last-n", "0", "2147483647", "-1", "2147483648" },
+        { &cmd_ask, "threads", "1", "4096", "0", "4097" }, { &cmd_ask, "min-score", "-1000000", "1000000", "-x", "1e5" },
+    };
+
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        const char *const value[] = { of[i].low, of[i].high, of[i].less, of[i].more };
+
+        for (size_t k = 0; k < 4; k++) {
+            char          *line = format("--%s=%s", of[i].name, value[k]);
+            struct parsed *p = parse(of[i].cmd, line);
+
+            ok(p->code == (k < 2 ? 0 : EXIT_USAGE), "%s", line);
+            done_with(p);
+            free(line);
+        }
+    }
+}
+
 static void words(void)
 {
     TAKEN("--kv-type bf16", is(p->o.gkv.kv_type, "bf16"));
@@ -450,6 +480,7 @@ int main(void)
     spellings();
     elsewhere();
     numbers();
+    bounds();
     words();
     own();
     help();

@@ -315,9 +315,10 @@ static void groups(void)
     {
         const struct row a = { .text = "ab", .n_text = 2 }, b = { .text = "ac", .n_text = 2 }, c = { .text = "abc", .n_text = 3 };
         const char *f[] = { "f" }, *g[] = { "g" };
-        const struct row d = { .file = { f, 1 } }, e = { .file = { g, 1 } };
+        const char *fg[] = { "f", "g" }, *ff[] = { "f", "f" };
+        const struct row d = { .file = { f, 1 } }, e = { .file = { g, 1 } }, h = { .file = { fg, 2 } }, i = { .file = { ff, 2 } };
 
-        ok(row_same_document(&a, &a) && !row_same_document(&a, &b) && !row_same_document(&a, &c) && !row_same_document(&d, &e), "others");
+        ok(!row_same_document(&h, &i) && row_same_document(&h, &h) && row_same_document(&a, &a) && !row_same_document(&a, &b) && !row_same_document(&a, &c) && !row_same_document(&d, &e), "others");
     }
     order = rows_order(&r);
     ok(order[0] == 6 && order[1] == 0 && order[2] == 2 && order[3] == 1 && order[4] == 3 && order[5] == 4 && order[6] == 5, "the heaviest first");
