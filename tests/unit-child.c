@@ -6,10 +6,14 @@
 #include <fcntl.h>
 #include <iconv.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -108,6 +112,65 @@ static int probe_network(int fd, FILE *out, FILE *err)
     return 0;
 }
 
+/* What it has of ours, and its limits. */
+static int probe_process(int fd, FILE *out, FILE *err)
+{
+    struct sigaction a, b;
+    struct rlimit    core, size;
+    struct stat      st;
+    sigset_t         blocked;
+    char             here[4096] = "";
+    int              left = 0;
+
+    (void)err;
+    sigaction(SIGPIPE, NULL, &a);
+    sigaction(SIGTERM, NULL, &b);
+    sigprocmask(SIG_BLOCK, NULL, &blocked);
+    getrlimit(RLIMIT_CORE, &core);
+    getrlimit(RLIMIT_FSIZE, &size);
+    for (int i = 4; i < 64; i++)
+        left += fcntl(i, F_GETFD) >= 0;
+    fprintf(out, "%s%s%s%s%s%s%s%d left", fd == CHILD_FILE && !fstat(0, &st) ? "file " : "", getpgrp() == getpid() ? "group " : "",
+            a.sa_handler == SIG_DFL && b.sa_handler == SIG_DFL ? "signals " : "", sigismember(&blocked, SIGUSR1) ? "" : "open ",
+            core.rlim_cur ? "" : "no core ", size.rlim_cur == (rlim_t)CHILD_OUTPUT_GIB << 30 ? "size " : "",
+            prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 && getcwd(here, sizeof here) && strstr(here, "/gemkv-") ? "own " : "", left);
+    return 7;
+}
+
+/* A converter ends when we are killed, who can then end nothing. */
+static void orphan(void)
+{
+    const char *const argv[] = { "sleep", "100", NULL };
+    struct child c;
+    pid_t        ours, its = 0;
+    int          p[2], status = 0, n = 0;
+    FILE        *f = tmpfile();
+
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);          /* so that it becomes ours then */
+    if (!f || pipe(p))
+        return;
+    ours = fork();
+    if (!ours) {
+        if (child_start(&c, argv, NULL, fileno(f)) || write(p[1], &c.pid, sizeof c.pid) != sizeof c.pid)
+            _exit(1);
+        pause();
+        _exit(0);
+    }
+    close(p[1]);
+    if (read(p[0], &its, sizeof its) == sizeof its) {
+        poll(NULL, 0, 100);
+        kill(ours, SIGKILL);
+        waitpid(ours, NULL, 0);
+        while (n++ < 200 && waitpid(its, &status, WNOHANG) == 0)
+            poll(NULL, 0, 20);
+        ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL, "a converter ends with the one who started it");
+        if (n > 200)
+            kill(its, SIGKILL);
+    }
+    close(p[0]);
+    fclose(f);
+}
+
 /* What it wrote; its exit status is *code, and its first message is in why. */
 static char *said(const char *const *argv, child_reader *reader, int *code, char why[200])
 {
@@ -203,6 +266,31 @@ int main(void)
     else
         skip("this kernel has no Landlock, or an old one", "TCP is refused");
 
+    {
+        struct rlimit core;
+        sigset_t      some;
+
+        if (!getrlimit(RLIMIT_CORE, &core)) {
+            core.rlim_cur = core.rlim_max;
+            setrlimit(RLIMIT_CORE, &core);
+        }
+        signal(SIGPIPE, SIG_IGN);
+        signal(SIGTERM, SIG_IGN);
+        sigemptyset(&some);
+        sigaddset(&some, SIGUSR1);
+        sigprocmask(SIG_BLOCK, &some, NULL);
+        dup2(open("/", O_RDONLY), 40);          /* not closed by exec */
+        s = said(NULL, probe_process, &code, why);
+        ok(s && code == 7 && !strcmp(s, "file group signals open no core size own 0 left"), "a process of its own: %s", s);
+        close(40);
+        signal(SIGTERM, SIG_DFL);
+        sigprocmask(SIG_UNBLOCK, &some, NULL);
+    }
+    setenv("TMPDIR", dir, 1);                   /* what it leaves goes with this folder */
+    if (getenv("MKMODEL"))
+        skip("an emulator does not pass it on", "a converter ends with the one who started it");
+    else
+        orphan();
     s = format("rm -rf %s", dir);
     code = system(s);
     free(s);
