@@ -311,7 +311,6 @@ static void cell_close(struct markup *m, const char *name)
             grid_put(&x->grid, x->column - 1, x->formula.p, x->formula.n);
         }
         free(v);
-        m->out->n = 0;
     } else if (!strcmp(name, "row")) {
         grid_row(&x->grid);
     }
