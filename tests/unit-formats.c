@@ -438,14 +438,14 @@ static void rtf(void)
 
         for (int depth = 254; depth <= 600; depth += 173) {             /* groups deeper than are counted */
             t.n = 0;
-            text_puts(&t, "{\\rtf1 ");
+            text_puts(&t, "{\\rtf1\\ansicpg1251 ");
             for (int i = 0; i < depth; i++)
                 text_puts(&t, "{\\v");
             text_puts(&t, " x");
             for (int i = 0; i < depth; i++)
                 text_puts(&t, "}");
-            text_puts(&t, "end}");
-            shows(__LINE__, read_rtf, t.p, t.n, "end", 3, NULL);
+            text_puts(&t, "end\\'ea}");
+            shows(__LINE__, read_rtf, t.p, t.n, "end\xd0\xba", 5, NULL);
         }
         text_free(&t);
     }
@@ -479,6 +479,7 @@ static void bodies(void)
     MAIL("content-transfer-ENCODING:BASE64\n\nSGVs", "Hel\n");
     MAIL(TYPE("text/plain; charset=iso-8859-1") "\ncaf\xe9", "caf\xc3\xa9\n");
     MAIL(TYPE("text/plain; charset=\"ISO-8859-1\"; x=y") "\ncaf\xe9", "caf\xc3\xa9\n");
+    MAIL(TYPE("text/plain;charset=iso-8859-1;x=y") "\ncaf\xe9", "caf\xc3\xa9\n");
     MAIL(TYPE("text/plain; charset=us-ascii") "\ncaf\xc3\xa9", "caf\xc3\xa9\n");
     MAIL(TYPE("text/plain; charset=UTF-8") "\ncaf\xc3\xa9", "caf\xc3\xa9\n");
     MAIL(TYPE("text/plain; charset=") "\ncaf\xc3\xa9", "caf\xc3\xa9\n");
