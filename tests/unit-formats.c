@@ -477,9 +477,9 @@ static void bodies(void)
     MAIL(TYPE("text/plain; charset=iso-8859-1") BASE64 "+/+/AEE=", "\xc3\xbb\xc3\xbf\xc2\xbf" "A\n");
     MAIL("Content-Transfer-Encoding: 8bit\n\nSGVs", "SGVs\n");
     MAIL("content-transfer-ENCODING:BASE64\n\nSGVs", "Hel\n");
-    MAIL(TYPE("text/plain; charset=iso-8859-1") "\ncaf\xe9", "caf\xc3\xa9\n");
-    MAIL(TYPE("text/plain; charset=\"ISO-8859-1\"; x=y") "\ncaf\xe9", "caf\xc3\xa9\n");
-    MAIL(TYPE("text/plain;charset=iso-8859-1;x=y") "\ncaf\xe9", "caf\xc3\xa9\n");
+    MAIL(TYPE("text/plain; charset=iso-8859-5") "\ncaf\xe9", "caf\xd1\x89\n");          /* not what it looks like */
+    MAIL(TYPE("text/plain; charset=\"ISO-8859-5\"; x=y") "\ncaf\xe9", "caf\xd1\x89\n");
+    MAIL(TYPE("text/plain;charset=iso-8859-5;x=y") "\ncaf\xe9", "caf\xd1\x89\n");
     MAIL(TYPE("text/plain; charset=us-ascii") "\ncaf\xc3\xa9", "caf\xc3\xa9\n");
     MAIL(TYPE("text/plain; charset=UTF-8") "\ncaf\xc3\xa9", "caf\xc3\xa9\n");
     MAIL(TYPE("text/plain; charset=") "\ncaf\xc3\xa9", "caf\xc3\xa9\n");
@@ -513,7 +513,7 @@ static void words(void)
 #define SUBJECT(in, want) SHOWS(read_mail, "Subject: " in "\n\nx", "Subject: " want "\n\nx\n")
     SUBJECT("plain", "plain");
     SUBJECT("=?utf-8?Q?caf=C3=A9_a?=", "caf\xc3\xa9 a");
-    SUBJECT("=?iso-8859-1?q?caf=E9?= =?utf-8?b?w6k=?=\n =?utf-8?B?w6k=?= x =?utf-8?Q?y?=z", "caf\xc3\xa9\xc3\xa9\xc3\xa9 x yz");
+    SUBJECT("=?iso-8859-5?q?caf=E9?= =?utf-8?b?w6k=?=\n =?utf-8?B?w6k=?= x =?utf-8?Q?y?=z", "caf\xd1\x89\xc3\xa9\xc3\xa9 x yz");
     SUBJECT("=?utf-8?Q?a?=  b", "a b");
     SUBJECT("=?utf-8?Q?a?= = b", "a = b");
     SUBJECT("a  \t b ", "a b");
