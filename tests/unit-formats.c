@@ -400,6 +400,8 @@ static void rtf(void)
     RTF("a\\'00b\\'zzc\0d", "abcd");                             /* no text has NUL bytes */
     RTF("\\ansicpg1251 \\'ea\\'ee\\'f2\\ansicpg \\'ea", "\xd0\xba\xd0\xbe\xd1\x82\xd0\xba");
     RTF("\\ansicpg99999 \\'e9", "\xc3\xa9");
+    RTF("\\'e9{\\ansicpg1251 \\'ea}", "\xc3\xa9\xd0\xba");
+    RTF("{\\'e9}\\ansicpg1251 \\'ea", "\xc3\xa9\xd0\xba");
     RTF("\\pc \\'82", "\xc3\xa9");
     RTF("\\ansicpg932 \\'83A\\'83b", "\xe3\x82\xa2\xe3\x83\x83");
     if (mac != (iconv_t)-1) {
@@ -430,6 +432,7 @@ static void rtf(void)
     RTF("{\\v{\\footnote x}}a", "a");
     RTF("{\\v a\\cell\\row}b", "\nb");
     RTF("\\'e9\\cell \\'e9\\row", "\xc3\xa9 | \xc3\xa9\n");
+    RTF("a\\'e9\\trowd x\\cell\\row", "a\xc3\xa9\nx\n");
     /* Notes. */
     RTF("a{\\footnote b\\par\\par}c{\\footnote d{e}}{\\v x{\\footnote y}}.", "a [b]c [de].");
     shows(__LINE__, read_rtf, "{\\rtf1 a{b", 10, "ab", 2, "it ends too early\n");
