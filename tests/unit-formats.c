@@ -562,6 +562,7 @@ static void parts(void)
     MAIL(ALTERNATIVE "\n--b\n" TYPE("text/x") "\nno\n--b\n\none\n--b--", "one\n");
     MAIL(ALTERNATIVE "\n--b\n" TYPE("text/plain") "\n \n\t\n--b\n" TYPE("text/x") "\nno\n--b\n" TYPE("multipart/x; boundary=c") "\n--c\n\none\n--c--\n--b--", "one\n");
     MAIL(ALTERNATIVE "\n--b\n" TYPE("text/plain") "\n\n--b--", "\n");
+    MAIL(ALTERNATIVE "\n--b\n" TYPE("multipart/x; boundary=c") "\n--c\n\nno\n--c--\n--b\n\nx\n--b--", "x\n");
     MAIL(ALTERNATIVE "\n--b\n" TYPE("text/plain") "\n--b--", "");
 #if HAVE_LIBXML2
     MAIL(ALTERNATIVE "\n--b\n" TYPE("text/x") "\nno\n--b\n" TYPE("text/html") "\n<p>one\n--b--", "one\n");
