@@ -210,6 +210,7 @@ static bool is_type(struct span v, const char *type)
 }
 
 /* ---- parts ----------------------------------------------------------------------------- */
+/* Appends a part, in whole lines. */
 static void part(struct span s, int depth, struct text *out);
 
 static void line_end(struct text *out)
@@ -306,7 +307,6 @@ static void part(struct span s, int depth, struct text *out)
         type = plain;                           /* damaged: its text is there all the same */
     }
     if (is_type(type, "message/rfc822")) {
-        line_end(out);
         message(body, depth + 1, out);
         return;
     }
@@ -314,7 +314,6 @@ static void part(struct span s, int depth, struct text *out)
     if (!name)
         name = parameter(type, "name");
     if (name) {
-        line_end(out);
         text_puts(out, "Attachment: ");
         header_line((struct span){ name, name + strlen(name) }, out);
         text_puts(out, is_type(type, "text/") ? "\n" : " (not read)\n");
