@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """mutants.py list [-n N] [-s SEED] DIR    the candidates, in the order in which a run takes them
-mutants.py run  [-n N] [-s SEED] [-j JOBS] [-t SECONDS] [-w FILES] [-k TESTS] [-m] DIR ROWS
+mutants.py run  [-n N] [-s SEED] [-j JOBS] [-t SECONDS] [-w FILES] [-k TESTS] [-m] [-o] [-a] DIR ROWS
 mutants.py show ROWS                    what survived
 
 Changes one place of src/, group/ or simd/ at a time (a mutant), and runs the tests that reach it until one fails.  A
@@ -14,7 +14,8 @@ gets the quick tests, then those that survived get the rest.
 
 -t: begins no test after so many seconds, and exits with 1 when something is left.  -w, -k: only files and tests with
 this expression in their name.  -m: asks coverage.py which lines each test reaches, and runs only tests that reach the
-change; without it, all whose program has a changed object.
+change; without it, all whose program has a changed object.  -o: runs only the tests that are meant for a file (MEANT).
+-a: tries no new mutants, but those that survived against the tests of -k.
 """
 import argparse
 import csv
@@ -35,6 +36,22 @@ QUICK = 4.0             # seconds: longer tests are of the second stage
 SLOWER = 8              # times what a test takes without a change, before it is stopped
 COUNTED, PLAIN = 100, 150       # seconds without a change, with counters and without; longer tests are left out
 TOO_WIDE = 12           # a header that more objects include is left out
+MEANT = [               # which tests are meant for which files: the first that fits
+    (r"simd/", r"^kernels$"),
+    (r"src/(base/(snap|unicode)|document|prompt)", r"^unit-(reader|document|token|session|place)$"),
+    (r"src/base/", r"^unit-(cores|team|near|rank|place|file|sparse|reader|calibrate)$"),
+    (r"src/token/", r"^unit-(token|bm25)$"),
+    (r"src/gguf/", r"^unit-(gguf|arch)$"),
+    (r"src/quant/", r"^(unit-(quant|gguf)|kernels)$"),
+    (r"src/template/", r"^unit-template$"),
+    (r"src/model/", r"^unit-(arch|layers|mtp|gguf)$"),
+    (r"src/library/", r"^unit-library$"),
+    (r"src/(answer/(grammar|match))", r"^unit-(grammar|schema)$"),
+    (r"src/answer/", r"^unit-(draft|sample|chance|think|device|session|mtp|logits)$"),
+    (r"src/engine/", r"^(unit-(attend|gemm|hadamard|sparse|logits|mtp|device|eval|arch|draft)|hybrid)$"),
+    (r"src/(first|select)/", r"^unit-(calibrate|refine|rank|bm25|index|sparse|session|group)$"),
+    (r"src/", r"^unit-(session|document|index|group|eval|draft|think|reader|progress|mtp|gguf)$"),
+]
 
 TOKEN = re.compile(r'''
     (?P<comment>/\*.*?\*/|//[^\n]*)
@@ -155,12 +172,19 @@ def candidates(plan, tree, seed, which):
 
 # ---- run ------------------------------------------------------------------------------
 FIELDS = ["number", "file", "line", "what", "old", "new", "state", "by", "passed", "seconds", "text"]
-INVALID = ("unbuildable", "same")
+INVALID = ("unbuildable", "same", "no processor", "no program")
 
 
 def digest(path):
     with open(path, "rb") as f:
         return hashlib.sha256(f.read()).digest()
+
+
+def processor():
+    """The flags of gcc for what this processor has."""
+    with open("/proc/cpuinfo", encoding="utf-8") as f:
+        found = re.search(r"^flags\s*:(.*)", f.read(), re.M)
+    return {"-m" + w.replace("_", "") for w in (found.group(1).split() if found else [])}
 
 
 class Run:
@@ -172,7 +196,8 @@ class Run:
         self.list = candidates(self.plan, self.tree.at, args.seed, args.which)
         needs = testtree.tests_in(self.tree.at, self.plan["programs"])
         self.needs = {k: v for k, v in needs.items() if re.search(args.tests, k)}
-        self.seconds, self.reach, self.rows, self.changed_at = {}, {}, {}, {}
+        self.seconds, self.reach, self.rows = {}, {}, {}
+        self.processor = processor()
         if os.path.exists(args.rows):
             with open(args.rows, newline="", encoding="utf-8") as f:
                 for r in csv.DictReader(f):
@@ -188,8 +213,18 @@ class Run:
             shutil.copytree(self.tree.at, at, copy_function=os.link, symlinks=True, ignore=testtree.what_is_built)
         return at
 
-    def make(self, c, home):
-        """Compiles a mutant: its objects, or why there are none."""
+    def parts(self, c):
+        """The objects that a mutant changes, in the groups in which they are tried: one level of simd/ after another,
+        without those that this processor cannot run."""
+        found = [n for n, o in self.plan["objects"].items() if c["file"] == o["source"] or
+                 c["file"] in o["deps"] and not o["source"].startswith("tests/")]
+        if not c["file"].startswith("simd/"):
+            return [found]
+        return [[n] for n in sorted(found, key=lambda n: "avx2" not in n)
+                if all(f in self.processor for f in self.plan["objects"][n]["flags"] if f.startswith("-m"))]
+
+    def make(self, c, objects, home):
+        """Compiles these objects of a mutant: those that differ, or why there are none."""
         at = self.place(home)
         path, original = os.path.join(at, c["file"]), os.path.join(self.tree.at, c["file"])
         with open(original, encoding="utf-8") as f:
@@ -197,21 +232,18 @@ class Run:
         os.unlink(path)
         with open(path, "w", encoding="utf-8") as f:
             f.write(text[:c["at"]] + c["new"] + text[c["at"] + len(c["old"]):])
-        changed = {}
+        changed, objects = {}, [n for n in objects if os.path.exists(self.tree.path(n))]
         try:
-            for name, o in self.plan["objects"].items():
-                if c["file"] == o["source"] or c["file"] in o["deps"] and not o["source"].startswith("tests/"):
-                    out = os.path.join(home, "mutant%d.o" % len(changed))
-                    if not testtree.compile_one(at, o, out)[0]:
-                        return "unbuildable"
-                    if not os.path.exists(self.tree.path(name)):
-                        return "unbuildable"
-                    if digest(out) != digest(self.tree.path(name)):
-                        changed[name] = out
+            for name in objects:
+                out = os.path.join(home, "mutant%d.o" % len(changed))
+                if not testtree.compile_one(at, self.plan["objects"][name], out)[0]:
+                    return "unbuildable"
+                if digest(out) != digest(self.tree.path(name)):
+                    changed[name] = out
         finally:
             os.unlink(path)
             os.link(original, path)
-        return changed or "same"
+        return changed or ("same" if objects else "no program")
 
     def reaches(self, n, c, changed):
         if n in self.reach:
@@ -225,7 +257,10 @@ class Run:
 
         def rank(n):
             return self.seconds[n] * (0.1 if stem in n else 1) * (1 if n in self.reach else 3)
-        names = [n for n in self.seconds if (self.seconds[n] <= QUICK) == quick]
+        names = [n for n in self.seconds if (self.seconds[n] <= QUICK) == quick or self.args.again]
+        if self.args.own:
+            meant = next(tests for files, tests in MEANT if re.match(files, c["file"]))
+            names = [n for n in names if re.search(meant, n)]
         return sorted((n for n in names if self.reaches(n, c, changed)), key=rank)
 
     def try_tests(self, c, changed, home, quick, passed):
@@ -254,14 +289,19 @@ class Run:
 
     def one(self, number, home, quick):
         c, started = self.list[number], time.time()
-        changed = self.make(c, home)
-        if isinstance(changed, str):
-            self.write(number, c, changed, "", 0, time.time() - started)
-            return
         before = self.rows.get(number)
         passed, seconds = (int(before["passed"]), float(before["seconds"])) if before else (0, 0)
-        state, by, passed = self.try_tests(c, changed, home, quick, passed)
-        if state == "survived" and quick and self.order(c, changed, False):
+        state, by, slow = "no processor", "", False
+        for objects in self.parts(c):
+            changed = self.make(c, objects, home)
+            if isinstance(changed, str):
+                state = changed if state in INVALID else state
+                continue
+            state, by, passed = self.try_tests(c, changed, home, quick, passed)
+            slow = slow or bool(quick and self.order(c, changed, False))
+            if state != "survived":
+                break
+        if state == "survived" and slow:
             state = "passed quick tests"
         elif state == "survived" and not passed:
             state = "not reached"
@@ -273,17 +313,15 @@ class Run:
         kept, bad = os.path.join(self.dir, "baseline.json"), []
 
         def measure(n, home):
-            started = time.time()
             good, said = testtree.run_test(n, self.tree.at, self.seeds, home, PLAIN)
             if good:
-                self.seconds[n] = time.time() - started
+                self.seconds[n] = testtree.took[n]
             else:
                 bad.append("%s (%s)" % (n, said))
 
         def count(n, home):
-            started = time.time()
             if coverage.one(n, counted.at, self.seeds, home, coverage.kept(self.dir, n), COUNTED)[0]:
-                self.seconds[n] = (time.time() - started) / 2
+                self.seconds[n] = testtree.took[n] / 2
             else:
                 coverage.forget(self.dir, n)
                 measure(n, home)
@@ -329,6 +367,11 @@ class Run:
                     busy.discard(number)
             return True
         before = None
+        if self.args.again:
+            self.workers.each([n for n, r in sorted(self.rows.items()) if r["state"] in ("survived", "not reached")],
+                              lambda n, home: self.one(n, home, False))
+            print("all tests: %.0f s; %s" % (time.time() - started, self.count()), flush=True)
+            return 0
         while self.mutants() < self.args.number and before != len(self.rows) and time.time() < self.workers.end:
             before = len(self.rows)
             self.workers.work(next_quick)
@@ -360,6 +403,8 @@ def main():
     p.add_argument("-w", dest="which", default="")
     p.add_argument("-k", dest="tests", default="")
     p.add_argument("-m", dest="map", action="store_true")
+    p.add_argument("-o", dest="own", action="store_true")
+    p.add_argument("-a", dest="again", action="store_true")
     p.add_argument("dir")
     p.add_argument("rows", nargs="?")
     args = p.parse_args()

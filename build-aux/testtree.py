@@ -4,7 +4,7 @@
 
 DIR then has the sources (tree/), the seeds of fuzzing (seeds/), and the commands by which make builds objects, archives
 and programs (plan.json).  It may be carried to another machine of the kind that BUILD was configured on: there, Python
-3.8, gcc and a shell are enough.
+3.8, gcc and a shell are enough.  Most of it is data/*.gguf; without that, tests that answer with it are left out.
 """
 import glob
 import json
@@ -19,6 +19,7 @@ import threading
 import time
 
 MEMORY = 8 << 20        # KiB for one process
+WAITING = 15            # times the limit of processor time, by the clock
 # The longest first, when many run at once.
 SLOW_TESTS = ["kernels", "golden", "unit-arch", "unit-gemm", "hybrid", "unit-logits", "unit-library"]
 
@@ -54,7 +55,9 @@ def read_plan(build):
             words = words[:words.index("&&")] if "&&" in words else words
             o, source = words[words.index("-o") + 1], words[words.index("-o") + 2]
             first = next(i for i, w in enumerate(words) if w.startswith("-") and not w.startswith("--"))
-            flags = [w.replace(srcdir, ".") for w in words[first:words.index("-MT")] if not w.startswith("-W")]
+            # Without what debuggers read, in which lines and paths differ where the code is the same.
+            flags = [w.replace(srcdir, ".") for w in words[first:words.index("-MT")]
+                     if not w.startswith("-W") and not re.fullmatch(r"-g[0-3]?|-ggdb[0-3]?", w)]
             flags += ["-fPIC", "-DPIC"] if o.endswith(".lo") else []
             source = source.replace(srcdir + "/", "")
             objects[flat(o)] = dict(source=source, flags=flags, deps=read_deps(build, srcdir, o))
@@ -123,8 +126,7 @@ def pack(build, out):
     plan, srcdir = read_plan(build)
     tree = os.path.join(out, "tree")
     for n in git_files(srcdir, "--cached", "--others", "--exclude-standard"):
-        if not n.endswith(".gguf") or n.startswith("tests/"):
-            copy(os.path.join(srcdir, n), os.path.join(tree, n))
+        copy(os.path.join(srcdir, n), os.path.join(tree, n))
     copy(os.path.join(build, "config.h"), os.path.join(tree, "config.h"))
     with open(os.path.join(out, "plan.json"), "w", encoding="utf-8") as f:
         json.dump(plan, f, indent=0)
@@ -141,6 +143,7 @@ def copy(a, b):
 
 # ---- tests ----------------------------------------------------------------------------
 LIVE = set()
+took = {}               # seconds of processor time that a test took last
 
 
 def stop(*_):
@@ -176,7 +179,8 @@ def test_command(name, tree, seeds):
 
 
 def run_test(name, tree, seeds, home, limit, extra=None):
-    """Whether the test passes, and what it said; None when it is skipped."""
+    """Whether the test passes, and what it said; None when it is skipped.  The limit is of processor time: others may
+    use the machine; only what waits for nothing is ended by the clock."""
     tmp = os.path.join(home, "tmp")
     shutil.rmtree(tmp, ignore_errors=True)
     os.makedirs(tmp)
@@ -186,19 +190,22 @@ def run_test(name, tree, seeds, home, limit, extra=None):
     env.update(extra or {})
     said = os.path.join(home, "said")
     with open(said, "wb") as out:
-        p = subprocess.Popen(["sh", "-c", 'ulimit -c 0; ulimit -v %d; exec "$@"' % MEMORY, "sh"] +
+        p = subprocess.Popen(["sh", "-c", 'ulimit -c 0; ulimit -v %d; ulimit -t %d; exec "$@"' % (MEMORY, limit), "sh"] +
                              test_command(name, tree, seeds), cwd=home, env=env, stdin=subprocess.DEVNULL, stdout=out,
                              stderr=subprocess.STDOUT, start_new_session=True)
         LIVE.add(p.pid)
-        try:
-            status = p.wait(limit)
-        except subprocess.TimeoutExpired:
-            status = None
+        late = []
+        clock = threading.Timer(WAITING * limit, lambda: (late.append(1), os.killpg(p.pid, signal.SIGKILL)))
+        clock.start()
+        _, status, used = os.wait4(p.pid, 0)
+        clock.cancel()
+        took[name] = used.ru_utime + used.ru_stime
+        p.returncode = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+        status = None if late or p.returncode == -signal.SIGXCPU else p.returncode
         try:
             os.killpg(p.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
-        p.wait()
         LIVE.discard(p.pid)
     with open(said, errors="replace") as f:
         text = f.read()
@@ -266,6 +273,7 @@ class Tree:
         if os.path.lexists(out):
             os.unlink(out)
         how = (["-shared"] if name.endswith(".so") else []) + (["--coverage"] if self.counted else [])
+        how += [w for w in ("-fopenmp",) if any(w in self.plan["objects"][o]["flags"] for o in p["objects"])]
         done = subprocess.run(["gcc", "-pthread", "-Wl,--build-id=none", "-Wl,-t", "-Wl,-t", "-o", out] + how + words +
                               [os.path.join(self.at, archive_path(a)) for a in p["archives"]] +
                               p["libs"] + ["-ldl", "-lm"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -316,15 +324,19 @@ class Workers:
         self.work(one)
 
     def build(self, tree, wanted):
-        """All objects and archives that are not there yet, and the wanted programs; the slowest first."""
-        self.each(sorted(tree.plan["objects"], key=lambda n: not n.startswith("simd")), lambda n, home: tree.object(n))
-        self.each(list(tree.plan["archives"]), lambda n, home: tree.archive(n))
+        """The wanted programs, with all objects and archives of theirs that are not there yet; the slowest first."""
+        made = [p for p in tree.plan["programs"] if p in wanted or not re.search(r"\.test$|^tests/fuzz/|^gemkv$", p)]
+        archives = {a for p in made for a in tree.plan["programs"][p]["archives"]}
+        objects = {o for p in made for o in tree.plan["programs"][p]["objects"]}
+        objects.update(o for a in archives for o in tree.plan["archives"][a])
+        self.each(sorted(objects, key=lambda n: (not n.startswith("simd"), n)), lambda n, home: tree.object(n))
+        self.each(sorted(archives), lambda n, home: tree.archive(n))
 
         def link(n, home):
             good, said = tree.program(n)
             if not good:
                 print("%s cannot be linked: %s" % (n, said[-300:]), flush=True)
-        self.each([p for p in tree.plan["programs"] if p in wanted or not re.search(r"\.test$|^tests/fuzz/", p)], link)
+        self.each(made, link)
 
 
 def slow_first(names):
