@@ -426,8 +426,8 @@ static struct gkv__jvalue absolute(struct gkv__jrun *r, struct gkv__jvalue v)
 {
     if (v.kind == GKV__J_FLOAT)
         v.u.f = v.u.f < 0 ? -v.u.f : v.u.f;
-    else if (need(r, v, GKV__J_INT, "abs"))
-        v.u.i = v.u.i < 0 && v.u.i > INT64_MIN ? -v.u.i : v.u.i;
+    else if (need(r, v, GKV__J_INT, "abs") && v.u.i < 0 && __builtin_sub_overflow(0, v.u.i, &v.u.i))
+        gkv__j_fail(r, GKV_UNSUPPORTED, "abs: too large");
     return v;
 }
 

@@ -309,21 +309,25 @@ static struct gkv__jnode *number(struct parser *s)
 {
     struct gkv__jvalue v = { .kind = s->kind == FLOAT ? GKV__J_FLOAT : GKV__J_INT };
     char               buf[64];
-    size_t             n = 0;
+    size_t             n = 0, at = 0;
 
-    for (size_t i = 0; i < s->text.n && n < sizeof buf - 1; i++)
-        if (s->text.p[i] != '_')
-            buf[n++] = s->text.p[i];
+    for (; at < s->text.n && n < sizeof buf - 1; at++)
+        if (s->text.p[at] != '_')
+            buf[n++] = s->text.p[at];
     buf[n] = 0;
+    if (at < s->text.n) {
+        gkv__j_fail(s->r, GKV_UNSUPPORTED, "%s is too long", buf);
+        return NULL;
+    }
     if (v.kind == GKV__J_FLOAT) {
         /* strtod depends on the locale's decimal point */
-        const char *point = strchr(buf, '.');
+        const char *point = strchr(buf, '.');   /* every FLOAT has one */
         double      scale = 1;
 
         for (const char *p = buf; *p; p++)
             if (*p != '.') {
                 v.u.f = v.u.f * 10 + (*p - '0');
-                scale *= point && p > point ? 10 : 1;
+                scale *= p > point ? 10 : 1;
             }
         v.u.f /= scale;
     } else {

@@ -449,14 +449,15 @@ struct gkv__jvalue gkv__j_get(struct gkv__jrun *r, struct gkv__jvalue of, struct
     }
 }
 
-/* A bound of a slice, as in Python: counted from the end if negative, then limited to lo .. hi. */
+/* A bound of a slice, as in Python: counted from the end if negative, then limited to lo .. hi.  lo is 0 or -1, which
+ * one that counts from the end does not get below. */
 static int64_t bound(struct gkv__jvalue v, int64_t n, int64_t lo, int64_t hi, int64_t unless)
 {
     int64_t i = v.kind == GKV__J_INT ? v.u.i : unless;
 
     if (v.kind == GKV__J_INT && i < 0)
         i = i < -n ? lo : i + n;
-    return i < lo ? lo : i > hi ? hi : i;
+    return i > hi ? hi : i;
 }
 
 struct gkv__jvalue gkv__j_slice(struct gkv__jrun *r, struct gkv__jvalue of,
