@@ -167,6 +167,13 @@ a\r\nb\r\n{% if true %}\r\nc\r{% endif %}\r\n{{ 'x\r\ny' }}
 {% set a, b = [1] %}
 {% set a, b = 5 %}
 {% for a, b in [1] %}{% endfor %}
+{{ 1.5 + 0 }} {{ true + 1.5 }} {{ 1.5 * false }} {{ (-9223372036854775807 - 1) // 2 }} {{ (-9223372036854775807 - 1) % 10 }}
+{{ 'abc'[2:1] }}|{{ 'abc'[1::9223372036854775807] }}|{{ [1, 2, 3][2:1] }} {{ [1, 2][-9:1] }} {{ [1, 2, 3][-2:] }} {{ 'abc'[-9:-1] }} {{ []|list }}{{ [][::-1] }}
+{{ ['a\rb', '\r'] }} {{ ['a\rb']|tojson }} {{ ['aaa', 'bbb']|length }}
+a {# comment +#}\nb {# comment -#}\n c
+{% raw %}x{%+ endraw %}\ny {% raw %} z {%- endraw +%}\nw
+{{ 5|int }} {{ 0|abs }} {{ -0|abs }} {{ (1 - 2)|abs }} {{ 1.0|int }}
+{% if true -%}  {% endif %}{% for i in [1] -%}\n  {% if i %}x{% endif %}{% endfor %}
 """
 
 

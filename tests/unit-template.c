@@ -368,6 +368,41 @@ static void test_thoughts(void)
 #undef OFF
 }
 
+/* Templates that begin no thought when they are told to, or write something else then: there is no start to give. */
+static void test_told(void)
+{
+#define SAYS "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+#define TOLD(what) "{% if enable_thinking %}" what "{% endif %}"
+#define THINKS "<think>{# </think> #}"
+    static const struct { const char *jinja, *start, *what; } t[] = {
+        { SAYS THINKS, "<think>", "one that may think" },
+        { SAYS TOLD("at length:") THINKS, "at length:<think>", "one that says more" },
+        { SAYS TOLD("{{ raise_exception('no thoughts') }}") THINKS, "", "one that refuses to" },
+        { "{% if not enable_thinking %}" SAYS "{% endif %}" THINKS, "", "one that says nothing then" },
+        { SAYS TOLD("{{ messages[0].content|upper }}") THINKS, "", "one that says it again" },
+        { SAYS TOLD("{{ '\\0' }}") THINKS, "", "one that writes a zero" },
+        { "{{ 'think' if enable_thinking else 'never' }}" SAYS THINKS, "", "one with another beginning" },
+        { TOLD("more") SAYS THINKS, "", "one with a longer beginning" },
+        { SAYS TOLD("{{ 'x' * 248 }}") THINKS, NULL, "one whose beginning just fits" },
+        { SAYS TOLD("{{ 'x' * 249 }}") THINKS, "", "one whose beginning is too long" },
+    };
+
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        struct gkv__template own;
+
+        if (gkv__template_own(&own, t[i].jinja, strlen(t[i].jinja), NULL, "", "", false, false, NOW, &err) != GKV_OK) {
+            ok(0, "%s", err.text);
+            continue;
+        }
+        ok(own.marks && (t[i].start ? !strcmp(own.start, t[i].start) : strlen(own.start) == 255), "told to think: %s: %s",
+           t[i].what, own.start);
+        free(own.text);
+    }
+#undef SAYS
+#undef TOLD
+#undef THINKS
+}
+
 /* What is between turns, and NULL where an earlier turn is left out or the last one changes. */
 static void test_turns(void)
 {
@@ -379,6 +414,18 @@ static void test_turns(void)
         { "{% for m in messages %}{% if loop.last and loop.index > 1 %}{{ 'then ' }}{% endif %}"
           TURN("m.role", "m.content") "{% endfor %}{{ '<assistant>' }}", "</>\n<assistant>", "</>\nthen <user>" },
         { "{{ messages | length }}{% for m in messages %}" TURN("m.role", "m.content") "{% endfor %}", NULL, NULL },
+#define SAYS(what) "{% for m in messages %}{% set more = messages|length > 1 %}" TURN("m.role", what) "{% endfor %}"
+        { SAYS("m.content") "{{ raise_exception('one turn only') if messages|length > 1 }}", NULL, NULL },
+        { SAYS("(m.content|upper if more and loop.last else m.content)"), NULL, NULL },
+        { SAYS("(m.content|upper if m.role == 'assistant' else m.content)"), NULL, NULL },
+        { SAYS("(m.content|upper if more and loop.first else m.content)"), NULL, NULL },
+        { SAYS("(m.content[1:] if more and loop.first else m.content)"), NULL, NULL },
+        { "{{ 'chat:' if messages|length > 1 }}" SAYS("m.content"), NULL, NULL },
+        { SAYS("m.content") "{{ 'end' if messages|length > 1 }}", NULL, NULL },
+        { SAYS("m.content") "{{ messages|length }}", NULL, NULL },
+        { SAYS("m.content ~ ('\\0' if m.role == 'assistant')"), NULL, NULL },
+        { SAYS("m.content"), "</>\n<assistant>", "</>\n<user>" },
+#undef SAYS
     };
 
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
@@ -609,6 +656,16 @@ static void test_wrong(void)
         { "{{ 1e3 }}", "\"e3\" where }} should be" },
         { "{% macro m() %}{% endmacro %}{{ m }}", "cannot be printed" },
         { "{% macro m() %}{% endmacro %}{{ m|tojson }}", "is not JSON" },
+        { "{{ [1]|tojson(indent=-1) }}", "tojson: indent is -1" },
+        { "{{ [1]|tojson(indent=65) }}", "tojson: indent is 65" },
+        { "{{ [1]|tojson(sort_keys=true) }}", "tojson: only indent is supported" },
+        { "{{ 4 is divisibleby('a') }}", "divisibleby" },
+        { "{{ [1].pop() }}", "a list has no method \"pop\"" },
+        { "{{ strftime_now(1) }}", "strftime_now" },
+        { "{{ (-9223372036854775807 - 1)|abs }}", "abs: too large" },
+        { "{{ x.abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz }}",
+          "\"abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijkl\" of something undefined" },
+        { "{{ 1000000000000000000000000000000000000000000000000000000000000000000000.5 }}", "is too long" },
         { "{{ 1|no_such_filter_of_more_than_32_letters }}", "no_such_filter_of_more_than_32_l" },
         { "{{ 1 is no_such_test_at_all_of_more_than_32_letters }}", "no_such_test_at_all_of_more_than\"" },
         { "{{ 'x'.no_such_method_of_more_than_32_letters() }}", "no_such_method_of_more_than_32_l" },
@@ -628,6 +685,66 @@ static void test_wrong(void)
     }
 }
 
+/* What is said by a template that refuses is cut. */
+static void test_refusal(void)
+{
+    static const char jinja[] = "{{ raise_exception('a' * 199 ~ 'bcd') }}";
+    const struct talk talk = { .n = 1, .message = { { "user", "x", 1 } } };
+    struct gkv__rendered out;
+    const gkv_status status = render(jinja, sizeof jinja - 1, &talk, "", "", true, &out);
+
+    ok(status == GKV_INVALID && strstr(err.text, "aab") && !strstr(err.text, "bc"), "a long refusal: %s", err.text);
+    gkv__rendered_free(&out);
+}
+
+/* The sizes of messages are added before any is read. */
+static void test_sizes(void)
+{
+    const struct talk more = { .n = 2, .message = { { "user", "x", SIZE_MAX }, { "user", "x", SIZE_MAX } } };
+    const struct talk large = { .n = 1, .message = { { "user", "x", SIZE_MAX } } };
+    struct gkv__rendered out;
+
+    ok(render("", 0, &more, "", "", true, &out) == GKV_LIMIT && strstr(err.text, "too long"), "2^65 bytes: %s", err.text);
+    ok(render("", 0, &large, "", "", true, &out) == GKV_LIMIT && strstr(err.text, "too long"), "2^64 bytes: %s", err.text);
+}
+
+/* Results of our own: where jinja2 has larger numbers, and text that is not UTF-8. */
+static void test_own(void)
+{
+    static const struct { const char *jinja, *said, *want; } row[] = {
+        { "{{ (99999999999.0 * 99999999999.0)|int }},{{ (-99999999999.0 * 99999999999.0)|int }}", "", "0,0" },
+        { "{{ '9223372036854775807'|int }},{{ '9223372036854775808'|int }},{{ '99999999999999999999'|int }}", "",
+          "9223372036854775807,0,0" },
+        { "[{{ messages[0].content|trim }}]", "a\xe3\x80\x80 \xe2\x80\x83", "[a]" },
+        { "[{{ messages[0].content|trim }}]", " \x80\x80\x80\x80\x80 ", "[\x80\x80\x80\x80\x80]" },
+        { "[{{ messages[0].content|trim }}]", "\x80 ", "[\x80]" },
+        { "[{{ messages[0].content|trim }}]", "\xe3\x80", "[\xe3\x80]" },
+        { "{{ messages[0].content|length }}", "\x80", "0" },
+    };
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const struct talk talk = { .n = 1, .message = { { "user", row[i].said, strlen(row[i].said) } } };
+        struct gkv__rendered out;
+        const gkv_status status = render(row[i].jinja, strlen(row[i].jinja), &talk, "", "", true, &out);
+        const size_t n = strlen(row[i].want);
+
+        ok(status == GKV_OK && out.len == n && !memcmp(out.text, row[i].want, n), "%s: %.*s", row[i].jinja,
+           (int)out.len, out.text ? out.text : err.text);
+        gkv__rendered_free(&out);
+    }
+}
+
+/* The families, by number, by name and by what is in a template of theirs. */
+static void test_families(void)
+{
+    size_t n = 0;
+
+    for (const struct gkv__template *t; (t = gkv__template_at(n)); n++)
+        ok(gkv__template_named(t->name) == t, "the family %s", t->name);
+    ok(n > 3 && !gkv__template_at(n + 1) && !gkv__template_named("chatm") && !gkv__template_named(""), "and no other");
+    ok(!gkv__template_recognise("{{ x }}", 7), "a template of none");
+}
+
 /* The date is given by the caller, who may have it from the environment. */
 static void test_date(void)
 {
@@ -641,7 +758,9 @@ static void test_date(void)
         { INT64_MAX, "292277026596-12-04 15:30:07 Sunday 03 PM" },
         { INT64_MIN, "-292277022657-01-27 08:29:52 Sunday 08 AM" },
     };
-    static const char jinja[] = "{{ strftime_now('%Y-%m-%d %H:%M:%S %A %I %p') }}";
+    static const char jinja[] = "{{ strftime_now('%Y-%m-%d %H:%M:%S %A %I %p') }}", cut_off[] = "{{ strftime_now('%Y%') }}";
+    const struct gkv__chat today = { .bos = "", .eos = "", .now = NOW };
+    struct gkv__rendered end;
 
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         const struct gkv__chat chat = { .bos = "", .eos = "", .now = row[i].now };
@@ -652,6 +771,9 @@ static void test_date(void)
            !memcmp(out.text, row[i].date, out.len), "%" PRId64 " is %s", row[i].now, row[i].date);
         gkv__rendered_free(&out);
     }
+    ok(gkv__chat_render(cut_off, sizeof cut_off - 1, &today, &end, &err) == GKV_OK && end.len == 5 &&
+       !memcmp(end.text, "2024%", 5), "a percent sign at the end");
+    gkv__rendered_free(&end);
 }
 
 static void test_hostile(void)
@@ -728,8 +850,13 @@ int main(void)
     test_turns();
     test_thinking();
     test_thoughts();
+    test_told();
     test_marks();
     test_wrong();
+    test_refusal();
+    test_sizes();
+    test_own();
+    test_families();
     test_date();
     test_hostile();
     ok(below_zero == 0, "%u searches in a text of less than no bytes", below_zero);
