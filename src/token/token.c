@@ -715,10 +715,14 @@ gkv_status gkv__tokenize_after(const struct gkv__vocab *v, uint32_t before, cons
                                const struct gkv__range *plain, size_t n_plain, struct gkv__tokens *out,
                                gkv_error *err)
 {
+    gkv_status status;
+
     GKV__TRY(gkv__tokens_reserve(out, 1, err));
     gkv__tokens_push(out, before, 0);
-    GKV__TRY(gkv__tokenize(v, text, len, plain, n_plain, out, err));
+    status = gkv__tokenize(v, text, len, plain, n_plain, out, err);
     out->n--;
+    if (status != GKV_OK)
+        return status;
     memmove(out->id, out->id + 1, out->n * sizeof *out->id);
     memmove(out->len, out->len + 1, out->n * sizeof *out->len);
     return GKV_OK;

@@ -73,7 +73,8 @@ static inline void gkv__tokens_push(struct gkv__tokens *t, uint32_t id, uint32_t
 gkv_status gkv__tokenize(const struct gkv__vocab *v, const char *text, size_t len,
                          const struct gkv__range *plain, size_t n_plain,
                          struct gkv__tokens *out, gkv_error *err);
-/* The same, but the text continues that of token `before`, which decides whether a space is added in front; *out is empty. */
+/* The same, but the text continues that of token `before`, which decides whether a space is added in front; *out is
+ * empty, and stays so when this fails. */
 gkv_status gkv__tokenize_after(const struct gkv__vocab *v, uint32_t before, const char *text, size_t len,
                                const struct gkv__range *plain, size_t n_plain, struct gkv__tokens *out,
                                gkv_error *err);
