@@ -585,7 +585,12 @@ static gkv_status make(struct model *m, const struct recipe *r, gkv_error *err)
         put_key(&b, "tokenizer.ggml.pre", GKV__STR);
         put_str(&b, r->pre ? r->pre : "qwen2");
     }
-    if (!strcmp(bad, "tokens are numbers")) {
+    if (!strcmp(bad, "tokens are one string")) {
+        put_key(&b, "tokenizer.ggml.tokens", GKV__STR);
+        put_str(&b, "a");
+    } else if (!strcmp(bad, "an empty list of tokens")) {
+        put_array(&b, "tokenizer.ggml.tokens", GKV__STR, 0);
+    } else if (!strcmp(bad, "tokens are numbers")) {
         put_array(&b, "tokenizer.ggml.tokens", GKV__U32, n_tokens);
         for (size_t i = 0; i < n_tokens; i++)
             put(&b, i, 4);
@@ -594,6 +599,8 @@ static gkv_status make(struct model *m, const struct recipe *r, gkv_error *err)
         for (unsigned i = 0; i < n_tokens; i++)
             put_str(&b, i < 256 ? !strcmp(bad, "a byte is missing") && i == 'x' ? "xx"
                                 : !strcmp(bad, "an empty token") && i == 0xff ? ""
+                                : !strcmp(bad, "no bytes that UTF-8 lacks") && (i == 0xc0 || i == 0xc1 || i > 0xf4) ? ""
+                                : !strcmp(bad, "no byte f4") && i == 0xf4 ? ""
                                 : !strcmp(bad, "broken UTF-8") && i == 0xff ? "\xff"
                                 : spelled(i, spm) : r->token[i - 256] + 1);
     }
@@ -601,14 +608,29 @@ static gkv_status make(struct model *m, const struct recipe *r, gkv_error *err)
         put_array(&b, "tokenizer.ggml.token_type", GKV__STR, n_tokens);
         for (size_t i = 0; i < n_tokens; i++)
             put_str(&b, "1");
+    } else if (!strcmp(bad, "types are one number")) {
+        put_key(&b, "tokenizer.ggml.token_type", GKV__I32);
+        put(&b, 1, 4);
     } else if (strcmp(bad, "no types")) {
         size_t n = n_tokens - !strcmp(bad, "a type is missing");
 
-        put_array(&b, "tokenizer.ggml.token_type", GKV__I32, n);
+        put_array(&b, "tokenizer.ggml.token_type", strcmp(bad, "types without a sign") ? GKV__I32 : GKV__U32, n);
         for (size_t i = 0; i < n; i++)
             put(&b, i < 256 ? spm ? 6 : 1 : (uint32_t)(r->token[i - 256][0] - '0'), 4);
     }
-    if (!listed && strcmp(bad, "no scores")) {
+    if (!strcmp(bad, "one score")) {
+        put_key(&b, "tokenizer.ggml.scores", GKV__F32);
+        put(&b, 0, 4);
+    } else if (!strcmp(bad, "scores are integers") || !strcmp(bad, "scores of 64 bits")) {
+        put_array(&b, "tokenizer.ggml.scores", *(bad + 7) == 'a' ? GKV__I32 : GKV__F64, n_tokens);
+        for (size_t i = 0; i < n_tokens; i++) {
+            const double score = i < 256 ? 0 : (double)r->score[i - 256];
+            uint64_t bits;
+
+            memcpy(&bits, &score, sizeof bits);
+            put(&b, bits, *(bad + 7) == 'a' ? 4 : 8);
+        }
+    } else if (!listed && strcmp(bad, "no scores")) {
         size_t n = n_tokens - !strcmp(bad, "a score is missing");
 
         put_array(&b, "tokenizer.ggml.scores", GKV__F32, n);
@@ -625,6 +647,8 @@ static gkv_status make(struct model *m, const struct recipe *r, gkv_error *err)
     } else if (!strcmp(bad, "merges are one string")) {
         put_key(&b, "tokenizer.ggml.merges", GKV__STR);
         put_str(&b, "a b");
+    } else if (!strcmp(bad, "merges are numbers")) {
+        put_array(&b, "tokenizer.ggml.merges", GKV__U32, 0);
     } else if (strcmp(bad, "no merges")) {
         put_array(&b, "tokenizer.ggml.merges", GKV__STR, n_merges);
         for (size_t i = 0; i < n_merges; i++)
@@ -662,6 +686,8 @@ static gkv_status make(struct model *m, const struct recipe *r, gkv_error *err)
     return status;
 }
 
+#define LONG "sixty-four bytes,_of_which_a_message_shows_all,_and_not_one_more"
+
 static void check_refusals(void)
 {
     static const struct {
@@ -674,6 +700,18 @@ static void check_refusals(void)
         { { .model = "llama", .bad = "no scores" }, GKV_FORMAT, "scores" },
         { { .model = "llama", .bad = "a score is missing" }, GKV_FORMAT, "scores" },
         { { .model = "llama", .bad = "a score is no number" }, GKV_FORMAT, "token 3 " },
+        { { .model = "llama", .bad = "one score" }, GKV_FORMAT, "scores" },
+        { { .model = "llama", .bad = "scores are integers" }, GKV_FORMAT, "scores" },
+        { { .model = "llama", .token = { "1" LONG LONG LONG LONG LONG LONG LONG LONG "x" } }, GKV_UNSUPPORTED,
+          "token 256 has 513 bytes, more than 512" },
+        { { .model = LONG },                 GKV_UNSUPPORTED, "tokenizer \"" LONG "\" is" },
+        { { .model = LONG "x" },             GKV_UNSUPPORTED, "tokenizer \"" LONG "\" is" },
+        { { .pre = LONG "x" },               GKV_UNSUPPORTED, "pre-tokenizer \"" LONG "\" is" },
+        { { .bad = "tokens are one string" }, GKV_FORMAT, "tokens" },
+        { { .bad = "an empty list of tokens" }, GKV_FORMAT, "tokens is not a list" },
+        { { .bad = "types are one number" }, GKV_FORMAT, "token_type" },
+        { { .bad = "merges are numbers" },   GKV_FORMAT, "merges" },
+        { { .bad = "no byte f4" },           GKV_FORMAT, "byte 0xf4" },
         { { .model = "t5" },                 GKV_UNSUPPORTED, "\"t5\"" },
         { { .model = "\x1b[31mred" },        GKV_UNSUPPORTED, "?[31mred" },
         { { .pre = "sanskrit" },             GKV_UNSUPPORTED, "\"sanskrit\"" },
@@ -711,8 +749,8 @@ static void check_refusals(void)
 
 static void check_odd(void)
 {
-    static const char *const harmless[] = { "no types", "an empty token", "broken UTF-8",
-                                            "no pre" };
+    static const char *const harmless[] = { "no types", "types without a sign", "an empty token", "broken UTF-8",
+                                            "no bytes that UTF-8 lacks", "no pre" };
     gkv_error                err;
     struct model             m;
     char                     buf[64];
@@ -782,6 +820,127 @@ static void check_odd(void)
     close_model(&m);
 }
 
+/* Names that only nearly spell a byte, and one that does; empty names; a character that no byte is spelled as. */
+static void check_names(void)
+{
+    static const char *const near[] = { "<0xG1>", "<0x1G>", "<1x41>", "<0x41)", "<0x41", "<0x4a>" };
+    gkv_error    err;
+    struct model m;
+    char         buf[8];
+
+    make(&m, &(struct recipe){ .model = "llama", .token = { "6<0xG1>", "6<0x1G>", "6<1x41>", "6<0x41)", "6<0x41", "6<0x4a>",
+         "6<0x41>", "3", "4" } }, &err);
+    for (uint32_t i = 0; i < sizeof near / sizeof *near; i++)
+        ok(gkv__token_text(m.v, 256 + i, true, buf, sizeof buf) == strlen(near[i]) && !memcmp(buf, near[i], strlen(near[i])),
+           "%s is a name of several bytes", near[i]);
+    ok(gkv__token_text(m.v, 262, true, buf, sizeof buf) == 1 && *buf == 'A', "<0x41> is one byte");
+    ok(gives(m.v, "A", false, IDS(' ', 'A')), "and of the two, the text becomes the first");
+    ok(gkv__token_text(m.v, 263, true, buf, sizeof buf) == 0 && gkv__token_text(m.v, 264, true, buf, sizeof buf) == 0,
+       "empty names");
+    close_model(&m);
+    make(&m, &(struct recipe){ .token = { "3", "4", "1", "1\xc2\xad", "1\xc2\xac", "3x" } }, &err);
+    ok(gives(m.v, "axb", false, IDS('a', 261, 'b')), "an empty name is in no text");
+    ok(gkv__token_text(m.v, 259, true, buf, sizeof buf) == 2 && !memcmp(buf, "\xc2\xad", 2) &&
+       gkv__token_text(m.v, 260, true, buf, sizeof buf) == 1 && *buf == (char)0xac, "U+00AD spells no byte, U+00AC does");
+    close_model(&m);
+}
+
+/* Names in documents, in the gaps between them, and on either side of both. */
+static void check_gaps(void)
+{
+    static const struct { const char *text; struct gkv__range said[2]; size_t n; uint32_t id[12]; } row[] = {
+        { "<c>xuserwordy", { { 3, 13 } }, 1, { 258, 'x', 256, 'y' } },
+        { "xuserwordy<c>", { { 0, 10 } }, 1, { 'x', 256, 'y', 258 } },
+        { "userword<c>userword", { { 8, 11 } }, 1, { 256, '<', 'c', '>', 256 } },
+        { "a<c>bB<c>Bc<c>d", { { 4, 6 }, { 9, 11 } }, 2, { 'a', 258, 'b', 'B', 258, 'B', 'c', 258, 'd' } },
+        { "<c>uword<c>uword", { { 3, 8 }, { 11, 16 } }, 2, { 258, 257, 258, 257 } },
+        { "uworduword<c>", { { 0, 5 }, { 5, 10 } }, 2, { 257, 257, 258 } },
+    };
+    gkv_error    err;
+    struct model m;
+
+    make(&m, &(struct recipe){ .token = { "4userword", "4uword", "3<c>" } }, &err);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct gkv__tokens t = { 0 };
+        size_t             n = 0;
+
+        while (row[i].id[n])
+            n++;
+        ok(gkv__tokenize(m.v, row[i].text, strlen(row[i].text), row[i].said, row[i].n, &t, &err) == GKV_OK &&
+           same(&t, row[i].id, n), "names around what is said: %s", row[i].text);
+        gkv__tokens_free(&t);
+    }
+    close_model(&m);
+}
+
+static bool are_same(const struct recipe *r, const struct recipe *s)
+{
+    gkv_error    err;
+    struct model m, n;
+    bool         is, back;
+
+    if (make(&m, r, &err) != GKV_OK || make(&n, s, &err) != GKV_OK)
+        must(NULL);
+    is = gkv__vocab_same(m.v, n.v);
+    back = gkv__vocab_same(n.v, m.v);
+    if (is != back)
+        ok(0, "the same in one order only");
+    close_model(&m);
+    close_model(&n);
+    return is;
+}
+
+static void check_same(void)
+{
+    const struct recipe one = { .token = { "1ab", "1c" } };
+
+    ok(are_same(&one, &one), "the same tokens");
+    ok(are_same(&one, &(struct recipe){ .pre = "llama-bpe", .token = { "1ab", "1c" }, .merge = { "a b" } }),
+       "by other merges and words");
+    ok(!are_same(&one, &(struct recipe){ .token = { "1ab", "1c", "1d" } }), "not with one more");
+    ok(!are_same(&one, &(struct recipe){ .token = { "1a", "1bc" } }), "not with others of the same bytes");
+    ok(!are_same(&one, &(struct recipe){ .token = { "1ab", "1d" } }), "not with another byte");
+    ok(!are_same(&one, &(struct recipe){ .token = { "1ab", "4c" } }), "not with another type");
+    ok(!are_same(&(struct recipe){ .model = "llama" }, &(struct recipe){ .model = "gemma4" }), "not of another kind");
+}
+
+/* What can be asked without a buffer, and what is refused before anything is allocated. */
+static void check_room(void)
+{
+    struct gkv__tokens t = { .limit = 1 << 20 };
+    gkv_error    err;
+    struct model m;
+    char         buf[8] = "-------";
+
+    make(&m, &(struct recipe){ .model = "llama", .token = { "1\xe2\x96\x81", "1\xe2\x96\x81""a", "3<s>", "4 u", "1" } }, &err);
+    ok(gkv__token_text(m.v, 257, false, NULL, 0) == 2 && gkv__token_text_after(m.v, 'a', 257, false, NULL, 0) == 2 &&
+       gkv__token_text_after(m.v, GKV__NO_TOKEN, 257, false, NULL, 0) == 1, "the bytes of a token, without a buffer");
+    ok(gkv__token_text_after(m.v, 258, 257, false, buf, 1) == 1 && buf[1] == '-' &&
+       gkv__token_text_after(m.v, 258, 257, false, buf, 2) == 1 && buf[0] == 'a' && buf[2] == '-', "and in as much as fits");
+    ok(gkv__token_text_after(m.v, GKV__NO_TOKEN, 259, false, buf, 8) == 2 && !memcmp(buf, " u", 2) &&
+       gkv__token_text_after(m.v, 259, 257, false, buf, 8) == 1 && gkv__token_text_after(m.v, 257, 257, false, buf, 8) == 2 &&
+       gkv__token_text_after(m.v, 258, 'a', false, buf, 8) == 1 && *buf == 'a' &&
+       gkv__token_text_after(m.v, 258, 260, false, buf, 8) == 0 && gkv__token_text_after(m.v, 258, 258, true, buf, 8) == 3 &&
+       gkv__token_text_after(m.v, 258, 999, true, buf, 8) == 0,
+       "a space is dropped behind a name and in front of all, of a word alone");
+    ok(gkv__tokens_reserve(&t, SIZE_MAX, &err) == GKV_NOMEM && !t.id, "no room for 2^64 tokens: %s", err.text);
+    ok(gkv__tokens_count(&t, SIZE_MAX, 0, &err) == GKV_LIMIT && gkv__tokens_count(&t, 1, UINT64_MAX, &err) == GKV_LIMIT &&
+       gkv__tokens_count(&t, 1, 1 << 20, &err) == GKV_LIMIT && t.most == 0, "more than the limit: %s", err.text);
+    ok(gkv__tokens_count(&t, 1, (1 << 20) - 8, &err) == GKV_OK && t.most == 1 << 20, "as much as the limit");
+    t.limit = 2 * GKV__TOKEN_BYTES;
+    t.most = 0;
+    ok(gkv__tokenize_after(m.v, 'a', "b<s>", 4, NULL, 0, &t, &err) == GKV_OK && t.n == 2 && t.id[0] == 'b' && t.id[1] == 258,
+       "two tokens behind another, of which there is room for as many");
+    gkv__tokens_free(&t);
+    t.limit = GKV__TOKEN_BYTES;
+    ok(gkv__tokenize_after(m.v, 'a', "b", 1, NULL, 0, &t, &err) == GKV_LIMIT && t.n == 0, "no room for two");
+    gkv__tokens_free(&t);
+    t.limit = 1;
+    ok(gkv__tokenize_after(m.v, 'a', "b", 1, NULL, 0, &t, &err) == GKV_LIMIT && t.n == 0, "no room for one");
+    gkv__tokens_free(&t);
+    close_model(&m);
+}
+
 /* The same with SentencePiece. */
 static void check_spm(void)
 {
@@ -803,15 +962,24 @@ static void check_spm(void)
     check_made(m.v, "spm");
     close_model(&m);
 
-    make(&m, &(struct recipe){ .model = "llama", .token = { "1\xe2\x96\x81", "1a", "1aa",
-         "1aaaa", "1\xc3\xa9\xc3\xa9", "1<0x41>", "1b\xc3\xa9" },
-         .score = { 0, 0, 1, 1, 2, 3, 2 } }, &err);
-    ok(gives(m.v, "aaaaaaa", true, IDS(256, 259, 258, 257)), "spm: equal scores, leftmost first");
-    ok(gives(m.v, "b\xc3\xa9\xc3\xa9", true, IDS(256, 262, 0xc3, 0xa9)) &&
-       gives(m.v, "\xc3\xa9\xc3\xa9", true, IDS(256, 260)),
-       "spm: characters that are no token can merge");
-    ok(gives(m.v, "<0x41>", true, IDS(256, '<', '0', 'x', '4', '1', '>')),
-       "spm: a byte's name is text");
+    for (int wide = 0; wide < 2; wide++) {
+        make(&m, &(struct recipe){ .model = "llama", .token = { "1\xe2\x96\x81", "1a", "1aa",
+             "1aaaa", "1\xc3\xa9\xc3\xa9", "1<0x41>", "1b\xc3\xa9" },
+             .score = { 0, 0, 1, 1, 2, 3, 2 }, .bad = wide ? "scores of 64 bits" : NULL }, &err);
+        ok(gives(m.v, "aaaaaaa", true, IDS(256, 259, 258, 257)), "spm: equal scores, leftmost first");
+        ok(gives(m.v, "b\xc3\xa9\xc3\xa9", true, IDS(256, 262, 0xc3, 0xa9)) &&
+           gives(m.v, "\xc3\xa9\xc3\xa9", true, IDS(256, 260)),
+           "spm: characters that are no token can merge");
+        ok(gives(m.v, "<0x41>", true, IDS(256, '<', '0', 'x', '4', '1', '>')),
+           "spm: a byte's name is text");
+        close_model(&m);
+    }
+
+    /* Of two tokens with the same text, the first, by its own score; an empty one is no part of any. */
+    make(&m, &(struct recipe){ .model = "llama", .token = { "1a", "1b", "1c", "1ab", "1ab", "1bc", "1" },
+         .score = { 0, 0, 0, -2, -1, -1.5f, 0 } }, &err);
+    ok(gives(m.v, "xab", true, IDS(' ', 'x', 259)) && gives(m.v, "xabc", true, IDS(' ', 'x', 256, 261)),
+       "spm: equal texts, the first");
     close_model(&m);
 }
 
@@ -823,7 +991,8 @@ static void check_phi3(void)
         { "phi3", NULL, true }, { "phi3x", NULL, false }, { "llama", "Phi-3 mini", true }, { "llama", "my phi3", true },
         { "llama", "PHI-35", true }, { NULL, "phi-2", false }, { NULL, "philosophy 3", false }, { NULL, "phi-", false },
         { NULL, "phi", false }, { NULL, "php-3", false }, { NULL, "pha3", false }, { NULL, "xhi3", false },
-        { NULL, NULL, false },
+        { NULL, NULL, false }, { "phi4", NULL, false }, { NULL, "Pxi-3", false }, { NULL, "phj3", false },
+        { NULL, "phi-4", false }, { NULL, "a Phi_3", false }, { NULL, "phi3", true },
     };
     gkv_error    err;
     struct model m;
@@ -987,6 +1156,10 @@ int main(void)
         return done();
     check_refusals();
     check_odd();
+    check_names();
+    check_gaps();
+    check_same();
+    check_room();
     check_spm();
     check_phi3();
     check_gemma4();
