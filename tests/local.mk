@@ -105,6 +105,11 @@ check_PROGRAMS += tests/unit-file.test
 tests_unit_file_test_SOURCES = tests/unit-file.c tests/tap.h
 tests_unit_file_test_LDADD   = src/libcore.la
 
+TESTS += tests/unit-base.test
+check_PROGRAMS += tests/unit-base.test
+tests_unit_base_test_SOURCES = tests/unit-base.c tests/rng.h tests/tap.h
+tests_unit_base_test_LDADD   = src/libcore.la
+
 TESTS += tests/unit-near.test
 check_PROGRAMS += tests/unit-near.test
 tests_unit_near_test_SOURCES = tests/unit-near.c tests/tap.h
