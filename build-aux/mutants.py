@@ -368,7 +368,7 @@ class Run:
             return True
         before = None
         if self.args.again:
-            self.workers.each([n for n, r in sorted(self.rows.items()) if r["state"] in ("survived", "not reached")],
+            self.workers.each([n for n, r in sorted(self.rows.items()) if r["state"] in ("survived", "not reached", "passed quick tests")],
                               lambda n, home: self.one(n, home, False))
             print("all tests: %.0f s; %s" % (time.time() - started, self.count()), flush=True)
             return 0

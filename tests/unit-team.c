@@ -254,6 +254,50 @@ static int end_while_busy(struct work *w)
     return 0;
 }
 
+/* ---- a task beside all -------------------------------------------------------------------- */
+
+static const int others[] = { SIGINT, SIGTERM, SIGALRM, SIGUSR1, SIGCHLD, SIGPIPE };
+static const int own[] = { SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP };
+
+struct beside { pthread_t thread; sigset_t mask; int runs; };
+
+static void beside(void *arg)
+{
+    struct beside *b = arg;
+
+    b->thread = pthread_self();
+    b->runs++;
+    pthread_sigmask(SIG_SETMASK, NULL, &b->mask);
+}
+
+/* It leaves signals to the caller's threads, except those that say what it did itself; the caller's mask stays. */
+static void check_task(void)
+{
+    struct beside b = { .runs = 0 };
+    struct gkv__task *t;
+    sigset_t set, after;
+    bool blocked = true, open = true, same = true;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR2);
+    pthread_sigmask(SIG_SETMASK, &set, NULL);
+    t = gkv__task_start(beside, &b);
+    pthread_sigmask(SIG_SETMASK, NULL, &after);
+    gkv__task_join(t);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        blocked &= sigismember(&b.mask, others[i]) == 1;
+        same &= sigismember(&after, others[i]) == 0;
+    }
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        open &= sigismember(&b.mask, own[i]) == 0;
+    ok(t && b.runs == 1 && !pthread_equal(b.thread, pthread_self()), "a task runs once, in a thread of its own");
+    ok(blocked && open, "... which leaves signals to others, but for those of what it does");
+    ok(same && sigismember(&after, SIGUSR2) == 1, "... and those of the caller stay as they were");
+    sigemptyset(&set);
+    pthread_sigmask(SIG_SETMASK, &set, NULL);
+    gkv__task_join(NULL);
+}
+
 int main(void)
 {
     static struct work w;
@@ -293,5 +337,6 @@ int main(void)
     ok(child(work_alone, &w), "a process that cannot start threads works alone");
 #endif
     ok(child(end_while_busy, &w), "a program may end while another thread works");
+    check_task();
     return done();
 }
