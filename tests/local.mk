@@ -110,6 +110,13 @@ check_PROGRAMS += tests/unit-base.test
 tests_unit_base_test_SOURCES = tests/unit-base.c tests/rng.h tests/tap.h
 tests_unit_base_test_LDADD   = src/libcore.la
 
+TESTS += tests/unit-leaks.test
+check_PROGRAMS += tests/unit-leaks.test
+tests_unit_leaks_test_SOURCES = tests/unit-leaks.c tests/tap.h
+tests_unit_leaks_test_LDFLAGS = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc -Wl,--wrap=strdup -Wl,--wrap=free \
+	-Wl,--wrap=mmap -Wl,--wrap=munmap
+tests_unit_leaks_test_LDADD   = src/libcore.la
+
 TESTS += tests/unit-near.test
 check_PROGRAMS += tests/unit-near.test
 tests_unit_near_test_SOURCES = tests/unit-near.c tests/tap.h
