@@ -15,7 +15,7 @@ gets the quick tests, then those that survived get the rest.
 -t: begins no test after so many seconds, and exits with 1 when something is left.  -w, -k: only files and tests with
 this expression in their name.  -m: asks coverage.py which lines each test reaches, and runs only tests that reach the
 change; without it, all whose program has a changed object.  -o: runs only the tests that are meant for a file (MEANT).
--a: tries no new mutants, but those that survived against the tests of -k.
+-a: tries no new mutants, but those that survived against the tests of -k.  GOLDEN_* of the environment is passed on.
 """
 import argparse
 import csv
@@ -368,8 +368,8 @@ class Run:
             return True
         before = None
         if self.args.again:
-            self.workers.each([n for n, r in sorted(self.rows.items()) if r["state"] in ("survived", "not reached", "passed quick tests")],
-                              lambda n, home: self.one(n, home, False))
+            alive = [n for n, r in sorted(self.rows.items()) if r["state"] not in INVALID + ("killed",)]
+            self.workers.each(alive, lambda n, home: self.one(n, home, False))
             print("all tests: %.0f s; %s" % (time.time() - started, self.count()), flush=True)
             return 0
         while self.mutants() < self.args.number and before != len(self.rows) and time.time() < self.workers.end:

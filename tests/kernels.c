@@ -1198,12 +1198,15 @@ static void test_level(const struct gkv__simd *k)
 
 int main(void)
 {
+    const char *const only = getenv("KERNELS_LEVEL");   /* for build-aux/mutants.py: of one level, and nothing else */
     const unsigned cpu = gkv__cpu_detect();
     struct gkv__simd k;
     const char *level;
     unsigned mask;
 
     for (size_t i = 0; (level = gkv__simd_level(i, &mask)); i++) {
+        if (only && strcmp(level, only))
+            continue;
         if ((mask & cpu) != mask) {
             skip("this CPU lacks it", "all kernels: %s", level);
             continue;
@@ -1212,7 +1215,7 @@ int main(void)
         test_level(&k);
     }
 #if HAVE_ISA_AVX2
-    if (cpu & GKV__CPU_AVX2) {
+    if (cpu & GKV__CPU_AVX2 && !only) {
         memset(&k.many, 0, sizeof k.many);
         fill_wide_table(&k);
         test_level(&k);

@@ -117,6 +117,11 @@ tests_unit_leaks_test_LDFLAGS = -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=r
 	-Wl,--wrap=mmap -Wl,--wrap=munmap
 tests_unit_leaks_test_LDADD   = src/libcore.la
 
+TESTS += tests/unit-stats.test
+check_PROGRAMS += tests/unit-stats.test
+tests_unit_stats_test_SOURCES = tests/unit-stats.c tests/tap.h
+tests_unit_stats_test_LDADD   = src/libcore.la
+
 TESTS += tests/unit-near.test
 check_PROGRAMS += tests/unit-near.test
 tests_unit_near_test_SOURCES = tests/unit-near.c tests/tap.h

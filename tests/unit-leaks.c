@@ -306,6 +306,7 @@ static void check_methods(gkv_model *model)
     start();
     leaves_nothing(asks(model, &o), "refined scores");
     o.method = NULL;
+    o.threads = 0;                              /* as many as the machine has */
     o.snap = "sentence";
     o.keep = 1200;
     start();
