@@ -217,7 +217,8 @@ static void check_again(const char *method)
         gkv_stats t = { .tokens_prompt = 0 };
 
         if (!gkv_session_open(&s, model, &o, &err) && !gkv_feed(s, text, n, &err) &&
-            answer_of(s, question, first, sizeof first) && answer_of(s, question, again, sizeof again) &&
+            answer_of(s, question, first, sizeof first) && answer_of(s, question, third, sizeof third) &&       /* keeps what is read */
+            answer_of(s, question, again, sizeof again) && !strcmp(again, third) &&
             answer_of(s, "And where is the old house of the dog?", third, sizeof third) &&
             answer_of(s, question, third, sizeof third)) {
             gkv_session_stats(s, &t);
