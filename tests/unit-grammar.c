@@ -169,6 +169,38 @@ static bool long_text(const char *rules, const char *pattern, size_t n, bool may
 }
 
 /* Bytes that bring the answer to its end after the text. */
+/* More than there is room for: the message says so, and nothing is taken any more. */
+static void test_room(void)
+{
+    enum { MOST = 1 << 17, DEEP = 1 << 20 };
+    static char      brackets[1 << 16];
+    char            *text = malloc(16 + 4 * (MOST + 2)), *p = text;
+    gkv_grammar     *g = grammar("root ::= \"(\" root \")\" | \"\"");
+    struct gkv__match *m = NULL;
+    gkv_status       status = GKV_OK;
+    size_t           n = 0;
+
+    memset(brackets, '(', sizeof brackets);
+    if (g && gkv__match_open(&m, g, &err) == GKV_OK)
+        for (; status == GKV_OK && n < 4 * DEEP; n += sizeof brackets)
+            status = gkv__match_take(m, brackets, sizeof brackets, &err);
+    ok(status == GKV_INVALID && strstr(err.text, "the grammar is too ambiguous") && n > DEEP / 2 && n < 4 * DEEP,
+       "%zu open brackets: %s", n, err.text);
+    ok(gkv__match_take(m, ")", 1, &err) == GKV_INVALID && gkv__match_status(m, &err) == GKV_INVALID, "... and no more");
+    gkv__match_close(m);
+    gkv_grammar_close(g);
+    p += sprintf(p, "root ::= [a]");
+    for (size_t i = 0; i < MOST; i++)
+        p += sprintf(p, "|[a]");
+    g = NULL;
+    m = NULL;
+    ok(gkv_grammar_open(&g, text, (size_t)(p - text), &err) == GKV_OK && gkv__match_open(&m, g, &err) == GKV_INVALID && !m &&
+       strstr(err.text, "more than 65536 ways"), "too many beginnings: %s", err.text);
+    gkv__match_close(m);
+    gkv_grammar_close(g);
+    free(text);
+}
+
 static uint64_t least(const char *rules, const char *text)
 {
     gkv_grammar *g = grammar(rules);
@@ -262,6 +294,7 @@ int main(void)
         ok(is_refused(refused[i].grammar, refused[i].why), "refused: %s", refused[i].why);
     ok(!nested(100, &whole) && whole, "100 groups in each other");
     ok(nested(101, &whole) == GKV_INVALID && nested(100000, &whole) == GKV_INVALID, "101, or 100000, are refused");
+    test_room();
     ok(long_text("root ::= \"a\"*", "a", 200000, true), "a long repetition");
     ok(long_text("root ::= x\nx ::= [a-z] x | \"\"", "ab", 200000, true), "... written with a rule that ends with itself");
     ok(long_text("root ::= | root [a-z]", "ab", 200000, true), "... and with one that begins with itself");

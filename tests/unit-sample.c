@@ -104,6 +104,24 @@ static void test_random(void)
     ok(good, "any numbers: the steps one after the other");
 }
 
+/* A seed means the same tokens in every version: the first numbers of splitmix64 from 1234567 on, as they are published,
+ * among a thousand tokens of the same logit. */
+static void test_generator(void)
+{
+    static const uint64_t number[] = {
+        UINT64_C(6457827717110365317), UINT64_C(3203168211198807973), UINT64_C(9817491932198370423),
+        UINT64_C(4593380528125082431), UINT64_C(16408922859458223821),
+    };
+    static struct gkv__candidate scratch[1000];
+    static float equal[1000];
+    struct gkv__sampler s = { .temperature = 1, .top_p = 1, .repeat = 1, .state = 1234567 };
+    bool good = true;
+
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++)
+        good &= gkv__sample(&s, equal, scratch, 1000) == (uint32_t)((double)number[i] * 0x1p-64 * 1000);
+    ok(good, "the generator is splitmix64");
+}
+
 static bool penalizes(struct gkv__sampler s, const uint32_t *id, size_t n)
 {
     struct gkv__candidate scratch[N];
@@ -198,5 +216,6 @@ int main(void)
     for (int i = 0; i < 20; i++)
         same += gkv__sample(&s, logits, scratch, N) == first[i];
     ok(same == 20, "the same seed, the same tokens");
+    test_generator();
     return done();
 }

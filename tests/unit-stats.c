@@ -231,6 +231,41 @@ static void check_again(const char *method)
        all, multiples);
 }
 
+/* Penalties, and a grammar, have a say in which token is next. */
+static void check_choice(void)
+{
+    static const char numbers[] = "root ::= [0-9]{3,9}";
+    gkv_options o = options();
+    char plain[256], other_one[256];
+    gkv_grammar *g = NULL;
+    size_t n = 0;
+    gkv_session *s;
+
+    o.max_tokens = 12;
+    s = asked(&o, plain, sizeof plain);
+    gkv_session_close(s);
+    o.presence_penalty = 1e6f;
+    o.repeat_last_n = 4096;
+    s = asked(&o, other_one, sizeof other_one);
+    gkv_session_close(s);
+    for (size_t i = 0; other_one[i]; i++)       /* of bytes that are tokens, none of the document */
+        n += strchr(text, other_one[i]) != NULL;
+    ok(strcmp(plain, other_one), "penalties change the answer: %s, %s (%zu)", plain, other_one, n);
+    o = options();
+    o.max_tokens = 12;
+    ok(!gkv_grammar_open(&g, numbers, strlen(numbers), &err), "a grammar: %s", err.text);
+    o.grammar = g;
+    o.ignore_end = 0;
+    for (int drawn = 0; drawn < 2; drawn++) {
+        o.temperature = (float)drawn;
+        s = asked(&o, other_one, sizeof other_one);
+        n = strspn(other_one, "0123456789");
+        ok(s && n >= 3 && n <= 9 && !other_one[n], "an answer of digits: %s", other_one);
+        gkv_session_close(s);
+    }
+    gkv_grammar_close(g);
+}
+
 /* ---- what is wrong with options ------------------------------------------------------------ */
 
 static void check_wrong(void)
@@ -288,6 +323,7 @@ int main(void)
     check_again("full");
     check_again("truncate");
     check_again("gemfilter");
+    check_choice();
     check_wrong();
     gkv_model_close(other);
     gkv_model_close(model);
