@@ -122,6 +122,11 @@ check_PROGRAMS += tests/unit-stats.test
 tests_unit_stats_test_SOURCES = tests/unit-stats.c tests/tap.h
 tests_unit_stats_test_LDADD   = src/libcore.la
 
+TESTS += tests/unit-weights.test
+check_PROGRAMS += tests/unit-weights.test
+tests_unit_weights_test_SOURCES = tests/unit-weights.c tests/tap.h
+tests_unit_weights_test_LDADD   = src/libcore.la
+
 TESTS += tests/unit-near.test
 check_PROGRAMS += tests/unit-near.test
 tests_unit_near_test_SOURCES = tests/unit-near.c tests/tap.h

@@ -235,6 +235,22 @@ static void test_prefix(void)
     }
 }
 
+/* Memory is predicted from the bytes of the layer's tensors, with the norm before the head, which may be the model's. */
+static void test_bytes(void)
+{
+    uint64_t sum = model->mtp.norm == model->output_norm ? model->shape.n_embd * sizeof(float) : 0;
+    char begin[32];
+
+    snprintf(begin, sizeof begin, "blk.%u.", model->shape.n_layer);
+    for (size_t i = 0; i < gkv__gguf_n_tensors(model->file); i++) {
+        const struct gkv__tensor *t = gkv__gguf_tensor_at(model->file, i);
+
+        sum += t->name.n > strlen(begin) && !memcmp(t->name.p, begin, strlen(begin)) ? t->bytes : 0;
+    }
+    ok(gkv__model_mtp_bytes(model) == sum, "%s: %d bytes of its last layer, %d in the file", g.options,
+       (int)gkv__model_mtp_bytes(model), (int)sum);
+}
+
 /* ---- what there is ----------------------------------------------------------------------- */
 
 static void check(void)
@@ -252,6 +268,7 @@ static void check(void)
         exit(1);
     }
     must(gkv_model_open(&model, path, 0, &err), &err);
+    test_bytes();
     for (size_t i = 0; (level = gkv__simd_level(i, &mask)); i++) {
         if ((mask & cpu) != mask) {
             skip("this CPU lacks it", "%s: %s", g.options, level);
