@@ -782,6 +782,30 @@ static void not_by_layer(gkv_model *without)
     }
 }
 
+/* Guesses of long ago count less: of both sums half is forgotten at a time, and no more are right than were tried. */
+static void test_forgotten(void)
+{
+    struct gkv__draft d = { .kind = 2 };
+    bool good = true;
+
+    for (uint32_t i = 0; i < 1000; i++) {
+        d.n = 1;
+        d.used = 0;
+        d.id[0] = i;
+        good &= gkv__draft_is_next(&d, i) && d.used == 1 && d.right[2] <= d.tried[2] && d.tried[2] < 64;
+    }
+    ok(good && d.right[2] > d.tried[2] - 2 && d.accepted == 1000, "%.0f of %.0f guesses are right, after 1000 right ones", d.right[2],
+       d.tried[2]);
+    for (uint32_t i = 0; i < 200; i++) {
+        d.n = 2;
+        d.used = 0;
+        d.id[0] = i;
+        good &= !gkv__draft_is_next(&d, i + 1) && !d.n && !gkv__draft_is_next(&d, i);
+    }
+    ok(good && d.right[2] < 1 && d.tried[2] > 16 && d.accepted == 1000, "%.2f of %.0f, after 200 wrong ones", d.right[2],
+       d.tried[2]);
+}
+
 int main(void)
 {
     gkv_model *m = NULL;
@@ -791,6 +815,7 @@ int main(void)
     pays();
     model_pays();
     forgets();
+    test_forgotten();
     learns();
     if (BIG_ENDIAN_HOST)
         return done();

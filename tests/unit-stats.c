@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include "gemkv.h"
+#include "src/session.h"
 #include "tests/tap.h"
 
 static gkv_error err;
@@ -203,6 +203,33 @@ static bool answer_of(gkv_session *s, const char *ask, char *to, size_t size)
     return status == GKV_END;
 }
 
+/* The question begins behind the last token of the documents: no earlier, and no later. */
+static void check_tail(void)
+{
+    gkv_options o = options();
+    size_t wrong = 0, all = 0;
+
+    for (size_t n = 30; n < 60; n++, all++) {
+        gkv_session *s = NULL;
+        uint64_t before = 0, end;
+        size_t tail;
+
+        if (gkv_session_open(&s, model, &o, &err) || gkv_feed(s, text, n, &err) ||
+            gkv_ask(s, question, strlen(question), &err)) {
+            ok(0, "%s", err.text);
+            gkv_session_close(s);
+            return;
+        }
+        tail = gkv__prompt_tail(&s->prompt);
+        end = s->document->file[s->document->n_files - 1].end;
+        for (size_t i = 0; i + tail < s->prompt.n; i++)
+            before += gkv__prompt_len(&s->prompt, i);
+        wrong += tail >= s->prompt.n || before < end || before - gkv__prompt_len(&s->prompt, s->prompt.n - tail - 1) >= end;
+        gkv_session_close(s);
+    }
+    ok(!wrong, "the question's part of %zu prompts, %zu are wrong", all, wrong);
+}
+
 /* Of a prompt of any length, also a multiple of the chunk, the last row is computed anew. */
 static void check_again(const char *method)
 {
@@ -320,6 +347,7 @@ int main(void)
     check_one_pass();
     check_before();
     check_reader();
+    check_tail();
     check_again("full");
     check_again("truncate");
     check_again("gemfilter");
