@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "gemkv.h"
+#include "tests/worse.h"
 
 static inline void must(gkv_status status, const gkv_error *err)
 {
@@ -22,9 +23,7 @@ static inline double apart(const float *a, const float *b, size_t n)
     double most = 0, largest = 0;
 
     for (size_t i = 0; i < n; i++) {
-        const double d = fabs((double)a[i] - (double)b[i]);
-
-        most = d <= most ? most : d;            /* NaN, too */
+        most = worse(most, fabs((double)a[i] - (double)b[i]));
         largest = fmax(largest, fabs((double)b[i]));
     }
     return most / largest;

@@ -19,6 +19,7 @@
 #include "tests/file.h"
 #include "tests/kernels.h"
 #include "tests/tap.h"
+#include "tests/worse.h"
 
 enum { MAX_TOKENS = 1024, N_VOCAB = 256, MAX_NEW = 16, MAX_PROMPTS = 64, MAX_LAYERS = 8, MAX_HEADS = 8,
        SHORT = 200,                 /* tokens of a prompt for plain C, ...           */
@@ -473,7 +474,7 @@ static int equal_exactly(const struct golden *g, const struct result *r)
     int good = 1;
 
     for (size_t i = 0; i < g->n_score; i++) {
-        score_error = fmax(score_error, fabs((double)r->score[i] - (double)g->score[i]));
+        score_error = worse(score_error, fabs((double)r->score[i] - (double)g->score[i]));
         score_max = fmax(score_max, fabs((double)g->score[i]));
     }
     if (!strcmp(g->spec, "gemfilter-onerun"))       /* it reports how many heads keep a token */
@@ -481,13 +482,13 @@ static int equal_exactly(const struct golden *g, const struct result *r)
     if (g->n_score && score_error > exact.score * score_max)
         good = 0, printf("# scores differ by %g of %g\n", score_error, score_max);
     if (g->n_score)
-        worst_score = fmax(worst_score, score_error / score_max);
+        worst_score = worse(worst_score, score_error / score_max);
     if (g->n_sel && !selected(g, r).same)
         good = 0, printf("# selected tokens differ (margin %g)\n", g->margin);
     for (size_t i = 0; i < N_VOCAB; i++) {
         double d = fabs((double)r->logits[i] - (double)g->logits[i]);
 
-        worst_logit = fmax(worst_logit, d);
+        worst_logit = worse(worst_logit, d);
         if (!(d < exact.logit)) {
             good = 0, printf("# logit %zu differs by %g\n", i, d);
             break;

@@ -14,6 +14,7 @@
 #include "tests/kernels.h"
 #include "tests/table-scale.h"
 #include "tests/tap.h"
+#include "tests/worse.h"
 
 static uint32_t state = 12345;
 
@@ -389,10 +390,10 @@ static void test_mul(const struct gkv__simd *k, const struct gkv__quant *q)
                                     bound += abs_w * abs_x / top * (0.5 + 4 * top * EPS);
                             }
                             if (r == 0)
-                                worst_gemv = fmax(worst_gemv, fabs((double)y[j] - want) / (bound + 1e-30));
+                                worst_gemv = worse(worst_gemv, fabs((double)y[j] - want) / (bound + 1e-30));
                             bound += EPS * (fabs(before) + fabs(want));
                             want += any ? before : 0;
-                            worst = fmax(worst, fabs((double)c[r * ldc + j] - want) / (bound + 1e-30));
+                            worst = worse(worst, fabs((double)c[r * ldc + j] - want) / (bound + 1e-30));
                         }
                     free(old);
                     free(was);
@@ -577,7 +578,7 @@ static double attention_error(const float *const *qo, size_t step, double l, con
         bound = (0.7 * 4 * (double)(d * (d + 2)) + 4 * (double)nk + 16) * EPS * mag;
         bound += kind == BOTH ? 0.7 * 8 * 30 * EPS * mag : 0;
         bound += in_pairs ? mag / 256 : 0;
-        worst = fmax(worst, fabs((double)qo[1][x * step] / l - want) / (bound + 1e-30));
+        worst = worse(worst, fabs((double)qo[1][x * step] / l - want) / (bound + 1e-30));
     }
     return worst;
 }
@@ -628,7 +629,7 @@ static void test_attend(const struct gkv__simd *k)
                 for (size_t i = 0; i < lanes; i++) {
                     const float *one[] = { qt + i, ot + i };
 
-                    worst = fmax(worst, attention_error(one, lanes, (double)l[i], kk, v, nk, d, kind, see, i,
+                    worst = worse(worst, attention_error(one, lanes, (double)l[i], kk, v, nk, d, kind, see, i,
                                                         k->attend.pairs != NULL));
                 }
                 release();
@@ -696,7 +697,7 @@ static void test_attend_few(const struct gkv__simd *k, const struct gkv__quant *
                 for (size_t r = 0; r < rows; r++) {
                     const float *one[] = { kept + r * row, o + r * row };
 
-                    worst = fmax(worst, attention_error(one, 1, (double)l[r], kf, vf, nk, d, kind, see, r, in_pairs));
+                    worst = worse(worst, attention_error(one, 1, (double)l[r], kf, vf, nk, d, kind, see, r, in_pairs));
                 }
                 free(kf);
                 free(vf);
@@ -720,7 +721,7 @@ static void test_rows(const struct gkv__simd *k)
             k->rmsnorm(y, x, w, n, 1e-5f);
             for (size_t i = 0; i < n; i++) {
                 double want = (double)x[i] / sqrt(ss / (double)n + (double)1e-5f) * (double)w[i];
-                norm = fmax(norm, fabs((double)y[i] - want) / (((double)n / 2 + 8) * EPS * fabs(want) + 1e-38));
+                norm = worse(norm, fabs((double)y[i] - want) / (((double)n / 2 + 8) * EPS * fabs(want) + 1e-38));
             }
             for (size_t i = 0; i < n; i++)
                 x[i] *= i % 3 ? 8 : 100;        /* the far ends of the exponential too */
@@ -730,7 +731,7 @@ static void test_rows(const struct gkv__simd *k)
                 double g = (double)x[i], want = g / (1 + exp(-g)) * (double)w[i];
                 /* -g log2(e) is rounded: |g| eps in the exponential */
                 double bound = (fabs(g) + 12) * EPS * fabs(want) + 1e-34;
-                glu = fmax(glu, fabs((double)y[i] - want) / bound);
+                glu = worse(glu, fabs((double)y[i] - want) / bound);
             }
             memcpy(y, x, n * sizeof *y);
             k->geglu(y, w, n);
@@ -739,7 +740,7 @@ static void test_rows(const struct gkv__simd *k)
                 double want = g / (1 + exp(-t)) * (double)w[i];
                 /* the same with t instead of g; t is rounded three times */
                 double bound = (4 * fabs(t) + 12) * EPS * fabs(want) + 1e-34;
-                gelu = fmax(gelu, fabs((double)y[i] - want) / bound);
+                gelu = worse(gelu, fabs((double)y[i] - want) / bound);
             }
             for (size_t i = 0; i < n; i++)
                 x[i] *= i % 2 ? 1 : 1e-4f;      /* also tiny arguments, where tanh x = x */
@@ -747,7 +748,7 @@ static void test_rows(const struct gkv__simd *k)
             k->softcap(y, n, 30);
             for (size_t i = 0; i < n; i++) {
                 double want = 30 * tanh((double)x[i] / 30);
-                cap = fmax(cap, fabs((double)y[i] - want) / (8 * EPS * fabs(want) + 1e-38));
+                cap = worse(cap, fabs((double)y[i] - want) / (8 * EPS * fabs(want) + 1e-38));
             }
             release();
         }
@@ -783,7 +784,7 @@ static void test_softmax(const struct gkv__simd *k)
                 /* rounding of the difference, and errors of the polynomial and of the sum */
                 double bound = (fabs((double)s[i] - max) + (double)n / 4 + 12) * EPS * share +
                                EPS * want + 1e-30;
-                worst = fmax(worst, fabs((double)y[i] - want) / bound);
+                worst = worse(worst, fabs((double)y[i] - want) / bound);
             }
             release();
         }
@@ -854,7 +855,7 @@ static void test_convolve(const struct gkv__simd *k)
                         want = act ? silu(sum) : sum;
                         bound = 1.1 * (double)(width + 2) * EPS * mag;
                         bound += act ? (fabs(sum) + 14) * EPS * fabs(want) + 1e-34 : 0;
-                        worst = fmax(worst, fabs((double)y[t * ldy + c] - want) / bound);
+                        worst = worse(worst, fabs((double)y[t * ldy + c] - want) / bound);
                     }
                 bad += spoilt(y, was, rows, ldy, n);
                 for (size_t t = 18; t < rows + width - 1; t++)
@@ -888,8 +889,8 @@ static void test_rates(const struct gkv__simd *k)
                 const double of_b = same ? rate : 1 / (1 + exp(-(double)b0[i]));
                 const double arg = same ? 2 * fabs(x) : fabs((double)b0[i]);
 
-                worst = fmax(worst, fabs((double)b[i] - of_b) / ((arg + 14) * EPS * of_b + 1e-36));
-                worst = fmax(worst, fabs((double)a[i] - (double)decay[i] * rate) /
+                worst = worse(worst, fabs((double)b[i] - of_b) / ((arg + 14) * EPS * of_b + 1e-36));
+                worst = worse(worst, fabs((double)a[i] - (double)decay[i] * rate) /
                                     ((2 * fabs(x) + 15) * EPS * fabs((double)decay[i]) * rate + 1e-36));
             }
             memcpy(a, a0, n * sizeof *a);
@@ -897,7 +898,7 @@ static void test_rates(const struct gkv__simd *k)
             for (size_t i = 0; i < n; i++) {
                 const double g = (double)b0[i], want = (double)a0[i] / (1 + exp(-g));
 
-                gate = fmax(gate, fabs((double)a[i] - want) / ((fabs(g) + 14) * EPS * fabs(want) + 1e-36));
+                gate = worse(gate, fabs((double)a[i] - want) / ((fabs(g) + 14) * EPS * fabs(want) + 1e-36));
             }
             free(b0);
             free(a0);
@@ -935,15 +936,15 @@ static void test_weigh(const struct gkv__simd *k)
                 g[i] = i < n ? (float)(sum += i % 9 == 4 ? 40 * fmin(uniform(), 0) : 0.3 * fmin(uniform(), 0)) : NAN;
             k->state.weigh(both ? a : NULL, p, ld, g, b, from, to, n);
             for (size_t i = 0; i < n; i++) {
-                worst = fmax(worst, off(from[i], 1, (double)g[i]));
-                worst = fmax(worst, off(to[i], 1, (double)g[n - 1] - (double)g[i]));
+                worst = worse(worst, off(from[i], 1, (double)g[i]));
+                worst = worse(worst, off(to[i], 1, (double)g[n - 1] - (double)g[i]));
                 for (size_t x = 0; x < n; x++) {
                     const double d = (double)g[i] - (double)g[x];
 
                     if (x <= i)
-                        worst = fmax(worst, off(p[i * ld + x], (double)was[i * ld + x], d));
+                        worst = worse(worst, off(p[i * ld + x], (double)was[i * ld + x], d));
                     if (x < i && both)
-                        worst = fmax(worst, off(a[i * ld + x], -(double)b[i] * (double)was_a[i * ld + x], d));
+                        worst = worse(worst, off(a[i * ld + x], -(double)b[i] * (double)was_a[i * ld + x], d));
                     bad += x > i && p[i * ld + x] != 0;
                     bad += x >= i && both && a[i * ld + x] != 0;
                 }
@@ -991,7 +992,7 @@ static void test_solve(const struct gkv__simd *k)
                             error[i] += fabs(by_a) * error[x];
                         }
                         error[i] += (double)(i + 2) * EPS * (mag + error[i]);
-                        worst = fmax(worst, fabs((double)u[i * ld + c] - want[i]) / error[i]);
+                        worst = worse(worst, fabs((double)u[i * ld + c] - want[i]) / error[i]);
                     }
                 bad += spoilt(u, was, rows, ld, n);
                 free(was);
@@ -1035,7 +1036,7 @@ static void test_multiply(const struct gkv__simd *k)
                                 mag += fabs(p);
                             }
                             bad += !(fabs((double)c[r * ldc + j] - want) <= (double)(kk + 2) * EPS * mag);
-                            worst = fmax(worst, fabs((double)c[r * ldc + j] - want) / ((double)(kk + 2) * EPS * mag));
+                            worst = worse(worst, fabs((double)c[r * ldc + j] - want) / ((double)(kk + 2) * EPS * mag));
                         }
                     bad += spoilt(c, was, m, ldc, n);
                     free(was);
@@ -1074,11 +1075,11 @@ static void test_step(const struct gkv__simd *k)
                         const double old = a * (double)was[i * lds + c], more = (double)kk[i] * u, now = old + more;
                         const double off_by = fabs((double)kk[i]) * error + 3 * EPS * (fabs(old) + fabs(more));
 
-                        worst = fmax(worst, fabs((double)s[i * lds + c] - now) / (off_by + 1e-36));
+                        worst = worse(worst, fabs((double)s[i * lds + c] - now) / (off_by + 1e-36));
                         out += now * (double)q[i];
                         bound += fabs((double)q[i]) * (off_by + (double)(dk + 2) * EPS * fabs(now));
                     }
-                    worst = fmax(worst, fabs((double)o[c] - out) / (bound + 1e-36));
+                    worst = worse(worst, fabs((double)o[c] - out) / (bound + 1e-36));
                 }
                 bad += spoilt(s, was, dk, lds, n);
                 free(was);
@@ -1145,7 +1146,7 @@ static void test_many(const struct gkv__simd *k, const struct gkv__quant *q)
                         mag += fabs(p);
                     }
                     mag = (double)(kk + 4) * EPS * mag + 1e-36;
-                    worst = fmax(worst, fabs((double)c[i * ldc + j] - want) / mag);
+                    worst = worse(worst, fabs((double)c[i * ldc + j] - want) / mag);
                 }
             for (size_t i = 0; i < m; i += 1 + m / 3) {
                 const size_t j = i * 7 % n;
@@ -1165,8 +1166,18 @@ static void test_many(const struct gkv__simd *k, const struct gkv__quant *q)
        worst);
 }
 
+/* What is not in the table is not tested below: caches may have any of these types. */
+static void test_table(const struct gkv__simd *k)
+{
+    static const enum gkv__type types[] = { GKV__TYPE_F32, GKV__TYPE_F16, GKV__TYPE_BF16, GKV__TYPE_Q8_0, GKV__TYPE_Q4_0 };
+
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        ok(k->attend_few[types[i]], "attend_few %s: %s has it", gkv__quant_of(types[i])->name, k->level);
+}
+
 static void test_level(const struct gkv__simd *k)
 {
+    test_table(k);
     for (int t = 0; t < GKV__N_TYPES; t++) {
         test_unpack(k, gkv__quant_of((enum gkv__type)t));
         test_dot(k, gkv__quant_of((enum gkv__type)t));

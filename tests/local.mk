@@ -9,7 +9,7 @@ AM_TESTS_ENVIRONMENT = OMP_WAIT_POLICY=passive srcdir='$(srcdir)' builddir='$(bu
 # The oracle's golden vectors, through the whole library.
 TESTS += tests/golden.test
 check_PROGRAMS += tests/golden.test
-tests_golden_test_SOURCES = tests/golden.c tests/file.h tests/kernels.h tests/tap.h
+tests_golden_test_SOURCES = tests/golden.c tests/file.h tests/kernels.h tests/tap.h tests/worse.h
 tests_golden_test_LDADD   = src/libcore.la
 EXTRA_DIST += build-aux/input-facts.py build-aux/golden.py build-aux/golden-arch.py build-aux/golden-rounding.py \
 	build-aux/golden-spread.py build-aux/golden-finch.py \
@@ -26,7 +26,7 @@ EXTRA_DIST += build-aux/input-facts.py build-aux/golden.py build-aux/golden-arch
 
 TESTS += tests/hybrid.test
 check_PROGRAMS += tests/hybrid.test
-tests_hybrid_test_SOURCES = tests/hybrid.c tests/apart.h tests/file.h tests/tap.h
+tests_hybrid_test_SOURCES = tests/hybrid.c tests/apart.h tests/file.h tests/tap.h tests/worse.h
 tests_hybrid_test_LDADD   = src/libcore.la
 EXTRA_DIST += build-aux/golden-hybrid.py tests/files/golden/hybrid.txt tests/files/golden/hybrid.bin \
 	tests/files/golden/qwen35.gguf tests/files/golden/qwen35odd.gguf \
@@ -34,7 +34,7 @@ EXTRA_DIST += build-aux/golden-hybrid.py tests/files/golden/hybrid.txt tests/fil
 
 TESTS += tests/unit-mtp.test
 check_PROGRAMS += tests/unit-mtp.test
-tests_unit_mtp_test_SOURCES = tests/unit-mtp.c tests/apart.h tests/file.h tests/tap.h
+tests_unit_mtp_test_SOURCES = tests/unit-mtp.c tests/apart.h tests/file.h tests/tap.h tests/worse.h
 tests_unit_mtp_test_LDADD   = src/libcore.la
 EXTRA_DIST += build-aux/golden-mtp.py tests/files/golden/mtp.txt tests/files/golden/mtp.bin
 
@@ -67,13 +67,13 @@ EXTRA_DIST += tests/files/hf/granitehybridmoe.gguf tests/files/hf/granitehybridm
 
 TESTS += tests/kernels.test
 check_PROGRAMS += tests/kernels.test
-tests_kernels_test_SOURCES = tests/kernels.c tests/kernels.h tests/table-scale.h tests/tap.h
+tests_kernels_test_SOURCES = tests/kernels.c tests/kernels.h tests/table-scale.h tests/tap.h tests/worse.h
 tests_kernels_test_LDADD   = src/libcore.la
 EXTRA_DIST += tests/wide.c
 
 TESTS += tests/unit-hadamard.test
 check_PROGRAMS += tests/unit-hadamard.test
-tests_unit_hadamard_test_SOURCES = tests/unit-hadamard.c tests/tap.h
+tests_unit_hadamard_test_SOURCES = tests/unit-hadamard.c tests/tap.h tests/worse.h
 tests_unit_hadamard_test_LDADD   = src/libcore.la
 
 TESTS += tests/unit-sparse.test
@@ -83,7 +83,7 @@ tests_unit_sparse_test_LDADD   = src/libcore.la
 
 TESTS += tests/unit-attend.test
 check_PROGRAMS += tests/unit-attend.test
-tests_unit_attend_test_SOURCES = tests/unit-attend.c tests/kernels.h tests/tap.h
+tests_unit_attend_test_SOURCES = tests/unit-attend.c tests/kernels.h tests/tap.h tests/worse.h
 tests_unit_attend_test_LDADD   = src/libcore.la
 check_LTLIBRARIES =
 if ISA_AVX2
@@ -97,7 +97,7 @@ endif
 
 TESTS += tests/unit-gemm.test
 check_PROGRAMS += tests/unit-gemm.test
-tests_unit_gemm_test_SOURCES = tests/unit-gemm.c tests/tap.h
+tests_unit_gemm_test_SOURCES = tests/unit-gemm.c tests/tap.h tests/worse.h
 tests_unit_gemm_test_LDADD   = src/libcore.la
 
 TESTS += tests/unit-file.test
@@ -183,7 +183,7 @@ EXTRA_DIST += build-aux/unicode-data.py tests/files/token/README tests/files/tok
 
 TESTS += tests/unit-eval.test
 check_PROGRAMS += tests/unit-eval.test
-tests_unit_eval_test_SOURCES = tests/unit-eval.c tests/tap.h
+tests_unit_eval_test_SOURCES = tests/unit-eval.c tests/tap.h tests/worse.h
 tests_unit_eval_test_LDADD   = src/libcore.la
 
 TESTS += tests/unit-calibrate.test
@@ -401,7 +401,7 @@ tests_unit_bm25_test_LDADD   = src/libcore.la
 
 TESTS += tests/unit-index.test
 check_PROGRAMS += tests/unit-index.test
-tests_unit_index_test_SOURCES = tests/unit-index.c tests/tap.h
+tests_unit_index_test_SOURCES = tests/unit-index.c tests/tap.h tests/worse.h
 tests_unit_index_test_LDADD   = src/libcore.la
 
 TESTS += tests/unit-library.test

@@ -14,6 +14,7 @@
 #include "src/engine/attention-sums.h"
 #include "tests/kernels.h"
 #include "tests/tap.h"
+#include "tests/worse.h"
 
 enum { N_MAX = 61, POS_MAX = 1500, KEYS_MAX = POS_MAX + N_MAX };
 
@@ -181,7 +182,7 @@ static void check_stored(const struct gkv__simd *simd, const struct gkv__shape *
             run(simd, s, c, q, ns[i], pos, view, 1, true, out, NULL);
             run(simd, s, &parts, q, ns[i], pos, view, 1 + (unsigned)i, true, out + N_MAX * row, NULL);
             for (size_t x = 0; x < ns[i] * row; x++)
-                worst = fmax(worst, fabs((double)out[x] - (double)out[N_MAX * row + x]));
+                worst = worse(worst, fabs((double)out[x] - (double)out[N_MAX * row + x]));
             if (!gkv__attend_few(simd, s, ns[i], s->n_head / s->n_head_kv))
                 differ |= memcmp(out, out + N_MAX * row, ns[i] * row * sizeof *out);
         }
@@ -203,7 +204,7 @@ static double worst_mass(const struct gkv__shape *s, const float *received, cons
             const double is = (double)received[ih * KEYS_MAX + key];
             const double should = key < n_keys ? want[ih * KEYS_MAX + key] : 0;
 
-            worst = fmax(worst, fabs(is - should) / (should + 1e-9));
+            worst = worse(worst, fabs(is - should) / (should + 1e-9));
         }
     return worst;
 }
@@ -257,13 +258,13 @@ static void check(const struct gkv__shape *s, const char *type, const struct gkv
                         looks ? received + t * heads : NULL);
                 differ[i] |= memcmp(out, out + N_MAX * row, n * row * sizeof *out);
                 for (size_t x = 0; x < n * row; x++)
-                    worst[i] = fmax(worst[i], fabs((double)out[x] - want[x]));
+                    worst[i] = worse(worst[i], fabs((double)out[x] - want[x]));
                 if (!looks)
                     continue;
                 differ[i] |= memcmp(received, received + heads, heads * sizeof *received);
-                worst_of_sums[i] = fmax(worst_of_sums[i], worst_mass(s, received, want_mass, ps[ip] + n - 1));
+                worst_of_sums[i] = worse(worst_of_sums[i], worst_mass(s, received, want_mass, ps[ip] + n - 1));
                 run(&simd, s, &c, q, n, ps[ip], view, 2, false, out, received);
-                worst_of_sums[i] = fmax(worst_of_sums[i], worst_mass(s, received, want_mass, ps[ip] + n - 1));
+                worst_of_sums[i] = worse(worst_of_sums[i], worst_mass(s, received, want_mass, ps[ip] + n - 1));
             }
         }
     for (size_t i = 0; (level = table(i, &simd)); i++) {

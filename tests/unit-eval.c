@@ -10,6 +10,7 @@
 #include "src/engine/layer.h"
 #include "src/engine/forward.h"
 #include "tests/tap.h"
+#include "tests/worse.h"
 
 enum { N = 300, N_VOCAB = 256 };
 
@@ -69,7 +70,7 @@ static void test_reference(void)
         gkv__logits(&e, model, x, 1, logits);
         for (size_t j = 0; j < N_VOCAB; j++)
             sum += exp((double)logits[j]);
-        worst = fmax(worst, fabs((double)logits[id[at[i]]] - log(sum) - (double)whole[at[i]]));
+        worst = worse(worst, fabs((double)logits[id[at[i]]] - log(sum) - (double)whole[at[i]]));
         gkv__cache_close(&c);
         gkv__exec_close(&e);
     }
@@ -93,7 +94,7 @@ static void test_pieces(void)
                 status = gkv_eval_tokens(e, id + n, N - n < steps[i] ? N - n : steps[i], got + n,
                                          &err);
             d = furthest(got + 1, whole + 1, N - 1);
-            worst = fmax(worst, d);
+            worst = worse(worst, d);
             ok(status == GKV_OK && isnan(got[0]) && d < CLOSE, "%zu tokens a call, chunks of %u",
                steps[i], chunks[j]);
             gkv_eval_close(e);

@@ -16,6 +16,7 @@
 #include "src/engine/layer.h"
 #include "src/engine/forward.h"
 #include "tests/tap.h"
+#include "tests/worse.h"
 
 enum { K = 768, MAX_ROWS = 1100, MAX_OUT = 300, N_VOCAB = 256, N = 300, HAD = 8 };
 
@@ -105,7 +106,7 @@ static double worst(const struct gkv__gemm *g, size_t rows, const struct gkv__ma
             }
             bound = ((double)m->n_in + 8) * (double)FLT_EPSILON / 2 * size;
             bound += many ? size / 128 * 1.01 : ints ? all / 254 * 1.01 : bf16 ? size / 256 : 0;
-            most = fmax(most, fabs((double)y[r * m->n_out + o] - sum) / bound);
+            most = worse(most, fabs((double)y[r * m->n_out + o] - sum) / bound);
         }
     return most;
 }
@@ -138,7 +139,7 @@ static void test_products(const struct gkv__gemm *g, struct gkv__exec *one, stru
                 product(one, y, sizes[s].rows, &m, add);
                 product(three, y3, sizes[s].rows, &m, add);
                 same = same && !memcmp(y, y3, n_y * sizeof *y);
-                most = fmax(most, worst(g, sizes[s].rows, &m, add));
+                most = worse(most, worst(g, sizes[s].rows, &m, add));
             }
         }
         ok(most <= 1 && !refused, "%s %s: within %.2g of the bound", g->name, q->name, most);
@@ -159,7 +160,7 @@ static void test_instead(const struct gkv__gemm *g, struct gkv__exec *e)
     for (int again = 0; again < 2; again++)
         for (size_t rows = 6; rows < 60; rows++) {
             product(e, y, rows, &m, false);
-            most = fmax(most, worst(g, 1, &m, false));
+            most = worse(most, worst(g, 1, &m, false));
         }
     ok(most <= 1 && !refused, "%s: many shapes", g->name);
     if (!g->open) {

@@ -8,6 +8,7 @@
 #include <string.h>
 #include "src/engine/hadamard.h"
 #include "tests/tap.h"
+#include "tests/worse.h"
 
 enum { N = 37, HEADS = 3, MOST = 256 };
 
@@ -47,16 +48,16 @@ static void check(size_t d, size_t size)
 
             for (size_t c = 0; c < size; c++)
                 want += sign(r, c) * (double)x[at + c] / sqrt((double)size);
-            worst = fmax(worst, fabs(want - (double)y[at + r]));
+            worst = worse(worst, fabs(want - (double)y[at + r]));
             before += (double)x[at + r] * (double)x[(at + size) % n + r];
             after += (double)y[at + r] * (double)y[(at + size) % n + r];
         }
-        products = fmax(products, fabs(before - after));
+        products = worse(products, fabs(before - after));
     }
     ok(!memcmp(y, z, n * sizeof *y), "head_dim %zu: the same bytes from one thread and from three", d);
     gkv__hadamard(&one, y, N, HEADS);
     for (size_t i = 0; i < n; i++)
-        back = fmax(back, fabs((double)y[i] - (double)x[i]));
+        back = worse(back, fabs((double)y[i] - (double)x[i]));
     /* Each of log2(size) sums and the scale round once; numbers stay below sqrt(size). */
     ok(worst <= 10 * FLT_EPSILON * sqrt((double)size), "head_dim %zu: as the matrix of %zu says (%.1e)", d, size, worst);
     ok(back <= 20 * FLT_EPSILON * sqrt((double)size), "head_dim %zu: twice is as before (%.1e)", d, back);

@@ -11,6 +11,7 @@
 #include "src/base/sum.h"
 #include "src/session.h"
 #include "tests/tap.h"
+#include "tests/worse.h"
 
 enum { BYTES = 3000, MAX_KEPT = 4096, CHUNK = 64, KEEP = 100 };
 
@@ -405,7 +406,7 @@ static void test_same_states(gkv_model *m)
         for (size_t i = 0; i < map[0].cache.layer[il].n_state; i++) {
             const double a = (double)map[0].cache.layer[il].state[i], b = (double)map[1].cache.layer[il].state[i];
 
-            far = fmax(far, fabs(a - b));
+            far = worse(far, fabs(a - b));
             most = fmax(most, fabs(a));
         }
     ok(d[0]->index.h.n == d[1]->index.h.n && most > 0 && far <= 1e-5 * most,
