@@ -15,7 +15,8 @@ gets the quick tests, then those that survived get the rest.
 -t: begins no test after so many seconds, and exits with 1 when something is left.  -w, -k: only files and tests with
 this expression in their name.  -m: asks coverage.py which lines each test reaches, and runs only tests that reach the
 change; without it, all whose program has a changed object.  -o: runs only the tests that are meant for a file (MEANT).
--a: tries no new mutants, but those that survived against the tests of -k.  GOLDEN_* of the environment is passed on.
+-a: tries no new mutants, but those that survived against the tests of -k.  GOLDEN_* and KERNELS_LEVEL of the
+environment are passed on.
 """
 import argparse
 import csv
@@ -38,19 +39,19 @@ COUNTED, PLAIN = 100, 150       # seconds without a change, with counters and wi
 TOO_WIDE = 12           # a header that more objects include is left out
 MEANT = [               # which tests are meant for which files: the first that fits
     (r"simd/", r"^kernels$"),
-    (r"src/(base/(snap|unicode)|document|prompt)", r"^unit-(reader|document|token|session|place)$"),
-    (r"src/base/", r"^unit-(cores|team|near|rank|place|file|sparse|reader|calibrate)$"),
-    (r"src/token/", r"^unit-(token|bm25)$"),
-    (r"src/gguf/", r"^unit-(gguf|arch)$"),
+    (r"src/(base/(snap|unicode)|document|prompt)", r"^unit-(leaks|stats|reader|document|token|session|place)$"),
+    (r"src/base/", r"^unit-(base|leaks|cores|team|near|rank|place|file|sparse|reader|calibrate)$"),
+    (r"src/token/", r"^unit-(leaks|token|bm25)$"),
+    (r"src/gguf/", r"^unit-(leaks|gguf|arch)$"),
     (r"src/quant/", r"^(unit-(quant|gguf)|kernels)$"),
-    (r"src/template/", r"^unit-template$"),
-    (r"src/model/", r"^unit-(arch|layers|mtp|gguf)$"),
-    (r"src/library/", r"^unit-library$"),
-    (r"src/(answer/(grammar|match))", r"^unit-(grammar|schema)$"),
-    (r"src/answer/", r"^unit-(draft|sample|chance|think|device|session|mtp|logits)$"),
-    (r"src/engine/", r"^(unit-(attend|gemm|hadamard|sparse|logits|mtp|device|eval|arch|draft)|hybrid)$"),
-    (r"src/(first|select)/", r"^unit-(calibrate|refine|rank|bm25|index|sparse|session|group)$"),
-    (r"src/", r"^unit-(session|document|index|group|eval|draft|think|reader|progress|mtp|gguf)$"),
+    (r"src/template/", r"^unit-(leaks|template)$"),
+    (r"src/model/", r"^unit-(weights|leaks|arch|layers|mtp|gguf)$"),
+    (r"src/library/", r"^unit-(leaks|library)$"),
+    (r"src/(answer/(grammar|match))", r"^unit-(leaks|grammar|schema)$"),
+    (r"src/answer/", r"^unit-(leaks|stats|draft|sample|chance|think|device|session|mtp|logits)$"),
+    (r"src/engine/", r"^(unit-(leaks|attend|gemm|hadamard|sparse|logits|mtp|device|eval|arch|draft)|hybrid|golden)$"),
+    (r"src/(first|select)/", r"^(unit-(leaks|calibrate|refine|rank|bm25|index|sparse|session|group)|golden)$"),
+    (r"src/", r"^unit-(leaks|stats|session|document|index|group|eval|draft|think|reader|progress|mtp|gguf)$"),
 ]
 
 TOKEN = re.compile(r'''

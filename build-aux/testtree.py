@@ -187,7 +187,7 @@ def run_test(name, tree, seeds, home, limit, extra=None):
     env = dict(PATH=os.environ.get("PATH", "/usr/bin:/bin"), HOME=tmp, TMPDIR=tmp, srcdir=tree, builddir=tree,
                MANDOC=":", CC="gcc", CFLAGS="-O1", OMP_WAIT_POLICY="passive", CLI_JOBS="1",
                FUZZ_FILES=os.path.join(seeds, "files"))
-    env.update({k: v for k, v in os.environ.items() if k.startswith("GOLDEN_")}, **(extra or {}))
+    env.update({k: v for k, v in os.environ.items() if k.startswith(("GOLDEN_", "KERNELS_"))}, **(extra or {}))
     said = os.path.join(home, "said")
     with open(said, "wb") as out:
         p = subprocess.Popen(["sh", "-c", 'ulimit -c 0; ulimit -v %d; ulimit -t %d; exec "$@"' % (MEMORY, limit), "sh"] +
