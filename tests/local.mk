@@ -280,6 +280,10 @@ check_PROGRAMS += tests/unit-ask.test
 tests_unit_ask_test_SOURCES = tests/unit-ask.c tests/tap.h
 tests_unit_ask_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) \
 	$(LIBMICROHTTPD_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
+TESTS += tests/unit-args.test
+check_PROGRAMS += tests/unit-args.test
+tests_unit_args_test_SOURCES = tests/unit-args.c tests/tap.h
+tests_unit_args_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
 
 TESTS += tests/unit-device.test
 check_PROGRAMS += tests/unit-device.test

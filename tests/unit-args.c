@@ -1,0 +1,631 @@
+/* SPDX-License-Identifier: BSD-2-Clause
+ * unit-args.c - the command line: words become options and operands as with GNU getopt_long, each kind of option takes
+ * what it should and nothing beside it, and every option of the program with a number has the range that it should */
+#include "config.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "src/cli/cmd.h"
+#include "src/cli/options.h"
+#include "src/cli/say.h"
+#include "src/cli/text.h"
+#include "tests/tap.h"
+
+enum { MAX_WORDS = 80, NOBODY = 1 << 30 };      /* NOBODY: the rows of all commands, and of no other */
+
+/* What runs a command line gives. */
+struct result {
+    int   code;
+    char *out, *err;
+};
+
+static char *argv_of(char *line, int *argc, char **argv)
+{
+    *argc = 0;
+    for (char *p = strtok(line, " "); p && *argc < MAX_WORDS; p = strtok(NULL, " "))
+        argv[(*argc)++] = strcmp(p, "''") ? p : p + 2;
+    argv[*argc] = NULL;
+    return line;
+}
+
+static void result_free(struct result *r)
+{
+    free(r->out);
+    free(r->err);
+}
+
+/* ---- a command of the test ---------------------------------------------------------------- */
+struct mine {
+    struct options o;
+    uint64_t       u64, size;
+    uint32_t       u32;
+    float          f32, g32;
+    struct numbers list;
+    const char    *text, *file, *choice, *maybe;
+    struct words   words;
+    bool           flag, hidden;
+    int            on;
+};
+
+#define MINE(member) offsetof(struct mine, member)
+
+static const struct opt own[] = {
+    { 0, 'a', "alpha", "N", "9", "a number", opt_u64, MINE(u64), 5, 20 },
+    { 0, 'b', "beta", "N", NULL, "a number whose help is so long that it does not fit in a line of seventy-nine columns, and not in two",
+      opt_u32, MINE(u32), 0, UINT32_MAX },
+    { 0, 0, "gamma", "X", "1", "a real number", opt_f32, MINE(f32), (uint64_t)-2, 2 },
+    { 0, 0, "gamble", "X", NULL, "one that is not negative", opt_f32, MINE(g32), 0, 3 },
+    { 0, 'l', "list", "N[,N]...", NULL, "numbers", opt_numbers, MINE(list), 1, 99 },
+    { 0, 's', "size", "SIZE", NULL, "bytes", opt_size, MINE(size), 0, 0 },
+    { 0, 't', "text", "TEXT", NULL, "text", opt_text, MINE(text), 0, 0 },
+    { 0, 'f', "file", "FILE", NULL, "one file", opt_file, MINE(file), 0, 0 },
+    { 0, 'w', "word", "WORD", NULL, "a word each time", opt_words, MINE(words), 0, 0 },
+    { 0, 'c', "choice", "red|green|dark-green", NULL, "a colour", opt_choice, MINE(choice), 0, 0 },
+    { 0, 0, "maybe", "[=WORD]", NULL, "a word, or none", opt_text, MINE(maybe), 0, 0 },
+    { 0, 'x', "flag", NULL, NULL, "a flag", opt_flag, MINE(flag), 0, 0 },
+    { 0, 0, "on", NULL, NULL, "another", opt_on, MINE(on), 0, 0 },
+    { 0, 0, "hidden", NULL, NULL, NULL, opt_flag, MINE(hidden), 0, 0 },
+    { 0, 0, "an-option-of-a-name-that-is-long", "N", NULL, "its help is on the next line", opt_u64, MINE(u64), 0, 1 },
+    { .name = NULL }
+};
+
+static void more_help(struct io *io)
+{
+    out_printf(io, "\nMore of it.\n");
+}
+
+static const struct opt_default defaults[] = { { "alpha", "7" }, { .name = NULL } };
+static const struct cmd cmd_mine = {
+    .name = "mine", .summary = "What is mine", .synopsis = "[OPTION]... [WORD]", .takes = NOBODY, .own = own,
+    .defaults = defaults, .more_help = more_help
+};
+
+/* What a command line sets, or what is said against it. */
+static char *parsed(const char *given)
+{
+    struct mine m = { .o = { .top = 0 } };
+    struct text t = { NULL, 0, 0 };
+    char       *argv[MAX_WORDS + 1], *line = format("%s", given), *out = NULL, *err = NULL;
+    size_t      n_out, n_err;
+    struct io   io = { .out = open_memstream(&out, &n_out), .err = open_memstream(&err, &n_err) };
+    int         argc, code;
+
+    argv_of(line, &argc, argv);
+    code = options_parse(&m.o, &cmd_mine, &io, argc, argv);
+    fclose(io.out);
+    fclose(io.err);
+    text_add(&t, "", 0);
+    if (m.u64 != 7)
+        text_printf(&t, "alpha %" PRIu64 ";", m.u64);
+    if (m.u32)
+        text_printf(&t, "beta %" PRIu32 ";", m.u32);
+    if (m.f32 < 0 || m.f32 > 0)
+        text_printf(&t, "gamma %g;", (double)m.f32);
+    if (m.g32 < 0 || m.g32 > 0)
+        text_printf(&t, "gamble %g;", (double)m.g32);
+    for (size_t i = 0; i < m.list.n && !code; i++)
+        text_printf(&t, "list %" PRIu64 ";", m.list.v[i]);
+    if (m.size)
+        text_printf(&t, "size %" PRIu64 ";", m.size);
+    if (m.text)
+        text_printf(&t, "text %s;", m.text);
+    if (m.file)
+        text_printf(&t, "file %s;", m.file);
+    if (m.choice)
+        text_printf(&t, "choice %s;", m.choice);
+    if (m.maybe)
+        text_printf(&t, "maybe %s;", m.maybe);
+    for (size_t i = 0; i < m.words.n; i++)
+        text_printf(&t, "word %s;", m.words.v[i]);
+    text_puts(&t, m.flag ? "flag;" : "");
+    text_puts(&t, m.on == 1 ? "on;" : "");
+    text_puts(&t, m.hidden ? "hidden;" : "");
+    for (int i = 0; i < m.o.n_operand; i++)
+        text_printf(&t, "<%s>", m.o.operand[i]);
+    if (code) {
+        text_free(&t);
+        text_printf(&t, "[%d] %s", code, err);
+    } else if (*err) {
+        text_printf(&t, "said: %s", err);
+    }
+    free(m.words.v);
+    options_free(&m.o);
+    free(out);
+    free(err);
+    free(line);
+    return t.p;
+}
+
+/* What a line gives; "!TEXT" stands for the refusal with that text. */
+static const struct { const char *line, *want; } lines[] = {
+    { "mine", "" },
+    { "mine one two", "<one><two>" },
+    { "mine -a 5 one", "alpha 5;<one>" },
+    { "mine one -a5 two", "alpha 5;<one><two>" },
+    { "mine --alpha 20", "alpha 20;" },
+    { "mine --alpha=20", "alpha 20;" },
+    { "mine --al 20", "alpha 20;" },
+    { "mine --al=20 -- --al=5 -x", "alpha 20;<--al=5><-x>" },
+    { "mine - -x", "flag;<->" },
+    { "mine -- -x --", "<-x><-->" },
+    { "mine -xa6", "alpha 6;flag;" },
+    { "mine -xa 6", "alpha 6;flag;" },
+    { "mine -xx", "flag;" },
+    { "mine --on --hidden", "on;hidden;" },
+    { "mine --hid", "!unknown option '--hid'" },
+    { "mine --maybe", "" },
+    { "mine --maybe one", "<one>" },
+    { "mine --maybe=one", "maybe one;" },
+    { "mine -t one -t two", "text two;" },
+    { "mine -t -x", "text -x;" },
+    { "mine -t ''", "text ;" },
+    { "mine -f one", "file one;" },
+    { "mine -f one -f two", "!one file only" },
+    { "mine -w one --word=two -wthree", "word one;word two;word three;" },
+    { "mine -a 4", "!option '--alpha': '4' is not a number from 5 to 20" },
+    { "mine -a 21", "!option '--alpha': '21' is not a number from 5 to 20" },
+    { "mine -a 5x", "!option '--alpha': '5x' is not a number from 5 to 20" },
+    { "mine -a ''", "!option '--alpha': '' is not a number from 5 to 20" },
+    { "mine -a +5", "!option '--alpha': '+5' is not a number from 5 to 20" },
+    { "mine -a 18446744073709551621", "!option '--alpha': '18446744073709551621' is not a number from 5 to 20" },
+    { "mine -a", "!option '--alpha' needs an argument: N" },
+    { "mine -xa", "!option '--alpha' needs an argument: N" },
+    { "mine -b 4294967295", "beta 4294967295;" },
+    { "mine -b 4294967296", "!option '--beta': '4294967296' is not a number from 0 to 4294967295" },
+    { "mine --gamma=-2", "gamma -2;" },
+    { "mine --gamma 1.25", "gamma 1.25;" },
+    { "mine --gamma .5", "gamma 0.5;" },
+    { "mine --gamma=-2.1", "!option '--gamma': '-2.1' is not a number from -2 to 2" },
+    { "mine --gamma=2.1", "!option '--gamma': '2.1' is not a number from -2 to 2" },
+    { "mine --gamma=1e0", "!option '--gamma': '1e0' is not a number from -2 to 2" },
+    { "mine --gamma=1.2.3", "!option '--gamma': '1.2.3' is not a number from -2 to 2" },
+    { "mine --gamma=.", "!option '--gamma': '.' is not a number from -2 to 2" },
+    { "mine --gamma=-", "!option '--gamma': '-' is not a number from -2 to 2" },
+    { "mine --gamma=nan", "!option '--gamma': 'nan' is not a number from -2 to 2" },
+    { "mine --gamble=3", "gamble 3;" },
+    { "mine --gamble=-0", "!option '--gamble': '-0' is not a number from 0 to 3" },
+    { "mine --gam=1", "!option '--gam' may be any of --gamma --gamble" },
+    { "mine -l 1,99,5", "list 1;list 99;list 5;" },
+    { "mine -l 1 -l 2", "list 2;" },
+    { "mine -l 0", "!option '--list': '0' is not a list of up to 64 numbers from 1 to 99, like 8192,32768" },
+    { "mine -l 1,", "!option '--list': '1,' is not a list of up to 64 numbers from 1 to 99, like 8192,32768" },
+    { "mine -l 1;2", "!option '--list': '1;2' is not a list of up to 64 numbers from 1 to 99, like 8192,32768" },
+    { "mine -s 1", "size 1;" },
+    { "mine -s 18446744073709551615", "size 18446744073709551615;" },
+    { "mine -s 3K", "size 3072;" },
+    { "mine -s 3k", "size 3072;" },
+    { "mine -s 1.5KiB", "size 1536;" },
+    { "mine -s 2MB", "size 2097152;" },
+    { "mine -s 1G", "size 1073741824;" },
+    { "mine -s .5T", "size 549755813888;" },
+    { "mine -s 8388607T", "size 9223370937343148032;" },
+    { "mine -s 8388608T", "!option '--size': '8388608T' is not a size like 512M or 1.5G" },
+    { "mine -s 0", "!option '--size': '0' is not a size like 512M or 1.5G" },
+    { "mine -s 0.0009K", "!option '--size': '0.0009K' is not a size like 512M or 1.5G" },
+    { "mine -s 0.001K", "size 1;" },
+    { "mine -s 1.5", "!option '--size': '1.5' is not a size like 512M or 1.5G" },
+    { "mine -s 1P", "!option '--size': '1P' is not a size like 512M or 1.5G" },
+    { "mine -s 1Ki", "!option '--size': '1Ki' is not a size like 512M or 1.5G" },
+    { "mine -s 1KB2", "!option '--size': '1KB2' is not a size like 512M or 1.5G" },
+    { "mine -s K", "!option '--size': 'K' is not a size like 512M or 1.5G" },
+    { "mine -c red", "choice red;" },
+    { "mine -c green", "choice green;" },
+    { "mine -c dark-green", "choice dark-green;" },
+    { "mine -c re", "!option '--choice': 're' is not one of red|green|dark-green (did you mean red?)" },
+    { "mine -c ''", "!option '--choice': '' is not one of red|green|dark-green" },
+    { "mine -c red|green", "!option '--choice': 'red|green' is not one of red|green|dark-green" },
+    { "mine --flag=1", "!option '--flag' takes no argument" },
+    { "mine --flags", "!unknown option '--flags' (did you mean --flag?)" },
+    { "mine --zebra=stripes", "!unknown option '--zebra'" },
+    { "mine -z", "!unknown option '-z'" },
+    { "mine -xz", "!unknown option '-z'" },
+    { "mine -alpha", "!option '-alpha' has two dashes: '--alpha'" },
+    { "mine -alpha=6", "!option '-alpha=6' has two dashes: '--alpha=6'" },
+    { "mine -temp", "text emp;" },
+    { "mine -text", "!option '-text' has two dashes: '--text'" },
+    { "mine -tex", "text ex;" },
+    { "mine -ngl 99", "!no option '-ngl'; a GPU is used if there is one; --device cuda asks for it" },
+    { "mine --temp=1", "!no option '--temp'; it is --temperature here" },
+    { "mine -fa", "!no option '-fa'; attention is always computed in tiles" },
+    { "mine -f a", "file a;" },
+    { "mine -p why", "!no option '-p'; the question needs no option: write it last, in quotes" }
+};
+
+static void test_lines(void)
+{
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        const char *want = lines[i].want;
+        char       *all = *want == '!' ? format("[2] gemkv: mine: %s; see 'gemkv mine --help'\n", want + 1) : format("%s", want);
+        char       *got = parsed(lines[i].line);
+
+        ok(!strcmp(got, all), "%s", lines[i].line);
+        if (strcmp(got, all))
+            printf("# %s\n", got);
+        free(all);
+        free(got);
+    }
+}
+
+/* A list of as many numbers as it may have, and of one more. */
+static void test_many(void)
+{
+    struct text t = { NULL, 0, 0 };
+    char       *got;
+
+    text_puts(&t, "mine -l 1");
+    for (int i = 1; i < MAX_NUMBERS; i++)
+        text_puts(&t, ",2");
+    got = parsed(t.p);
+    ok(strlen(got) == 7 * MAX_NUMBERS, "a list of %d numbers", MAX_NUMBERS);
+    free(got);
+    text_puts(&t, ",2");
+    got = parsed(t.p);
+    ok(!strncmp(got, "[2] ", 4), "and none of one more");
+    free(got);
+    text_free(&t);
+}
+
+static void test_numbers(void)
+{
+    uint64_t    u = 0;
+    double      d = 0;
+    const char *s = "12,x", *end, *nines = "0000000000000000000000000000000000000000000000000000000000000.5";
+    char       *longer = format("0%s", nines);
+
+    end = parse_uint(s, 12, 12, &u);
+    ok(end == s + 2 && u == 12, "a number ends at what is no digit");
+    ok(parse_uint("18446744073709551615", 0, UINT64_MAX, &u) && u == UINT64_MAX, "the largest number");
+    ok(!parse_uint("18446744073709551616", 0, UINT64_MAX, &u), "one more is none");
+    ok(!parse_uint("/1", 0, 9, &u) && !parse_uint(":", 0, 99, &u) && !parse_uint("", 0, 9, &u), "no digits, no number");
+    ok(parse_uint("1/", 0, 9, &u) && parse_uint("1:", 0, 9, &u) && u == 1, "characters beside the digits end one");
+    end = parse_real(s = "2.5%", 0, 2.5, &d);
+    ok(end == s + 3 && d <= 2.5 && d >= 2.5, "a real number ends at what is no part of one");
+    ok(parse_real(nines, 0, 1, &d) && d >= 0.5, "one of 63 characters");
+    ok(!parse_real(longer, 0, 1, &d), "one of 64 is too long");
+    ok(parse_real("-1", -1, 1, &d) && d <= -1, "a sign, where numbers may be negative");
+    ok(!parse_real("-0", 0, 1, &d) && !parse_real("--1", -2, 1, &d) && !parse_real("-", -1, 1, &d), "and no other");
+    free(longer);
+}
+
+/* ---- its help --------------------------------------------------------------------------- */
+static const char help[] =
+    "Usage: gemkv mine [OPTION]... [WORD]\n"
+    "\n"
+    "What is mine.\n"
+    "\n"
+    "Options:\n"
+    "  -a, --alpha N           a number (default: 7)\n"
+    "  -b, --beta N            a number whose help is so long that it does not fit\n"
+    "                          in a line of seventy-nine columns, and not in two\n"
+    "      --gamma X           a real number (default: 1)\n"
+    "      --gamble X          one that is not negative\n"
+    "  -l, --list N[,N]...     numbers\n"
+    "  -s, --size SIZE         bytes\n"
+    "  -t, --text TEXT         text\n"
+    "  -f, --file FILE         one file\n"
+    "  -w, --word WORD         a word each time\n"
+    "  -c, --choice red|green|dark-green\n"
+    "                          a colour\n"
+    "      --maybe[=WORD]      a word, or none\n"
+    "  -x, --flag              a flag\n"
+    "      --on                another\n"
+    "      --an-option-of-a-name-that-is-long N\n"
+    "                          its help is on the next line\n"
+    "  -m, --model FILE        GGUF model (default: $GEMKV_MODEL, else the bundled\n"
+    "                          model)\n"
+    "  -h, --help              show this help\n"
+    "\n"
+    "More of it.\n";
+
+static const char list[] =
+    "-a, --alpha N\n-b, --beta N\n--gamma X\n--gamble X\n-l, --list N[,N]...\n-s, --size SIZE\n-t, --text TEXT\n-f, --file FILE\n"
+    "-w, --word WORD\n-c, --choice red|green|dark-green\n--maybe[=WORD]\n-x, --flag\n--on\n--an-option-of-a-name-that-is-long N\n"
+    "-m, --model FILE\n-h, --help\n";
+
+static struct result shown(const char *option)
+{
+    struct mine   m = { .o = { .top = 0 } };
+    struct result r = { 0, NULL, NULL };
+    size_t        n_out, n_err;
+    struct io     io = { .out = open_memstream(&r.out, &n_out), .err = open_memstream(&r.err, &n_err) };
+    char         *argv[] = { (char *)"mine", (char *)option, (char *)"-z", NULL };
+
+    r.code = options_parse(&m.o, &cmd_mine, &io, 3, argv);
+    fclose(io.out);
+    fclose(io.err);
+    options_free(&m.o);
+    return r;
+}
+
+static void test_help(void)
+{
+    struct result r = shown("--help");
+
+    ok(r.code == EXIT_SHOWN && !*r.err, "after --help nothing more is read");
+    ok(!strcmp(r.out, help), "the help");
+    result_free(&r);
+    r = shown("--list-options");
+    ok(r.code == EXIT_SHOWN && !*r.err && !strcmp(r.out, list), "the list of options");
+    result_free(&r);
+}
+
+static void wraps(size_t indent, const char *text, const char *want, const char *what)
+{
+    char     *out = NULL;
+    size_t    n;
+    struct io io = { .out = open_memstream(&out, &n), .err = stderr };
+
+    args_wrap(&io, text, indent);
+    fclose(io.out);
+    ok(!strcmp(out, want), "%s", what);
+    free(out);
+}
+
+static void test_wrap(void)
+{
+    wraps(70, "123456789 x", "123456789\n"
+          "                                                                      x\n", "a line has 79 columns");
+    wraps(70, "1234567 x", "1234567 x\n", "and not fewer");
+    wraps(70, "1234567  89", "1234567\n"
+          "                                                                      89\n", "what would be the 80th is in the next");
+    wraps(70, "a-word-that-is-longer-than-a-line", "a-word-that-is-longer-than-a-line\n", "a word is not broken");
+    wraps(2, "", "\n", "nothing");
+}
+
+/* ---- the options of the program --------------------------------------------------------- */
+static const struct { const struct cmd *cmd; const char *words, *range; } ranges[] = {
+    { &cmd_ask, "ask --answer-timeout", "a number from 1 to 86400" },
+    { &cmd_ask, "ask --top", "a number from 1 to 4294967295" },
+    { &cmd_ask, "ask --layer", "a number from 0 to 2147483647" },
+    { &cmd_ask, "ask --keep-first", "a number from 0 to 4294967294" },
+    { &cmd_ask, "ask --keep-last", "a number from 0 to 4294967294" },
+    { &cmd_ask, "ask --chunk", "a number from 16 to 65536" },
+    { &cmd_ask, "ask --memory", "a size like 512M or 1.5G" },
+    { &cmd_ask, "ask --context", "a number from 1 to 4294967295" },
+    { &cmd_ask, "ask --max-tokens", "a number from 1 to 2147483647" },
+    { &cmd_ask, "ask --draft", "a number from 0 to 4" },
+    { &cmd_ask, "ask --think", "on, off, or a number of tokens from 1 on" },
+    { &cmd_ask, "ask --temperature", "a number from 0 to 100" },
+    { &cmd_ask, "ask --top-p", "a number from 0 to 1" },
+    { &cmd_ask, "ask --min-p", "a number from 0 to 1" },
+    { &cmd_ask, "ask --top-k", "a number from 0 to 2147483647" },
+    { &cmd_ask, "ask --repeat-penalty", "a number from 0 to 100" },
+    { &cmd_ask, "ask --presence-penalty", "a number from -100 to 100" },
+    { &cmd_ask, "ask --frequency-penalty", "a number from -100 to 100" },
+    { &cmd_ask, "ask --repeat-last-n", "a number from 0 to 2147483647" },
+    { &cmd_ask, "ask --seed", "a number from 0 to 18446744073709551615" },
+    { &cmd_ask, "ask --threads", "a number from 1 to 4096" },
+    { &cmd_ask, "ask --gpu-memory", "a size like 512M or 1.5G" },
+    { &cmd_ask, "ask --keep", "a number of tokens from 1 on, or a percentage like 5%" },
+    { &cmd_ask, "ask --min-score", "a score, as passages have them, such as 200" },
+    { &cmd_ask, "ask --snap", "one of none|word|sentence" },
+    { &cmd_ask, "ask --gemm", "one of own|exact|openblas|onednn" },
+    { &cmd_ask, "ask --kv-type", "one of f32|f16|bf16|q8_0" },
+    { &cmd_eval, "eval niah --lengths", "a list of up to 64 numbers from 16 to 4294967295, like 8192,32768" },
+    { &cmd_eval, "eval niah --depths", "a list of up to 64 numbers from 0 to 100, like 8192,32768" },
+    { &cmd_eval, "eval niah --samples", "a number from 1 to 10000" },
+    { &cmd_eval, "eval niah --max-tokens", "a number from 1 to 2147483647" },
+    { &cmd_eval, "eval qa --limit", "a number from 1 to 4294967295" },
+    { &cmd_eval, "eval perplexity --context", "a number from 8 to 2147483647" },
+    { &cmd_batch, "batch --max-errors", "a number from 0 to 4294967295" },
+    { &cmd_batch, "batch --retry", "a number from 0 to 1000" },
+    { &cmd_bench, "bench --n-prompt", "a list of up to 64 numbers from 0 to 2147483647, like 8192,32768" },
+    { &cmd_bench, "bench --n-gen", "a number from 0 to 2147483647" },
+    { &cmd_bench, "bench --n-depth", "a list of up to 64 numbers from 0 to 2147483647, like 8192,32768" },
+    { &cmd_bench, "bench --repetitions", "a number from 1 to 1000" },
+    { &cmd_info, "info --context", "a list of up to 64 numbers from 1 to 4294967295, like 8192,32768" }
+};
+
+static struct result run(const struct cmd *cmd, const char *words, const char *value)
+{
+    struct result r = { 0, NULL, NULL };
+    size_t        n_out, n_err;
+    struct io     io = { .out = open_memstream(&r.out, &n_out), .err = open_memstream(&r.err, &n_err) };
+    char         *argv[MAX_WORDS + 1], *line = format("%s %s", words, value);
+    int           argc;
+
+    argv_of(line, &argc, argv);
+    r.code = cmd->run(cmd, &io, argc, argv);
+    fclose(io.out);
+    fclose(io.err);
+    free(line);
+    return r;
+}
+
+static void test_ranges(void)
+{
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        const char   *words = ranges[i].words, *dashes = strstr(words, " --");
+        const int     n = (int)(dashes - words);
+        char         *want = format("gemkv: %.*s: option '%s': '?' is not %s; see 'gemkv %.*s --help'\n", n, words, dashes + 1,
+                                    ranges[i].range, n, words);
+        struct result r = run(ranges[i].cmd, words, "?");
+
+        ok(r.code == EXIT_USAGE && !strcmp(r.err, want) && !*r.out, "%s: %s", words, ranges[i].range);
+        if (strcmp(r.err, want))
+            printf("# %s", r.err);
+        free(want);
+        result_free(&r);
+    }
+}
+
+/* ---- options that set more than one member ---------------------------------------------- */
+static const struct cmd cmd_like_ask = { .name = "like", .summary = "", .synopsis = "", .takes = FOR_ASK | FOR_ELSEWHERE };
+
+static struct io like_io;
+
+/* Parses a line like ask's; o is for options_free.  Returns the status. */
+static int asked(struct options *o, char **err, const char *given)
+{
+    char  *argv[MAX_WORDS + 1], *line = format("like %s", given), *out = NULL;
+    size_t n_out, n_err;
+    int    argc, code;
+
+    *o = (struct options){ .top = 0 };
+    like_io = (struct io){ .out = open_memstream(&out, &n_out), .err = open_memstream(err, &n_err) };
+    argv_of(line, &argc, argv);
+    code = options_parse(o, &cmd_like_ask, &like_io, argc, argv);
+    fclose(like_io.out);
+    fclose(like_io.err);
+    free(out);
+    for (size_t i = 0; i < o->stop.n; i++)      /* the words end with the line */
+        o->stop.v[i] = NULL;
+    free(line);
+    return code;
+}
+
+static bool refused(const char *given, const char *why)
+{
+    struct options o;
+    char          *err, *want = format("gemkv: like: %s; see 'gemkv like --help'\n", why);
+    const bool     yes = asked(&o, &err, given) == EXIT_USAGE && !strcmp(err, want);
+
+    if (!yes)
+        printf("# %s", err);
+    free(want);
+    free(err);
+    options_free(&o);
+    return yes;
+}
+
+static void test_members(void)
+{
+    struct options o;
+    char          *err;
+
+    ok(!asked(&o, &err, "-k 5%") && o.gkv.keep_percent >= 5 && o.gkv.keep_percent <= 5, "--keep: a percentage");
+    free(err);
+    options_free(&o);
+    ok(!asked(&o, &err, "-k 5% -k 7") && o.gkv.keep == 7 && o.gkv.keep_percent <= 0, "and then a number of tokens");
+    free(err);
+    options_free(&o);
+    ok(!asked(&o, &err, "-k 100%") && o.gkv.keep_percent >= 100, "the largest percentage");
+    free(err);
+    options_free(&o);
+    ok(!asked(&o, &err, "-k 4294967294") && o.gkv.keep == UINT32_MAX - 1, "the largest number");
+    free(err);
+    options_free(&o);
+    ok(refused("-k 100.5%", "option '--keep': '100.5%' is not a number of tokens from 1 on, or a percentage like 5%")
+       && refused("-k 0%", "option '--keep': '0%' is not a number of tokens from 1 on, or a percentage like 5%")
+       && refused("-k 4294967295", "option '--keep': '4294967295' is not a number of tokens from 1 on, or a percentage like 5%")
+       && refused("-k 0", "option '--keep': '0' is not a number of tokens from 1 on, or a percentage like 5%"), "and no more");
+
+    ok(!asked(&o, &err, "--json") && o.json && !o.lines, "--json");
+    free(err);
+    options_free(&o);
+    ok(!asked(&o, &err, "--json=lines") && o.json && o.lines, "--json=lines");
+    free(err);
+    options_free(&o);
+    ok(refused("--json=line", "option '--json' takes no argument but 'lines'"), "and no other argument");
+
+    ok(!asked(&o, &err, "--min-score 1.5") && o.min_score >= 1.5f && o.min_score <= 1.5f, "--min-score");
+    free(err);
+    options_free(&o);
+    ok(!asked(&o, &err, "--min-score=-2") && o.min_score >= -2 && o.min_score <= -2, "a negative one");
+    free(err);
+    options_free(&o);
+    ok(refused("--min-score=--2", "option '--min-score': '--2' is not a score, as passages have them, such as 200")
+       && refused("--min-score=2x", "option '--min-score': '2x' is not a score, as passages have them, such as 200"), "and no other sign");
+
+    ok(!asked(&o, &err, "--draft 3") && o.gkv.draft == 3 && !o.gkv.draft_reader && !o.gkv.draft_mtp, "--draft: a number");
+    free(err);
+    options_free(&o);
+    ok(!asked(&o, &err, "--draft reader") && o.gkv.draft == 4 && o.gkv.draft_reader && !o.gkv.draft_mtp, "the reader");
+    free(err);
+    options_free(&o);
+    ok(!asked(&o, &err, "--draft mtp") && o.gkv.draft == 4 && !o.gkv.draft_reader && o.gkv.draft_mtp, "a layer of the model");
+    free(err);
+    options_free(&o);
+    ok(!asked(&o, &err, "--draft mtp --draft 0") && o.gkv.draft == 0 && !o.gkv.draft_mtp, "the last counts");
+    free(err);
+    options_free(&o);
+
+    ok(!asked(&o, &err, "--think on") && o.gkv.think == GKV_THINK, "--think on");
+    free(err);
+    options_free(&o);
+    ok(!asked(&o, &err, "--think on --think off") && o.gkv.think == 0, "--think off");
+    free(err);
+    options_free(&o);
+    ok(!asked(&o, &err, "--think 12") && o.gkv.think == 12, "--think 12");
+    free(err);
+    options_free(&o);
+    ok(refused("--think 0", "option '--think': '0' is not on, off, or a number of tokens from 1 on")
+       && refused("--think 5x", "option '--think': '5x' is not on, off, or a number of tokens from 1 on")
+       && refused("--think 2147483648", "option '--think': '2147483648' is not on, off, or a number of tokens from 1 on"), "and nothing else");
+
+    ok(!asked(&o, &err, "--keep-last 3") && o.gkv.keep_last == 3, "--keep-last");
+    free(err);
+    options_free(&o);
+    ok(!asked(&o, &err, "--keep-last 3 --keep-last prompt") && o.gkv.keep_last == GKV_KEEP_PROMPT, "--keep-last prompt");
+    free(err);
+    options_free(&o);
+
+    ok(!asked(&o, &err, "-f - -f a -f a") && o.file.n == 3, "files, one of them standard input");
+    free(err);
+    options_free(&o);
+    ok(refused("-f - -f a -f -", "standard input can be read only once, '-f -' is given twice"), "but not twice");
+
+    ok(!asked(&o, &err, "--stop a --stop b") && o.gkv.stop == o.stop.v && o.gkv.n_stop == 2, "texts that end the answer");
+    free(err);
+    options_free(&o);
+    ok(!asked(&o, &err, "-q -k 9") && o.quiet && like_io.quiet && options_given(&o, "keep") && options_given(&o, "quiet")
+       && !options_given(&o, "layer") && options_has(&o, "layer") && !options_has(&o, "csv"), "which options it has, and which were given");
+    free(err);
+    options_free(&o);
+}
+
+/* ---- lists of methods ------------------------------------------------------------------- */
+static void splits(const char *given, const char *want)
+{
+    struct methods m = { NULL, 0 };
+    struct text    t = { NULL, 0, 0 };
+
+    methods_add(&m, given);
+    for (size_t i = 0; i < m.n; i++)
+        text_printf(&t, "%s%s", i ? " " : "", m.spec[i]);
+    ok(!strcmp(t.p, want), "methods %s", given);
+    if (strcmp(t.p, want))
+        printf("# %s\n", t.p);
+    text_free(&t);
+    methods_free(&m);
+}
+
+static void test_methods(void)
+{
+    struct methods m = { NULL, 0 };
+    size_t         n;
+
+    splits("a", "a");
+    splits("a,b", "a b");
+    splits("a:x=1,y=2,b", "a:x=1,y=2 b");
+    splits("a:x=1,b:y=2,z=3", "a:x=1 b:y=2,z=3");
+    splits("a:x=1,y=2", "a:x=1,y=2");
+    gkv_methods(&n);
+    methods_add(&m, "all");
+    ok(m.n == n && methods_full(&m) == 0 && !strcmp(m.spec[0], "full"), "all methods, full first");
+    for (size_t i = 1; i < m.n; i++)
+        if (!strcmp(m.spec[i], "full"))
+            n = 0;
+    ok(n, "and once");
+    methods_free(&m);
+    methods_add(&m, "a,full");
+    ok(methods_full(&m) == 1, "where full is");
+    methods_free(&m);
+    methods_add(&m, "a");
+    ok(methods_full(&m) == SIZE_MAX, "or that it is not");
+    methods_free(&m);
+}
+
+int main(void)
+{
+    test_lines();
+    test_many();
+    test_numbers();
+    test_help();
+    test_wrap();
+    test_ranges();
+    test_members();
+    test_methods();
+    return done();
+}
