@@ -285,6 +285,11 @@ check_PROGRAMS += tests/unit-args.test
 tests_unit_args_test_SOURCES = tests/unit-args.c tests/tap.h
 tests_unit_args_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
 
+TESTS += tests/unit-write.test
+check_PROGRAMS += tests/unit-write.test
+tests_unit_write_test_SOURCES = tests/unit-write.c tests/tap.h
+tests_unit_write_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
+
 TESTS += tests/unit-device.test
 check_PROGRAMS += tests/unit-device.test
 tests_unit_device_test_SOURCES = tests/unit-device.c tests/level.h tests/tap.h
