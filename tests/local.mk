@@ -296,6 +296,11 @@ tests_unit_report_test_SOURCES = tests/unit-report.c tests/tap.h
 tests_unit_report_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
 EXTRA_DIST += tests/files/report.html
 
+TESTS += tests/unit-show.test
+check_PROGRAMS += tests/unit-show.test
+tests_unit_show_test_SOURCES = tests/unit-show.c tests/tap.h
+tests_unit_show_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
+
 TESTS += tests/unit-device.test
 check_PROGRAMS += tests/unit-device.test
 tests_unit_device_test_SOURCES = tests/unit-device.c tests/level.h tests/tap.h
