@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "src/cli/cmd.h"
+#include "src/cli/completion.h"
 #include "src/cli/options.h"
 #include "src/cli/say.h"
 #include "src/cli/text.h"
@@ -575,6 +576,182 @@ static void test_members(void)
     options_free(&o);
 }
 
+/* ---- completions ------------------------------------------------------------------------ */
+static const struct opt few[] = {
+    { 0, 'a', "alpha", "N", NULL, "it's [a]: \\ number", opt_text, MINE(text), 0, 0 },
+    { 0, 0, "choice", "red|GREEN|cuda[:N]|5%|dark-red", NULL, "a colour", opt_text, MINE(text), 0, 0 },
+    { 0, 'f', "file", "FILE", NULL, "a file", opt_text, MINE(text), 0, 0 },
+    { 0, 0, "folder", "FOLDER", NULL, "a folder", opt_text, MINE(text), 0, 0 },
+    { 0, 'x', "flag", NULL, NULL, "a flag", opt_flag, MINE(flag), 0, 0 },
+    { 0, 0, "maybe", "[=WORD]", NULL, "a word, or none", opt_text, MINE(maybe), 0, 0 },
+    { 0, 0, "hidden", NULL, NULL, NULL, opt_flag, MINE(hidden), 0, 0 },
+    { .name = NULL }
+};
+static const struct cmd task_one = { .name = "group one", .summary = "The first", .own = few + 4 };
+static const struct cmd task_two = { .name = "group two", .summary = "The second's", .own = few + 6 };
+static const struct cmd *const tasks[] = { &task_one, &task_two, NULL };
+static const struct cmd cmd_few = { .name = "few", .summary = "It's few: [x]", .own = few };
+static const struct cmd cmd_group = { .name = "group", .summary = "Some", .own = few + 5, .tasks = tasks };
+
+static char *completed(const char *shell, const struct cmd *const *command, size_t n_command)
+{
+    char     *out = NULL;
+    size_t    n;
+    struct io io = { .out = open_memstream(&out, &n), .err = stderr };
+
+    ok(completion(&io, shell, command, n_command) == EXIT_DONE, "completion of %s", shell);
+    fclose(io.out);
+    return out;
+}
+
+/* Whether the part of all from `from` up to `to` is this; to NULL: the end. */
+static bool has_part(const char *all, const char *from, const char *to, const char *want)
+{
+    const char  *begin = strstr(all, from), *end = begin ? to ? strstr(begin, to) : begin + strlen(begin) : NULL;
+    const bool   same = end && (size_t)(end - begin) == strlen(want) && !memcmp(begin, want, strlen(want));
+
+    if (!same)
+        printf("# %.*s\n", end ? (int)(end - begin) : 0, begin ? begin : "");
+    return same;
+}
+
+static void test_completion(void)
+{
+    static const struct cmd *const both[] = { &cmd_few, &cmd_group }, *const ask[] = { &cmd_ask };
+    struct text       t = { NULL, 0, 0 };
+    size_t            n;
+    const gkv_method *m = gkv_methods(&n);
+    const char       *s;
+    char             *got = completed("bash", both, 2);
+
+    ok(strstr(got, "-W 'few group' -- ") && has_part(got, "    'few')", "    *) _gemkv_files; return;;",
+       "    'few')\n"
+       "        case $prev in\n"
+       "        -a|--alpha) :; return;;\n"
+       "        --choice) _gemkv_words 'red cuda dark-red'; return;;\n"
+       "        -f|--file) _gemkv_files; return;;\n"
+       "        --folder) _gemkv_folders; return;;\n"
+       "        esac\n"
+       "        options='--alpha --choice --file --folder --flag --maybe';;\n"
+       "    'group')\n"
+       "        case $prev in\n"
+       "        esac\n"
+       "        options='--maybe one two';;\n"
+       "    'group one')\n"
+       "        case $prev in\n"
+       "        esac\n"
+       "        options='--flag --maybe';;\n"
+       "    'group two')\n"
+       "        case $prev in\n"
+       "        esac\n"
+       "        options='';;\n"), "what bash reads");
+    free(got);
+    got = completed("zsh", both, 2);
+    ok(strstr(got, "            'few:It'\\''s few\\: \\[x\\]'\n            'group:Some'\n        )\n") && has_part(got, "    'few')", "    *) _files;;",
+       "    'few')\n"
+       "        _arguments -s \\\n"
+       "            '*-a[it'\\''s \\[a\\]\\: \\\\ number]:N:' \\\n"
+       "            '*--alpha=[it'\\''s \\[a\\]\\: \\\\ number]:N:' \\\n"
+       "            '*--choice=[a colour]:red|GREEN|cuda\\[\\:N\\]|5%|dark-red:(red cuda dark-red)' \\\n"
+       "            '*-f[a file]:FILE:_files' \\\n"
+       "            '*--file=[a file]:FILE:_files' \\\n"
+       "            '*--folder=[a folder]:FOLDER:_files -/' \\\n"
+       "            '*-x[a flag]' \\\n"
+       "            '*--flag[a flag]' \\\n"
+       "            '*--maybe[a word, or none]' \\\n"
+       "            '*:file:_files';;\n"
+       "    'group')\n"
+       "        _arguments -s \\\n"
+       "            '*--maybe[a word, or none]' \\\n"
+       "            '1:task:(one two)';;\n"
+       "    'group one')\n"
+       "        _arguments -s \\\n"
+       "            '*-x[a flag]' \\\n"
+       "            '*--flag[a flag]' \\\n"
+       "            '*--maybe[a word, or none]' \\\n"
+       "            '*:file:_files';;\n"
+       "    'group two')\n"
+       "        _arguments -s \\\n"
+       "            '*:file:_files';;\n"), "what zsh reads");
+    free(got);
+    got = completed("fish", both, 2);
+    ok(has_part(got, "complete", NULL,
+       "complete -c gemkv -n '__fish_seen_subcommand_from few' -l alpha -s a -x -d 'it\\'s [a]: \\\\ number'\n"
+       "complete -c gemkv -n '__fish_seen_subcommand_from few' -l choice -x -a 'red cuda dark-red' -d 'a colour'\n"
+       "complete -c gemkv -n '__fish_seen_subcommand_from few' -l file -s f -r -F -d 'a file'\n"
+       "complete -c gemkv -n '__fish_seen_subcommand_from few' -l folder -x -a '(__fish_complete_directories)' -d 'a folder'\n"
+       "complete -c gemkv -n '__fish_seen_subcommand_from few' -l flag -s x -d 'a flag'\n"
+       "complete -c gemkv -n '__fish_seen_subcommand_from few' -l maybe -d 'a word, or none'\n"
+       "complete -c gemkv -n __fish_use_subcommand -a few -d 'It\\'s few: [x]'\n"
+       "complete -c gemkv -n '__fish_seen_subcommand_from group' -l maybe -d 'a word, or none'\n"
+       "complete -c gemkv -n __fish_use_subcommand -a group -d 'Some'\n"
+       "complete -c gemkv -n '__fish_seen_subcommand_from one' -l flag -s x -d 'a flag'\n"
+       "complete -c gemkv -n '__fish_seen_subcommand_from one' -l maybe -d 'a word, or none'\n"
+       "complete -c gemkv -n '__fish_seen_subcommand_from eval' -a one -d 'The first'\n"
+       "complete -c gemkv -n '__fish_seen_subcommand_from eval' -a two -d 'The second\\'s'\n"), "what fish reads");
+    free(got);
+
+    got = completed("bash", ask, 1);
+    for (size_t i = 0; i < n; i++)
+        text_printf(&t, "%s%s", i ? " " : "--method) _gemkv_words '", m[i].name);
+    text_puts(&t, "'; return;;");
+    ok(strstr(got, t.p), "names of methods");
+    text_free(&t);
+    text_puts(&t, "--schedule) _gemkv_words 'auto");
+    for (size_t i = 0; i < (gkv_schedules(&n), n); i++)
+        text_printf(&t, " %s", gkv_schedules(&n)[i].name);
+    text_puts(&t, "'; return;;");
+    ok(strstr(got, t.p), "names of schedules");
+    text_free(&t);
+    for (size_t i = 0; (s = gkv_template_describe(i)); i++)
+        text_printf(&t, "%s%.*s", i ? " " : "--template) _gemkv_words '", (int)strcspn(s, ":"), s);
+    text_puts(&t, "'; return;;");
+    ok(strstr(got, t.p), "names of templates");
+    text_free(&t);
+    free(got);
+}
+
+/* The help of ask ends with all names that its options take. */
+static void test_names(void)
+{
+    struct result r = run(&cmd_ask, "ask", "--help");
+    size_t        n, n_schedules, missing = 0;
+    const gkv_method   *m = gkv_methods(&n);
+    const gkv_schedule *s = gkv_schedules(&n_schedules);
+    const char         *line;
+
+    for (size_t i = 0; i < n; i++) {
+        char *want = format("\n  %s ", m[i].name);
+
+        missing += !strstr(r.out, want);
+        free(want);
+    }
+    for (size_t i = 0; i < n_schedules; i++) {
+        char *want = format("\n  %s ", s[i].name);
+
+        missing += !strstr(r.out, want);
+        free(want);
+    }
+    for (size_t i = 0; (line = gkv_template_describe(i)); i++) {
+        char *want = format("\n  %.*s ", (int)strcspn(line, ":"), line);
+
+        missing += !strstr(strstr(r.out, "Templates for --template:"), want);
+        free(want);
+    }
+    ok(r.code == EXIT_SHOWN && !missing, "all methods, schedules and templates");
+    result_free(&r);
+    r = run(&cmd_eval, "eval", "nia");
+    ok(r.code == EXIT_USAGE && !strcmp(r.err, "gemkv: eval: unknown task 'nia' (did you mean niah?); see 'gemkv eval --help'\n"), "a task that is near");
+    result_free(&r);
+    r = run(&cmd_eval, "eval", "everything");
+    ok(r.code == EXIT_USAGE && !strcmp(r.err, "gemkv: eval: unknown task 'everything'; the tasks are: niah ruler kv qa perplexity; see 'gemkv eval --help'\n"),
+       "or none");
+    result_free(&r);
+    r = run(&cmd_eval, "eval", "");
+    ok(r.code == EXIT_USAGE && !strcmp(r.err, "gemkv: eval: no task given; the tasks are: niah ruler kv qa perplexity; see 'gemkv eval --help'\n"), "no task");
+    result_free(&r);
+}
+
 /* ---- lists of methods ------------------------------------------------------------------- */
 static void splits(const char *given, const char *want)
 {
@@ -626,6 +803,8 @@ int main(void)
     test_wrap();
     test_ranges();
     test_members();
+    test_completion();
+    test_names();
     test_methods();
     return done();
 }
