@@ -175,6 +175,16 @@ static void json(void)
     ok(!parse(deep, &why) && !strcmp(why, "too deep"), "too deep");
 }
 
+/* Each measure by its name, as --metric and rows give it. */
+static void names(void)
+{
+    int bad = 0;
+
+    for (int m = 0; m < N_METRICS; m++)
+        bad += (int)metric_of(metric_name[m]) != m;
+    ok(!bad && metric_of("") == N_METRICS && metric_of("f2") == N_METRICS, "measures by name");
+}
+
 /* With a file: other answers of build-aux/score-sets.py. */
 int main(int argc, char **argv)
 {
@@ -183,6 +193,7 @@ int main(int argc, char **argv)
         return done();
     }
     vectors();
+    names();
     sets("tests/files/score-sets.jsonl", 60);
     json();
     return done();

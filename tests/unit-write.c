@@ -194,7 +194,7 @@ static void again(const char *given, const char *want)
         parse_print(v, &t);
     parse_free(v);
     free(text);
-    is(t.p, want, given);
+    is(t.p, want, "JSON that was read, written again");
 }
 
 static void test_parsed(void)
@@ -213,6 +213,73 @@ static void test_parsed(void)
     again("[1,2.5,-3e2,true,false,null,\"a\\/\\u00e9\\ud83d\\ude00\\b\\f\\n\\r\\t\\\"\\\\\"]",
           "[1, 2.5, -300, true, false, null, \"a/\xc3\xa9\xf0\x9f\x98\x80\\u0008\\u000c\\n\\u000d\\t\\\"\\\\\"]");
     again("{ \"a\" : { } , \"b\" : [ ] , \"c\\n\":[[1],{\"d\":2}] }", "{\"a\": {}, \"b\": [], \"c\\n\": [[1], {\"d\": 2}]}");
+}
+
+static void test_refused(void)
+{
+    static const struct { const char *text; size_t at; const char *why; } row[] = {
+        { "", 0, "it ends too early" },
+        { " ", 1, "it ends too early" },
+        { "[1", 2, "it ends too early" },
+        { "[1,", 3, "it ends too early" },
+        { "[1x2]", 2, "a comma is missing" },
+        { "[1 2]", 3, "a comma is missing" },
+        { "{\"a\":1x\"b\":2}", 6, "a comma is missing" },
+        { "[1,]", 3, "not a value" },
+        { "[-]", 1, "not a value" },
+        { "[1.]", 1, "not a value" },
+        { "[1e+]", 1, "not a value" },
+        { "[01]", 2, "a comma is missing" },
+        { "[nul]", 1, "not a value" },
+        { "[trua]", 1, "not a value" },
+        { "[falze]", 1, "not a value" },
+        { "{1}", 1, "a member without a name" },
+        { "{\"a\" 1}", 5, "a member without a colon" },
+        { "{\"a\":}", 5, "not a value" },
+        { "{\"a", 3, "a string without an end" },
+        { "\"a\\", 3, "an unknown escape in a string" },
+        { "\"a\\q\"", 3, "an unknown escape in a string" },
+        { "\"a\tb\"", 2, "a control character in a string" },
+        { "\"a\x1f\"", 2, "a control character in a string" },
+        { "\"\\u12\"", 3, "\\u without four hexadecimal digits" },
+        { "\"\\u12g4\"", 3, "\\u without four hexadecimal digits" },
+        { "\"\\u/123\"", 3, "\\u without four hexadecimal digits" },
+        { "\"\\u:123\"", 3, "\\u without four hexadecimal digits" },
+        { "\"\\u`123\"", 3, "\\u without four hexadecimal digits" },
+        { "1 2", 2, "something follows the value" },
+        { "\"a\"x", 3, "something follows the value" }
+    };
+    char          deep[132];
+    const char   *why;
+    size_t        bad = 0, at;
+    struct value *v;
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char *text = format("%s", row[i].text);
+
+        v = parse_json(text, strlen(text), &why, &at);
+        if (v || at != row[i].at || strcmp(why, row[i].why)) {
+            printf("# %s: byte %zu, %s\n", row[i].text, at, why ? why : "parsed");
+            bad++;
+        }
+        parse_free(v);
+        free(text);
+    }
+    ok(!bad, "what is wrong with what is no JSON, and where");
+    memset(deep, '[', 64);
+    memset(deep + 64, ']', 64);
+    deep[128] = 0;
+    v = parse_json(deep, 128, &why, &at);
+    ok(v && !why, "64 arrays in each other");
+    parse_free(v);
+    memset(deep, '[', 65);
+    memset(deep + 65, ']', 65);
+    deep[130] = 0;
+    ok(!parse_json(deep, 130, &why, &at) && at == 64 && !strcmp(why, "too deep"), "but not 65");
+    again("[\"\\ud7ff\\ue000\\ud800\\udc00\\udbff\\udfff\\ud800x\\udc00\\udbff\\ue000\"]",
+          "[\"\xed\x9f\xbf\xee\x80\x80\xf0\x90\x80\x80\xf4\x8f\xbf\xbf\xef\xbf\xbdx\xef\xbf\xbd\xef\xbf\xbd\xee\x80\x80\"]");
+    again("\"\\u00aF\\uFfFf\"", "\"\xc2\xaf\xef\xbf\xbf\"");
+    again("[{},\r\n\t -0.5E+1 ]", "[{}, -5]");
 }
 
 /* ---- HTML ------------------------------------------------------------------------------- */
@@ -527,6 +594,7 @@ int main(void)
     test_text();
     test_json();
     test_parsed();
+    test_refused();
     test_html();
     test_plots();
     test_sizes();
