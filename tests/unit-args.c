@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "src/cli/batch/shard.h"
 #include "src/cli/cmd.h"
 #include "src/cli/completion.h"
 #include "src/cli/options.h"
@@ -752,6 +753,103 @@ static void test_names(void)
     result_free(&r);
 }
 
+/* ---- --shard ---------------------------------------------------------------------------- */
+static const char *const variables[] = {
+    "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_MAX", "SLURM_ARRAY_TASK_STEP", "SLURM_ARRAY_TASK_COUNT",
+    "JOB_COMPLETION_INDEX", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE"
+};
+
+/* The variables' values with a comma behind each ("-": it is not set), the option's word, and "INDEX/COUNT" from 0 on with who said
+ * it, or what is wrong. */
+static const struct { const char *values, *word, *want; } shards[] = {
+    { "", NULL, "0/1" },
+    { "", "3/16", "2/16" },
+    { "", "1/1", "0/1" },
+    { "", "1000000/1000000", "999999/1000000" },
+    { "", "1/1000001", "option '--shard': '1/1000001' is not like 3/16, from 1/16 to 16/16, or /16" },
+    { "", "4/3", "option '--shard': '4/3' is not like 3/16, from 1/16 to 16/16, or /16" },
+    { "", "0/3", "option '--shard': '0/3' is not like 3/16, from 1/16 to 16/16, or /16" },
+    { "", "3", "option '--shard': '3' is not like 3/16, from 1/16 to 16/16, or /16" },
+    { "", "3/", "option '--shard': '3/' is not like 3/16, from 1/16 to 16/16, or /16" },
+    { "", "3/4/", "option '--shard': '3/4/' is not like 3/16, from 1/16 to 16/16, or /16" },
+    { "", "/0", "option '--shard': '/0' is not like 3/16, from 1/16 to 16/16, or /16" },
+    { "", "/2", "--shard /2: no variable says which part this is; give --shard I/N" },
+    { "", "/1", "0/1" },
+    { "0,0,3,-,4,", NULL, "0/4 SLURM_ARRAY_TASK_ID" },
+    { "3,0,3,1,4,", NULL, "3/4 SLURM_ARRAY_TASK_ID" },
+    { "3,0,3,1,4,", "/4", "3/4 SLURM_ARRAY_TASK_ID" },
+    { "3,0,3,1,4,", "2/5", "1/5" },
+    { "3,0,3,1,4,", "/5", "--shard /5, but SLURM_ARRAY_TASK_COUNT is 4; give --shard I/N with both numbers" },
+    { "9,5,9,2,3,", NULL, "2/3 SLURM_ARRAY_TASK_ID" },
+    { "7,5,9,2,2,", NULL, "the job array is not whole, so SLURM_ARRAY_TASK_ID does not say which part of the rows this is; give --shard I/N" },
+    { "7,5,10,2,3,", NULL, "the job array is not whole, so SLURM_ARRAY_TASK_ID does not say which part of the rows this is; give --shard I/N" },
+    { "7,5,9,0,3,", NULL, "the job array is not whole, so SLURM_ARRAY_TASK_ID does not say which part of the rows this is; give --shard I/N" },
+    { "7,5,4,1,3,", NULL, "the job array is not whole, so SLURM_ARRAY_TASK_ID does not say which part of the rows this is; give --shard I/N" },
+    { "4,5,6,1,2,", NULL, "SLURM_ARRAY_TASK_ID is no number of a part of 2; give --shard I/N" },
+    { "5,5,6,1,2,", NULL, "0/2 SLURM_ARRAY_TASK_ID" },
+    { "7,5,6,1,2,", NULL, "SLURM_ARRAY_TASK_ID is no number of a part of 2; give --shard I/N" },
+    { "0,-,-,-,-,", NULL, "SLURM_ARRAY_TASK_ID is set, but not SLURM_ARRAY_TASK_COUNT: of how many? give --shard I/N" },
+    { "0,-,-,-,0,", NULL, "SLURM_ARRAY_TASK_ID says which part of the rows this is, but not of how many; give --shard /N" },
+    { "0,-,-,-,1,", NULL, "0/1" },
+    { "0x,-,-,-,4,", NULL, "0/1" },
+    { "0,-,-,-,1000001,", NULL, "SLURM_ARRAY_TASK_ID is no number of a part of 1000001; give --shard I/N" },
+    { "0,-,-,-,1000000,", NULL, "0/1000000 SLURM_ARRAY_TASK_ID" },
+    { "-,-,-,-,-,2,", NULL, "JOB_COMPLETION_INDEX says which part of the rows this is, but not of how many; give --shard /N" },
+    { "-,-,-,-,-,2,", "/3", "2/3 JOB_COMPLETION_INDEX" },
+    { "-,-,-,-,-,3,", "/3", "JOB_COMPLETION_INDEX is no number of a part of 3; give --shard I/N" },
+    { "-,-,-,-,-,-,1,2,", NULL, "1/2 OMPI_COMM_WORLD_RANK" },
+    { "-,-,-,-,-,-,1,2,0,2,", NULL, "1/2 OMPI_COMM_WORLD_RANK" },
+    { "-,-,-,-,-,-,-,-,1,2,", NULL, "1/2 PMI_RANK" },
+    { "1,-,-,-,2,-,1,2,", NULL, "SLURM_ARRAY_TASK_ID and OMPI_COMM_WORLD_RANK both say which part of the rows this is; give --shard I/N" },
+    { "1,-,-,-,2,-,0,1,", NULL, "1/2 SLURM_ARRAY_TASK_ID" }
+};
+
+static void test_shards(void)
+{
+    for (size_t i = 0; i < sizeof shards / sizeof *shards; i++) {
+        const char  *at = shards[i].values;
+        struct shard s;
+        char        *got, *want, *err = NULL, *out = NULL;
+        size_t       n_out, n_err;
+        struct io    io = { .out = open_memstream(&out, &n_out), .err = open_memstream(&err, &n_err) };
+
+        for (size_t k = 0; k < sizeof variables / sizeof *variables; k++) {
+            char *value = format("%.*s", (int)strcspn(at, ","), at);
+
+            if (*value && strcmp(value, "-"))
+                setenv(variables[k], value, 1);
+            else
+                unsetenv(variables[k]);
+            at += strcspn(at, ",") + (*at != 0);
+            free(value);
+        }
+        if (shard_find(&s, &cmd_mine, &io, shards[i].word))
+            got = NULL;
+        else
+            got = format("%zu/%zu%s%s", s.i, s.n, s.from ? " " : "", s.from ? s.from : "");
+        fclose(io.out);
+        fclose(io.err);
+        got = got ? got : format("%s", err);
+        want = strchr(shards[i].want, ';') || strstr(shards[i].want, "--shard") ?
+            format("gemkv: mine: %s; see 'gemkv mine --help'\n", shards[i].want) : format("%s", shards[i].want);
+        ok(!strcmp(got, want), "part %s of %s", shards[i].word ? shards[i].word : "", shards[i].values);
+        if (strcmp(got, want))
+            printf("# %s\n", got);
+        free(got);
+        free(want);
+        free(err);
+        free(out);
+    }
+    {
+        const struct shard s = { 6, 9, NULL };
+        char              *name = shard_name(&s, "a%s.%s-%d"), *plain = shard_name(&s, "");
+
+        ok(!strcmp(name, "a7.7-%d") && !strcmp(plain, ""), "names of parts");
+        free(name);
+        free(plain);
+    }
+}
+
 /* ---- lists of methods ------------------------------------------------------------------- */
 static void splits(const char *given, const char *want)
 {
@@ -805,6 +903,7 @@ int main(void)
     test_members();
     test_completion();
     test_names();
+    test_shards();
     test_methods();
     return done();
 }
