@@ -23,6 +23,81 @@ static gkv_options options(void)
     return o;
 }
 
+/* What is drawn of a stage that began so many seconds ago; the figures change only when many more pass. */
+static void draws(double ago, double fraction, uint64_t tokens, const char *note, const char *want)
+{
+    char           *err_text = NULL, *line;
+    size_t          n;
+    struct io       shown = { .out = stdout, .err = open_memstream(&err_text, &n) };
+    struct progress p = { .io = &shown, .draw = true, .stage = "stage", .began = progress_clock() - ago };
+
+    progress_note(&p, "%s", note);
+    progress_show(&p, "stage", fraction, tokens);
+    progress_show(&p, "stage", fraction, tokens);       /* too soon after it: nothing */
+    fclose(shown.err);
+    line = malloc(strlen(want) + 16);
+    sprintf(line, "\r%s\033[K", want);
+    ok(!strcmp(err_text, line), "%s", want);
+    if (strcmp(err_text, line))
+        printf("# %s\n", err_text + 1);
+    free(line);
+    free(err_text);
+}
+
+static void test_show(void)
+{
+    static const struct { gkv_stage stage; double fraction, share; } shares[] = {
+        { GKV_STAGE_FIRST_PASS, 0.5, 0.45 }, { GKV_STAGE_PREFILL, 0.5, 0.45 }, { GKV_STAGE_PASSAGES, 0.5, 0.9 },
+        { GKV_STAGE_SECOND_PASS, 0, 0.9 }, { GKV_STAGE_SECOND_PASS, 1, 0.95 }
+    };
+    char           *text = NULL, *where;
+    size_t          n, bad = 0;
+    struct io       shown = { .out = stdout, .err = open_memstream(&text, &n) };
+    struct progress p = { .io = &shown, .draw = true, .two = true };
+    gkv_progress    g = { .stage = GKV_STAGE_FIRST_PASS, .fraction = 0.25, .tokens = 100 };
+
+    draws(0, 0.25, 1000, "", "stage        25 %");
+    draws(0, -0.25, 1000, "1 of 2", "stage         0 %  1 of 2");
+    draws(1e5, 0, 1000, "", "stage         0 %");
+    draws(1e5, 1.5, 0, "", "stage       100 %  0:00 left");
+    draws(1e5, 0.99, UINT64_C(1000000000), "a note", "stage        99 %  a note  9900 tokens/s  16:50 left");
+    draws(3.6e5, 0.99, 0, "", "stage        99 %  1:00:36 left");
+    draws(1e6, 0.9, 0, "", "stage        90 %  30:51:51 left");
+    ok(!progress_where(&p), "nothing was begun");
+    progress_update(&p, &g);
+    where = progress_where(&p);
+    ok(where && !strcmp(where, "reader, first pass at 25 %"), "where it is");
+    free(where);
+    g.stage = GKV_STAGE_SECOND_PASS;
+    progress_update(&p, &g);            /* another stage is drawn at once */
+    p.two = false;
+    progress_update(&p, &g);
+    progress_erase(&p);
+    fclose(shown.err);
+    ok(!strcmp(text, "\rreader, first pass  25 %\033[K\ranswerer, second pass  25 %\033[K\rsecond pass  25 %\033[K\r\033[K\r"), "stages of two models, and of one");
+    free(text);
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+        g.stage = shares[i].stage;
+        g.fraction = shares[i].fraction;
+        bad += progress_share(&g) < shares[i].share - 1e-9 || progress_share(&g) > shares[i].share + 1e-9;
+    }
+    ok(!bad, "the share of the work");
+    text = NULL;
+    shown = (struct io){ .out = stdout, .err = open_memstream(&text, &n) };
+    p = (struct progress){ .io = &shown };
+    progress_show(&p, "stage", 0.5, 0);
+    signal(SIGUSR1, SIG_DFL);
+    progress_start(&p, &shown, false);
+    progress_show(&p, "stage", 0.5, 0);
+    raise(SIGUSR1);
+    progress_show(&p, "other", 0.25, 0);
+    progress_show(&p, "other", 0.5, 0);
+    progress_end(&p);
+    fclose(shown.err);
+    ok(!strcmp(text, "other        25 %\n"), "without a terminal it is said when a signal asks, once");
+    free(text);
+}
+
 /* What a question to the session ends with. */
 static gkv_status asked(gkv_session *s)
 {
@@ -129,6 +204,7 @@ int main(void)
         printf("Bail out! %s\n", err.text);
         return 1;
     }
+    test_show();
     test_session();
     test_eval();
     gkv_model_close(model);

@@ -9,3 +9,6 @@ for quiet in -q --json; do
 done
 gemkv ask -f text $small q 2>&1 >/dev/null | grep -c "%"
 true
+# eval says which row it is at
+printf '{"context": "The cat sat.", "question": "Who?", "answers": ["cat"]}\n' >rows
+gemkv eval qa --tty --data rows -t 1 -k 96 -n 1 2>&1 >/dev/null | tr '\r' '\n' | grep -o '^qa  *0 %  1 of 1' | sed 's/  */ /g'
