@@ -21,6 +21,9 @@ gemkv index --list -q lib | awk '{ print $NF }'
 i --remove lib two nothing
 ls lib/segments | wc -l
 rm text
+mkdir text                              # something else is there, so it is not gone
+i --prune lib
+rmdir text
 i --prune lib
 gemkv index --list -q lib | awk '{ print $NF }'
 i --verify lib
