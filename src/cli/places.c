@@ -83,10 +83,10 @@ static void add(struct models *m, const char *place, char *path, char *name)
     struct stat st;
     bool        known = stat(path, &st) || !S_ISREG(st.st_mode);
 
-    if (!known && m->n == MOST_MODELS)
-        m->all = false;
     for (size_t i = 0; i < m->n && !known; i++)
         known = m->v[i].inode == st.st_ino && m->v[i].device == st.st_dev;
+    if (!known && m->n == MOST_MODELS)
+        m->all = false;
     if (known || m->n == MOST_MODELS) {
         free(path);
         free(name);
