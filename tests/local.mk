@@ -301,6 +301,11 @@ check_PROGRAMS += tests/unit-show.test
 tests_unit_show_test_SOURCES = tests/unit-show.c tests/tap.h
 tests_unit_show_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
 
+TESTS += tests/unit-places.test
+check_PROGRAMS += tests/unit-places.test
+tests_unit_places_test_SOURCES = tests/unit-places.c tests/tap.h
+tests_unit_places_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
+
 TESTS += tests/unit-device.test
 check_PROGRAMS += tests/unit-device.test
 tests_unit_device_test_SOURCES = tests/unit-device.c tests/level.h tests/tap.h
