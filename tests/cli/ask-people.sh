@@ -2,7 +2,7 @@
 # What people see on a terminal: passages before the answer and costs after it, on standard error.
 t ask -f text $small "What is the pass key?" 2>err >out
 test -s out && echo "answer"
-sed 's/“.*”/“...”/; s/[0-9.]* tokens\/s/N tokens\/s/; s/  *[0-9.]*  “/  N  “/' err | mask
+sed 's/“.*”/“...”/; s/[0-9.]\{1,12\} tokens\/s/N tokens\/s/; s/  *[0-9.]*  “/  N  “/' err | mask
 echo "-- verbose"
 gemkv ask -v -f text $small "What is the pass key?" 2>err >/dev/null
 grep -c '^  text, line [0-9]*, score' err >shown
