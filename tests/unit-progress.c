@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "src/cli/progress.h"
 #include "tests/tap.h"
 
@@ -156,6 +158,35 @@ static void test_session(void)
     gkv_session_close(other);
 }
 
+/* How a process ends that gets the first signal, and then the second, while something runs: the signal, or 0 when it goes on, or -1
+ * when it was cancelled and shall end. */
+static int ends(bool stays, int first, int second)
+{
+    int   status = 0;
+    pid_t pid;
+
+    fflush(stdout);
+    pid = fork();
+    if (!pid) {
+        struct progress p = { .stays = stays };
+
+        progress_start(&p, &io, false);
+        raise(first);
+        raise(second);
+        _exit(progress_again() ? 0 : 99);
+    }
+    waitpid(pid, &status, 0);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) ? -1 : 0;
+}
+
+static void test_second(void)
+{
+    ok(ends(false, SIGINT, SIGINT) == SIGINT && ends(false, SIGINT, SIGTERM) == SIGTERM, "a second signal ends the process");
+    ok(ends(true, SIGINT, SIGINT) == 0, "not SIGINT, where the process stays");
+    ok(ends(true, SIGINT, SIGTERM) == -1, "SIGTERM after it shall end it");
+    ok(ends(true, SIGTERM, SIGINT) == SIGINT && ends(true, SIGTERM, SIGTERM) == SIGTERM, "and anything after SIGTERM does");
+}
+
 static void test_eval(void)
 {
     static const uint32_t id[] = { 1, 2, 3 };
@@ -205,6 +236,7 @@ int main(void)
         return 1;
     }
     test_show();
+    test_second();
     test_session();
     test_eval();
     gkv_model_close(model);
