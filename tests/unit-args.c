@@ -753,6 +753,33 @@ static void test_names(void)
     result_free(&r);
 }
 
+/* Each line of the library is there, as text and as JSON. */
+static void test_info(void)
+{
+    static const char *(*const describe[])(size_t i) = { gkv_cpu_describe, gkv_threads_describe, gkv_gemm_describe, gkv_device_describe };
+    struct result text = run(&cmd_info, "info --cpu --devices", ""), json = run(&cmd_info, "info --cpu --devices --json", "");
+    size_t        missing = 0, n = 0;
+    const char   *s;
+
+    for (size_t k = 0; k < sizeof describe / sizeof *describe; k++)
+        for (size_t i = 0; (s = describe[k](i)); i++) {
+            const char *colon = strstr(s, ": ");
+            char       *line = format("\n  %s\n", s), *member = colon ? format("\"%.*s\": \"%s\"", (int)(colon - s), s, colon + 2) : NULL;
+
+            n++;
+            missing += !strstr(text.out, line);
+            missing += member && !strpbrk(s, "\"\\") && !strstr(json.out, member);
+            free(line);
+            free(member);
+        }
+    ok(!text.code && !json.code && n > 3 && !missing, "kernels, threads, products and devices");
+    result_free(&text);
+    result_free(&json);
+    text = run(&cmd_info, "info --speed --memory", "");
+    ok(text.code == EXIT_USAGE && !strcmp(text.err, "gemkv: info: --speed or --memory, not both; see 'gemkv info --help'\n"), "one of them");
+    result_free(&text);
+}
+
 /* ---- --shard ---------------------------------------------------------------------------- */
 static const char *const variables[] = {
     "SLURM_ARRAY_TASK_ID", "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_MAX", "SLURM_ARRAY_TASK_STEP", "SLURM_ARRAY_TASK_COUNT",
@@ -903,6 +930,7 @@ int main(void)
     test_members();
     test_completion();
     test_names();
+    test_info();
     test_shards();
     test_methods();
     return done();
