@@ -208,6 +208,13 @@ int main(void)
            && c.claim[3].number == 1, "numbers");
         ok(c.claim[0].support.start == 54 && c.claim[0].support.end == 69, "bytes of the document");
         cite_free(&c);
+        {       /* The hat's sentence alone: what follows it in the document is no support. */
+            const struct passage hat = { .best = &kept, .text = document + 54, .span = { 54, 69 } };
+
+            c = cite_answer("The hat is red. Ann Miller founded the library.", 47, "q", &hat, 1);
+            ok(c.n == 2 && c.claim[0].number == 1 && !c.claim[1].passage, "only what is in the passage");
+            cite_free(&c);
+        }
         c = cite_answer("The hat is red. The cat is red.", 31, "q", same, 2);
         ok(c.n == 2 && c.n_numbers == 2, "the same bytes of two files are two");
         cite_free(&c);
