@@ -416,6 +416,11 @@ static const struct { const struct cmd *cmd; const char *words, *range; } ranges
     { &cmd_bench, "bench --n-gen", "a number from 0 to 2147483647" },
     { &cmd_bench, "bench --n-depth", "a list of up to 64 numbers from 0 to 2147483647, like 8192,32768" },
     { &cmd_bench, "bench --repetitions", "a number from 1 to 1000" },
+    { &cmd_pair, "pair --keep", "a list of percentages like 5%,10%" },
+    { &cmd_pair, "pair --layers", "a list of up to 64 numbers from 0 to 2147483647, like 8192,32768" },
+    { &cmd_pair, "pair --max-tokens", "a number from 1 to 2147483647" },
+    { &cmd_pair, "pair --samples", "a number from 1 to 10000" },
+    { &cmd_calibrate, "calibrate --seed", "a number from 0 to 18446744073709551615" },
     { &cmd_info, "info --context", "a list of up to 64 numbers from 1 to 4294967295, like 8192,32768" }
 };
 
@@ -445,6 +450,72 @@ static void test_ranges(void)
         struct result r = run(ranges[i].cmd, words, "?");
 
         ok(r.code == EXIT_USAGE && !strcmp(r.err, want) && !*r.out, "%s: %s", words, ranges[i].range);
+        if (strcmp(r.err, want))
+            printf("# %s", r.err);
+        free(want);
+        result_free(&r);
+    }
+}
+
+/* What the kinds of options of single commands refuse. */
+static void test_refused(void)
+{
+    static const char *const budgets[] = { "5", "5%,", "5%%", "0%", "100.5%", ",5%", "5%;6%", "5%,0%", "5%,6", "-5%", "x%", "" };
+    static const struct { const struct cmd *cmd; const char *words, *value, *why; } row[] = {
+        { &cmd_eval, "eval kv", "--kinds=kv,x", "option '--kinds': no kind 'x'; there are kv, passkey, number and math.find" },
+        { &cmd_eval, "eval kv", "--kinds=number.", "option '--kinds': no kind 'number.'; there are kv, passkey, number and math.find" },
+        { &cmd_eval, "eval ruler", "--tasks=vt,cw", "option '--tasks': no task 'cw'; --help lists them" },
+        { &cmd_eval, "eval ruler", "--tasks=cwe2", "option '--tasks': no task 'cwe2'; --help lists them" },
+        { &cmd_eval, "eval niah", "--metric=f2", "option '--metric': no measure 'f2'; gemkv-eval(1) has them all" },
+        { &cmd_eval, "eval qa", "-q", "no rows; give a file with --data" },
+        { &cmd_index, "index", "-q", "no library given: the folder that documents are put into" },
+        { &cmd_index, "index a", "-q", "no file given; a is the library" },
+        { &cmd_index, "index --remove a", "-q", "--remove: no name given; --list shows those there are" },
+        { &cmd_index, "index --list --verify a", "-q", "one of --list, --remove, --verify and --prune at a time" },
+        { &cmd_index, "index --prune a", "b", "--list, --verify and --prune take a library and nothing else" },
+        { &cmd_pair, "pair -f a", "b", "no operands; the text is given with -f" },
+        { &cmd_pair, "pair", "-q", "which model reads? give it with --reader, the other with -m" },
+        { &cmd_bench, "bench", "a", "methods, their options and a question need a document; give one with -f FILE" },
+        { &cmd_bench, "bench -f a", "-p1", "-p and -d have no meaning for a document; leave them or -f out" },
+        { &cmd_bench, "bench -f a b", "c", "one question only, in quotes" },
+        { &cmd_chat, "chat", "a", "no question on the command line; it is asked for, or read from standard input" },
+        { &cmd_chat, "chat -f a -f", "-", "the questions are on standard input; give the document as a file" },
+        { &cmd_chat, "chat", "-q", "no document; give one with -f FILE, or a library with -L FOLDER" },
+        { &cmd_chat, "chat -f a", "-Lb", "documents of a library, or files: give -L or -f" },
+        { &cmd_chat, "chat -f a", "--top=2", "--among and --top choose documents of a library; give one with -L" },
+        { &cmd_chat, "chat -f a", "--among=b", "--among and --top choose documents of a library; give one with -L" },
+        { &cmd_ask, "ask a", "b", "one question only, in quotes; documents are given with -f" },
+        { &cmd_ask, "ask --questions a", "b", "one question only, in quotes; documents are given with -f" },
+        { &cmd_ask, "ask", "-ftext", "no question given; write it last, in quotes" },
+        { &cmd_ask, "ask --questions", "-", "the questions are on standard input; give a document with -f FILE" },
+        { &cmd_ask, "ask -f a", "''", "the question is empty" },
+        { &cmd_ask, "ask -f a q", "--answer-model=m", "who answers? give the address with --answer-url URL" },
+        { &cmd_tokenize, "tokenize a", "b", "one text only, in quotes" },
+        { &cmd_tokenize, "tokenize a", "-fb", "text or -f, not both" },
+        { &cmd_models, "models", "a", "it takes no names; 'gemkv info MODEL' describes one" },
+        { &cmd_calibrate, "calibrate", "a", "no operands; the model is given with -m" },
+        { &cmd_info, "info a", "b", "one model only" },
+        { &cmd_info, "info a", "-mb", "one model only" },
+        { &cmd_batch, "batch --in a", "b", "'b': no operands without --merge; rows are given with --in" },
+        { &cmd_batch, "batch --merge a", "--in=b", "to join outputs: --merge FILE --in ROWS OUTPUT..." },
+        { &cmd_batch, "batch --merge a", "b", "to join outputs: --merge FILE --in ROWS OUTPUT..." },
+        { &cmd_batch, "batch --merge a --in b --out c", "d", "to join outputs: --merge FILE --in ROWS OUTPUT..." }
+    };
+
+    for (size_t i = 0; i < sizeof budgets / sizeof *budgets; i++) {
+        struct result r = run(&cmd_pair, "pair --keep", *budgets[i] ? budgets[i] : "''");
+        char         *want = format("gemkv: pair: option '--keep': '%s' is not a list of percentages like 5%%,10%%; see 'gemkv pair --help'\n", budgets[i]);
+
+        ok(r.code == EXIT_USAGE && !strcmp(r.err, want), "pair --keep %s", budgets[i]);
+        free(want);
+        result_free(&r);
+    }
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct result r = run(row[i].cmd, row[i].words, row[i].value);
+        const int     n = row[i].cmd == &cmd_eval ? (int)strlen(row[i].words) : (int)strcspn(row[i].words, " ");
+        char         *want = format("gemkv: %.*s: %s; see 'gemkv %.*s --help'\n", n, row[i].words, row[i].why, n, row[i].words);
+
+        ok(r.code == EXIT_USAGE && !strcmp(r.err, want) && !*r.out, "%s %s", row[i].words, row[i].value);
         if (strcmp(r.err, want))
             printf("# %s", r.err);
         free(want);
@@ -927,6 +998,7 @@ int main(void)
     test_help();
     test_wrap();
     test_ranges();
+    test_refused();
     test_members();
     test_completion();
     test_names();
