@@ -11,6 +11,14 @@ layer
 gemkv $cal --json --plot one.svg 2>err >json
 sed "s|$XDG_DATA_HOME|DATA|; s|/[0-9a-f]*\.json|/HASH.json|; s/layer [0-9][0-9]*/layer N/" err
 sed 's/: [0-9.e+-]*\([,}]\)/: N\1/g; s/\({"layer": N[^}]*}, \)*{/[.../' json
+# of 4 prompts; what is whole is touched, and the mean of the parts is between
+shares() {
+    tr '{' '\n' | sed -n 's/.*"whole": \([^,]*\), "touched": \([^,]*\), "part": \([^,]*\), "error": .*/\1 \2 \3/p' |
+        awk '$1 < 0 || $1 > $3 + 1e-9 || $3 > $2 + 1e-9 || $2 > 1 || $1 * 4 % 1 || $2 * 4 % 1 { print "layer " NR - 1 ": " $0 }
+             { whole += $1; touched += $2 } END { print NR " layers" (whole > 0 ? ", whole" : "") (touched > 0 ? ", touched" : "") }'
+}
+shares <json
+gemkv $cal --json --dry-run -q -k 95% | shares
 cmp json "$XDG_DATA_HOME"/gemkv/*.json && echo "the same is stored"
 found=$(sed 's/.*{"layer": \([0-9]*\), "tsp_layer.*/\1/' json)
 test "$(layer)" = "$found \"calibration\"" && echo "used"
