@@ -276,7 +276,7 @@ static void test_page(void)
     n++;
     first[n] = mark(0, n, 0, "First", "line.", "Second", 11, 4);
     n++;
-    first[n] = mark(0, n, 1, "w1 sent", "w2 sent", "wrapped", 10, 3);
+    first[n] = mark(0, n, 1, "w1 sent", "w4 sent", "w3 sent", 10, 3);
     n++;
     first[n] = mark(0, n, 2, "cat", "1", "cat", 9, 2);
     n++;
