@@ -91,6 +91,11 @@ static void test_search(void)
        "Hugging Face|/.cache/huggingface/hub/a/c.GGUF\nHugging Face|/.cache/huggingface/hub/b.gguf\nOllama|small:latest\n",
        "in the order of their names, in folders below each other, but not in those beside them");
     ok(all, "these were all");
+    setenv("GEMKV_MODEL", "below/not.gguf", 1);
+    is(found(&all), "$GEMKV_MODEL|below/not.gguf\nthis folder|mine.gguf\nHugging Face|/.cache/huggingface/hub/1/2/3/4/5/6/7/deep.gguf\n"
+       "Hugging Face|/.cache/huggingface/hub/a/c.GGUF\nHugging Face|/.cache/huggingface/hub/b.gguf\nOllama|small:latest\n",
+       "the model of the environment is the first");
+    unsetenv("GEMKV_MODEL");
     free(link);
     free(target);
 }
