@@ -47,9 +47,10 @@ static void coins(void)
 /* "1" right, "0" wrong, "-" not asked; a string for each way. */
 static size_t choose(const char *const *way, size_t n_way, size_t *best)
 {
-    signed char  right[8 * 32];
+    signed char  all[2 * 8 * 32], *right = all + 8 * 32;        /* what is before it looks right */
     const size_t n = strlen(*way);
 
+    memset(all, 1, sizeof all);
     for (size_t i = 0; i < n_way * n; i++)
         right[i] = way[i / n][i % n] == '-' ? -1 : way[i / n][i % n] == '1';
     return chance_choose(right, n_way, n, best);
@@ -64,6 +65,8 @@ static void choices(void)
         { "other questions count against each other",
           { "00011111111111111111", "11111111111111111000", "1", "1" }, 0, 0 },
         { "one more than the other", { "0001111111111111111", "1111111111111111100", "1", "1" }, 0, 1 },
+        { "the second is behind, too",
+          { "00000000000000000000", "11111111111111111000", "11111111111111111111", "11111111111111111111" }, 2, 2 },
         { "of two questions all are wanted", { "00", "10", "11", "11" }, 2, 2 },
         { "a question that was not asked is not right", { "----", "1---", "1011", "1111" }, 3, 3 },
         { "nor are the last of many", { "1111111111111111----", "11111111111111111111", "1", "1" }, 1, 1 },

@@ -135,6 +135,7 @@ static const struct { const char *schema, *why; } refused[] = {
     { "{\"type\": \"number\", \"exclusiveMinimum\": 1, \"maximum\": 1}", "no number is" },
     { "{\"type\": \"string\", \"format\": 1}", "the format \"\"" },
     { "{\"type\": \"string\", \"format\": \"date\", \"minLength\": 3}", "does not go together" },
+    { "{\"type\": \"string\", \"format\": \"date\", \"maxLength\": 0}", "does not go together" },
     { "{\"type\": \"integer\", \"minLength\": 3}", "minLength does not go with" },
     { "{\"type\": [\"integer\"], \"minLength\": 3}", "minLength does not go with" },
     { "{\"properties\": {}, \"required\": [1]}", "\"\" is required" },

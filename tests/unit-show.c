@@ -110,6 +110,15 @@ static void test_people(void)
        "second     -   100\n",
        "without full there are no ratios; lengths are rounded up; the measures differ");
     e = evaluation();
+    rows[4].group = "third";
+    results[2 * 4].done = false;
+    {
+        char *s = shown(&e);
+
+        ok(strstr(s, "second") && !strstr(s, "third"), "a group without an answer has no line");
+        free(s);
+    }
+    e = evaluation();
     for (size_t i = 0; i < N_ROWS; i++)
         rows[i].group = NULL;
     e.n_way = 1;

@@ -405,6 +405,14 @@ static int many(struct output *o)
     return plot_curves_svg(o, "title", "layer", &c, 1, 25, 25);
 }
 
+static int fewer(struct output *o)
+{
+    static double       v[24];
+    const struct curve  c = { "v", v };
+
+    return plot_curves_svg(o, "title", "layer", &c, 1, 24, 24);
+}
+
 static size_t times(const char *s, const char *what)
 {
     size_t n = 0;
@@ -480,6 +488,9 @@ static void test_plots(void)
     is(drawn(curves), svg_curves, "curves as a picture");
     s = drawn(many);
     ok(times(s, "text-anchor=\"middle\"") == 7 + 1 && !strstr(s, "dasharray") && strstr(s, ">24</text>"), "of 25 numbers every fourth is shown");
+    free(s);
+    s = drawn(fewer);
+    ok(times(s, "text-anchor=\"middle\"") == 24 + 1, "of 24 all");
     free(s);
 }
 
