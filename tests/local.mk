@@ -6,6 +6,10 @@ AM_TESTS_ENVIRONMENT = OMP_WAIT_POLICY=passive srcdir='$(srcdir)' builddir='$(bu
 	CC='$(CC)' CFLAGS='$(CFLAGS)' OBJDUMP='$(OBJDUMP)' NM='$(NM)' ; \
 	export OMP_WAIT_POLICY srcdir builddir MANDOC CC CFLAGS OBJDUMP NM ;
 
+# Of the command line's code, what any test takes may need these.
+CLI_LDADD = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) \
+	$(LIBMICROHTTPD_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
+
 # The oracle's golden vectors, through the whole library.
 TESTS += tests/golden.test
 check_PROGRAMS += tests/golden.test
@@ -145,7 +149,7 @@ tests_unit_grammar_test_LDADD   = src/libcore.la
 TESTS += tests/unit-schema.test
 check_PROGRAMS += tests/unit-schema.test
 tests_unit_schema_test_SOURCES = tests/unit-schema.c tests/rng.h tests/tap.h
-tests_unit_schema_test_LDADD   = src/libcli.la src/libcore.la
+tests_unit_schema_test_LDADD   = $(CLI_LDADD)
 
 TESTS += tests/unit-draft.test
 check_PROGRAMS += tests/unit-draft.test
@@ -160,7 +164,7 @@ tests_unit_think_test_LDADD   = src/libcore.la
 TESTS += tests/unit-events.test
 check_PROGRAMS += tests/unit-events.test
 tests_unit_events_test_SOURCES = tests/unit-events.c tests/rng.h tests/tap.h
-tests_unit_events_test_LDADD   = src/libcli.la src/libcore.la
+tests_unit_events_test_LDADD   = $(CLI_LDADD)
 EXTRA_DIST += tests/answer-server.py tests/serve-client.py tests/serve-browser.py
 
 TESTS += tests/unit-token.test
@@ -200,13 +204,13 @@ tests_unit_refine_test_LDADD   = src/libcore.la
 TESTS += tests/unit-score.test
 check_PROGRAMS += tests/unit-score.test
 tests_unit_score_test_SOURCES = tests/unit-score.c tests/file.h tests/tap.h
-tests_unit_score_test_LDADD   = src/libcli.la src/libcore.la
+tests_unit_score_test_LDADD   = $(CLI_LDADD)
 EXTRA_DIST += build-aux/score-vectors.py tests/files/score.jsonl build-aux/score-sets.py tests/files/score-sets.jsonl
 
 TESTS += tests/unit-chance.test
 check_PROGRAMS += tests/unit-chance.test
 tests_unit_chance_test_SOURCES = tests/unit-chance.c tests/tap.h
-tests_unit_chance_test_LDADD   = src/libcli.la src/libcore.la
+tests_unit_chance_test_LDADD   = $(CLI_LDADD)
 
 TESTS += tests/unit-document.test
 check_PROGRAMS += tests/unit-document.test
@@ -216,52 +220,52 @@ tests_unit_document_test_LDADD   = src/libcore.la
 TESTS += tests/unit-output.test
 check_PROGRAMS += tests/unit-output.test
 tests_unit_output_test_SOURCES = tests/unit-output.c tests/tap.h
-tests_unit_output_test_LDADD   = src/libcli.la src/libcore.la
+tests_unit_output_test_LDADD   = $(CLI_LDADD)
 
 TESTS += tests/unit-progress.test
 check_PROGRAMS += tests/unit-progress.test
 tests_unit_progress_test_SOURCES = tests/unit-progress.c tests/tap.h
-tests_unit_progress_test_LDADD   = src/libcli.la src/libcore.la
+tests_unit_progress_test_LDADD   = $(CLI_LDADD)
 
 TESTS += tests/unit-child.test
 check_PROGRAMS += tests/unit-child.test
 tests_unit_child_test_SOURCES = tests/unit-child.c tests/tap.h
-tests_unit_child_test_LDADD   = src/libcli.la src/libcore.la
+tests_unit_child_test_LDADD   = $(CLI_LDADD)
 
 TESTS += tests/unit-options.test
 check_PROGRAMS += tests/unit-options.test
 tests_unit_options_test_SOURCES = tests/unit-options.c tests/tap.h
-tests_unit_options_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
+tests_unit_options_test_LDADD   = $(CLI_LDADD)
 
 TESTS += tests/unit-rows.test
 check_PROGRAMS += tests/unit-rows.test
 tests_unit_rows_test_SOURCES = tests/unit-rows.c tests/tap.h
-tests_unit_rows_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
+tests_unit_rows_test_LDADD   = $(CLI_LDADD)
 
 TESTS += tests/unit-office.test
 check_PROGRAMS += tests/unit-office.test
 tests_unit_office_test_SOURCES = tests/unit-office.c tests/tap.h
-tests_unit_office_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS)
+tests_unit_office_test_LDADD   = $(CLI_LDADD)
 
 TESTS += tests/unit-formats.test
 check_PROGRAMS += tests/unit-formats.test
 tests_unit_formats_test_SOURCES = tests/unit-formats.c tests/tap.h
-tests_unit_formats_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS)
+tests_unit_formats_test_LDADD   = $(CLI_LDADD)
 
 TESTS += tests/unit-place.test
 check_PROGRAMS += tests/unit-place.test
 tests_unit_place_test_SOURCES = tests/unit-place.c tests/marked.h tests/rng.h tests/tap.h
-tests_unit_place_test_LDADD   = src/libcli.la src/libcore.la
+tests_unit_place_test_LDADD   = $(CLI_LDADD)
 
 TESTS += tests/unit-cite.test
 check_PROGRAMS += tests/unit-cite.test
 tests_unit_cite_test_SOURCES = tests/unit-cite.c tests/rng.h tests/tap.h
-tests_unit_cite_test_LDADD   = src/libcli.la src/libcore.la
+tests_unit_cite_test_LDADD   = $(CLI_LDADD)
 
 TESTS += tests/unit-io.test
 check_PROGRAMS += tests/unit-io.test
 tests_unit_io_test_SOURCES = tests/unit-io.c tests/tap.h
-tests_unit_io_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
+tests_unit_io_test_LDADD   = $(CLI_LDADD)
 
 TESTS += tests/unit-segment.test
 check_PROGRAMS += tests/unit-segment.test
@@ -271,40 +275,39 @@ tests_unit_segment_test_LDADD   = src/libcore.la
 TESTS += tests/unit-serve.test
 check_PROGRAMS += tests/unit-serve.test
 tests_unit_serve_test_SOURCES = tests/unit-serve.c tests/file.h tests/tap.h
-tests_unit_serve_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) \
-	$(LIBMICROHTTPD_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
+tests_unit_serve_test_LDADD   = $(CLI_LDADD)
 EXTRA_DIST += tests/files/serve.txt
 
 TESTS += tests/unit-ask.test
 check_PROGRAMS += tests/unit-ask.test
 tests_unit_ask_test_SOURCES = tests/unit-ask.c tests/tap.h
-tests_unit_ask_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) \
-	$(LIBMICROHTTPD_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
+tests_unit_ask_test_LDADD   = $(CLI_LDADD)
+
 TESTS += tests/unit-args.test
 check_PROGRAMS += tests/unit-args.test
 tests_unit_args_test_SOURCES = tests/unit-args.c tests/tap.h
-tests_unit_args_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
+tests_unit_args_test_LDADD   = $(CLI_LDADD)
 
 TESTS += tests/unit-write.test
 check_PROGRAMS += tests/unit-write.test
 tests_unit_write_test_SOURCES = tests/unit-write.c tests/tap.h
-tests_unit_write_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
+tests_unit_write_test_LDADD   = $(CLI_LDADD)
 
 TESTS += tests/unit-report.test
 check_PROGRAMS += tests/unit-report.test
 tests_unit_report_test_SOURCES = tests/unit-report.c tests/tap.h
-tests_unit_report_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
+tests_unit_report_test_LDADD   = $(CLI_LDADD)
 EXTRA_DIST += tests/files/report.html
 
 TESTS += tests/unit-show.test
 check_PROGRAMS += tests/unit-show.test
 tests_unit_show_test_SOURCES = tests/unit-show.c tests/tap.h
-tests_unit_show_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
+tests_unit_show_test_LDADD   = $(CLI_LDADD)
 
 TESTS += tests/unit-places.test
 check_PROGRAMS += tests/unit-places.test
 tests_unit_places_test_SOURCES = tests/unit-places.c tests/tap.h
-tests_unit_places_test_LDADD   = src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) $(LIBCURL_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
+tests_unit_places_test_LDADD   = $(CLI_LDADD)
 
 TESTS += tests/unit-device.test
 check_PROGRAMS += tests/unit-device.test
@@ -375,8 +378,7 @@ FUZZERS = \
 	tests/fuzz/vocabulary
 check_PROGRAMS += $(FUZZERS)
 fuzzers: $(FUZZERS)
-LDADD = tests/fuzz/libfuzz.la src/libcli.la src/libcore.la $(LIBARCHIVE_LIBS) $(LIBXML2_LIBS) $(UCHARDET_LIBS) \
-	$(LIBCURL_LIBS) $(LIBMICROHTTPD_LIBS) $(LIBEDIT_LIBS) $(READLINE_LIBS)
+LDADD = tests/fuzz/libfuzz.la $(CLI_LDADD)
 check_LTLIBRARIES += tests/fuzz/libfuzz.la
 tests_fuzz_libfuzz_la_SOURCES = tests/fuzz/fuzz.c tests/fuzz/fuzz.h tests/fuzz/pieces.h tests/gguf-walk.h
 if FUZZ_ENGINE
@@ -447,4 +449,4 @@ tests_fault_alloc_la_LDFLAGS = -module -avoid-version -rpath /nowhere
 TESTS += tests/unit-sandbox.test
 check_PROGRAMS += tests/unit-sandbox.test
 tests_unit_sandbox_test_SOURCES = tests/unit-sandbox.c tests/tap.h
-tests_unit_sandbox_test_LDADD   = src/libcli.la src/libcore.la
+tests_unit_sandbox_test_LDADD   = $(CLI_LDADD)
