@@ -7,6 +7,7 @@
 #include <string.h>
 #include "src/cli/bench.h"
 #include "src/cli/calibrated.h"
+#include "src/cli/confine.h"
 #include "src/cli/input.h"
 #include "src/cli/json.h"
 #include "src/cli/run.h"
@@ -292,7 +293,10 @@ static int open_all(struct bench *b)
     int        code = status ? run_failed(b->d->o->io, &b->progress, status, &err)
                              : methods_check(b->d->o, b->model);
 
-    return code ? code : input_slurp(b->d->o->io, b->d->o->text, &b->text, &b->len);
+    if (!code)
+        code = input_slurp(b->d->o->io, b->d->o->text, &b->text, &b->len);
+    confine_read(b->d->o);
+    return code;
 }
 
 int bench_document(const struct bench_document *d)

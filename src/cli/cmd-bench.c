@@ -369,5 +369,5 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 const struct cmd cmd_bench = {
     .name = "bench", .summary = "Measure tokens per second of prefill and decode",
     .synopsis = "[options] [-f FILE [QUESTION]]", .takes = FOR_BENCH, .own = own,
-    .defaults = defaults, .run = run
+    .defaults = defaults, .needs = NEEDS_PROGRAMS, .run = run
 };

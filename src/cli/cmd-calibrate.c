@@ -321,6 +321,7 @@ static int measure(struct calibrate *c)
 
     if (!code)
         code = haystack_read(&c->hay, o->io, o->haystack.v, o->haystack.n);
+    confine_read(o);
     if (!code)
         code = needles_read(&c->needles, o->io, o->needles);
     c->n_all = o->lengths.n * o->depths.n * o->samples;
@@ -382,6 +383,6 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 const struct cmd cmd_calibrate = {
     .name = "calibrate", .summary = "Find the layers of a model that select best, and remember them",
     .synopsis = "[options]",
-    .needs = NEEDS_LAYERS, .takes = FOR_CALIBRATE | FOR_LENGTHS | FOR_DEPTHS | FOR_HAYSTACK | FOR_NEEDLES,
+    .needs = NEEDS_PROGRAMS | NEEDS_LAYERS, .takes = FOR_CALIBRATE | FOR_LENGTHS | FOR_DEPTHS | FOR_HAYSTACK | FOR_NEEDLES,
     .own = own, .defaults = defaults, .run = run
 };

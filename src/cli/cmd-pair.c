@@ -544,5 +544,5 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 const struct cmd cmd_pair = {
     .name = "pair", .summary = "Measure how well one model reads for another, and with which budget",
     .synopsis = "--reader FILE [options]", .takes = FOR_PAIR | FOR_LENGTHS | FOR_DEPTHS | FOR_NEEDLES,
-    .own = own, .defaults = defaults, .run = run
+    .own = own, .defaults = defaults, .needs = NEEDS_PROGRAMS, .run = run
 };

@@ -129,6 +129,7 @@ static int work(const struct tokenize *t, const gkv_model *model)
 
     if (file) {
         code = input_slurp(t->o.io, file, &text, &len);
+        confine_read(&t->o);
     } else {
         text = format("%s", *t->o.operand);
         len = strlen(text);
@@ -166,5 +167,5 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 
 const struct cmd cmd_tokenize = {
     .name = "tokenize", .summary = "Turn text into token ids, or back",
-    .synopsis = "[options] [TEXT]", .takes = FOR_TOKENIZE, .own = own, .run = run
+    .synopsis = "[options] [TEXT]", .needs = NEEDS_PROGRAMS, .takes = FOR_TOKENIZE, .own = own, .run = run
 };

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "src/cli/confine.h"
 #include "src/cli/eval/niah.h"
 
 enum { MAX_ANSWER = 64 };
@@ -19,6 +20,7 @@ int niah_read(struct niah *n)
     const struct options *o = &n->e.o;
     const int             code = haystack_read(&n->hay, o->io, o->haystack.v, o->haystack.n);
 
+    confine_read(o);
     return code ? code : needles_read(&n->needles, o->io, o->needles);
 }
 
@@ -97,5 +99,5 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 const struct cmd eval_niah = {
     .name = "eval niah", .summary = "Needles in a haystack, by length and depth",
     .synopsis = "[options]", .takes = FOR_ROWS | FOR_LENGTHS | FOR_DEPTHS | FOR_HAYSTACK | FOR_NEEDLES,
-    .defaults = defaults, .run = run
+    .defaults = defaults, .needs = NEEDS_PROGRAMS, .run = run
 };

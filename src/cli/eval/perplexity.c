@@ -73,6 +73,7 @@ static int read_text(struct perplexity *p)
     gkv_status status;
     int        code = input_slurp(p->o.io, p->o.text, &text, &len);
 
+    confine_read(&p->o);
     if (!code) {
         status = gkv_tokenize(p->model, "", 0, GKV_TOKENS_SPECIAL, &first, &n_first, &err);
         if (!status)
@@ -265,5 +266,5 @@ out:
 const struct cmd eval_perplexity = {
     .name = "eval perplexity", .summary = "How well the model predicts a text",
     .synopsis = "[options] [-f FILE]", .takes = FOR_PERPLEXITY, .own = own, .defaults = defaults,
-    .run = run
+    .needs = NEEDS_PROGRAMS, .run = run
 };

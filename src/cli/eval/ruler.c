@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include "src/cli/confine.h"
 #include "src/cli/eval/eval.h"
 #include "src/cli/material.h"
 #include "src/cli/eval/ruler-qa.h"
@@ -648,6 +649,8 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
         code = eval_open(&u.e);
     if (!code)
         code = haystack_read(&u.essay, io, u.e.o.haystack.v, u.e.o.haystack.n);
+    if (!code)
+        confine_read(&u.e.o);
     if (!code && u.squad)
         code = qa_squad(&u.qa[0], io, u.squad);
     if (!code && u.hotpot)
@@ -670,6 +673,6 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
 
 const struct cmd eval_ruler = {
     .name = "eval ruler", .summary = "RULER's tasks, by task and length", .synopsis = "[options]",
-    .takes = FOR_ROWS | FOR_LENGTHS | FOR_HAYSTACK, .own = own, .defaults = defaults, .run = run,
+    .needs = NEEDS_PROGRAMS, .takes = FOR_ROWS | FOR_LENGTHS | FOR_HAYSTACK, .own = own, .defaults = defaults, .run = run,
     .more_help = more_help
 };
