@@ -4,6 +4,7 @@
 #include "config.h"
 #include <stdlib.h>
 #include <string.h>
+#include "src/model/arch.h"
 #include "src/model/model.h"
 #include "tests/tap.h"
 
@@ -57,6 +58,18 @@ static void check(const char *name)
     gkv_model_close(m);
 }
 
+/* Every architecture is found by its name, and no other. */
+static void check_names(void)
+{
+    const char *name;
+    size_t n = 0, bad = 0;
+
+    for (; (name = gkv__arch_at(n)); n++)
+        bad += !gkv__arch_named(name, strlen(name)) || strcmp(gkv__arch_named(name, strlen(name))->name, name) ||
+               gkv__arch_named(name, strlen(name) - 1) == gkv__arch_named(name, strlen(name));
+    ok(n > 10 && !bad && !gkv__arch_named("none", 4) && !gkv__arch_named("", 0) && !gkv__arch_at(n + 1), "%zu architectures", n);
+}
+
 int main(void)
 {
     static const char *const models[] = {
@@ -69,6 +82,7 @@ int main(void)
 
     if (BIG_ENDIAN_HOST)
         return skip_all("big-endian machine");
+    check_names();
     for (size_t i = 0; i < sizeof models / sizeof *models; i++)
         check(models[i]);
     return done();
