@@ -10,6 +10,7 @@
 #include "src/cli/html.h"
 #include "src/cli/json-parse.h"
 #include "src/cli/json.h"
+#include "src/cli/memory.h"
 #include "src/cli/mix.h"
 #include "src/cli/model-name.h"
 #include "src/cli/plot.h"
@@ -510,6 +511,24 @@ static void test_sizes(void)
     is(view_bytes(UINT64_MAX), "16384 PiB", "the largest");
 }
 
+/* 32 MiB that are written to are there, and no more than the address space. */
+static void test_memory(void)
+{
+    const uint64_t before = memory_resident(), mapped = memory_mapped();
+    const size_t   n = 32 << 20;
+    char          *p;
+
+    if (access("/proc/self/statm", R_OK) || getenv("MKMODEL")) {
+        skip("no /proc/self/statm, or that of an emulator", "memory of this process");
+        return;
+    }
+    p = grow(NULL, n, 1);
+    memset(p, 1, n);
+    ok(memory_resident() > before + n / 2 && memory_mapped() > mapped + n / 2 && memory_resident() <= memory_mapped() && p[n - 1] == 1,
+       "memory of this process");
+    free(p);
+}
+
 static void test_words(void)
 {
     is(name_quoted("a/b-c_D.9:@%+="), "a/b-c_D.9:@%+=", "a word that needs no quotes");
@@ -609,6 +628,7 @@ int main(void)
     test_html();
     test_plots();
     test_sizes();
+    test_memory();
     test_words();
     test_sums();
     test_messages();
