@@ -7,4 +7,5 @@ t --help | head -n 1
 t help ask | head -n 1
 t select --help | head -n 1
 t help tokenize
+t help tokens
 gemkv --version | mask
