@@ -27,7 +27,8 @@ PATH=${GEMKV_BINDIR:-$build}:$PATH
 LC_ALL=C
 GEMKV_CPU=ref
 GEMKV_MODEL=tiny.gguf
-export PATH LC_ALL GEMKV_CPU GEMKV_MODEL cases mkmodel plugins groups GEMKV_PLUGIN_DIR
+MALLOC_PERTURB_=${MALLOC_PERTURB_-165}          # glibc: memory is never zero by chance, and not what it was once it is freed
+export PATH LC_ALL GEMKV_CPU GEMKV_MODEL MALLOC_PERTURB_ cases mkmodel plugins groups GEMKV_PLUGIN_DIR
 
 scratch=$(mktemp -d) || exit 99
 trap 'rm -rf "$scratch"' EXIT
