@@ -17,7 +17,7 @@ src=$(cd "$(dirname "$0")/.." && pwd)
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 never=tests/unit-team.test
 slow='tests/unit-group.test tests/unit-eval.test tests/unit-arch.test tests/unit-index.test tests/unit-session.test
-    tests/hybrid.test'
+    tests/hybrid.test tests/unit-stats.test'
 slower=tests/unit-attend.test
 test -z "${QEMU_ALL-}" || slow='' slower=''
 test $# -gt 0 ||
