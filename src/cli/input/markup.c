@@ -7,7 +7,6 @@
 #include "src/cli/input/markup.h"
 #include "src/cli/input/readers.h"
 #if HAVE_LIBXML2
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -154,8 +154,7 @@ static void control(struct rtf *r, const char *word, bool has, long n)
     else if (!strcmp(word, "super")) {
         convert(r);
         s->up = !has || n;
-    }
-    else if (!strcmp(word, "nosupersub"))
+    } else if (!strcmp(word, "nosupersub"))
         s->up = false;
     else if (!strcmp(word, "plain") || !strcmp(word, "v")) {
         s->hidden = *word == 'v' && (!has || n);
