@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# Not built by default: make bench/kernels bench/attend bench/decode bench/draft bench/verify bench/token bench/device bench/links bench/gather bench/sparse
-EXTRA_PROGRAMS += bench/kernels bench/attend bench/decode bench/draft bench/verify bench/token bench/device bench/links bench/gather bench/sparse
+# Not built by default: make bench/kernels bench/attend bench/decode bench/draft bench/verify bench/token bench/device bench/links bench/gather bench/sparse bench/cores
+EXTRA_PROGRAMS += bench/kernels bench/attend bench/decode bench/draft bench/verify bench/token bench/device bench/links bench/gather bench/sparse bench/cores
 bench_kernels_SOURCES = bench/kernels.c bench/peak.c bench/peak.h
 bench_kernels_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_AVX2)
 bench_kernels_LDADD   = src/libcore.la
@@ -17,6 +17,8 @@ bench_verify_SOURCES  = bench/verify.c
 bench_verify_LDADD    = src/libcore.la
 bench_sparse_SOURCES  = bench/sparse.c
 bench_sparse_LDADD    = src/libcore.la
+bench_cores_SOURCES   = bench/cores.c
+bench_cores_LDADD     = src/libcore.la
 bench_token_SOURCES   = bench/token.c
 bench_token_LDADD     = src/libcore.la
 bench_links_SOURCES   = bench/links.c
