@@ -49,8 +49,13 @@ static void item(void *arg, size_t i, unsigned thread)
     }
 }
 
+enum { MOST = 7 };
+
 static void range(void *arg, size_t from, size_t to, unsigned thread)
 {
+    struct work *w = arg;
+
+    w->wrong += from >= to || from / MOST != (to - 1) / MOST;
     for (size_t i = from; i < to; i++)
         item(arg, i, thread);
 }
@@ -64,7 +69,7 @@ static size_t bad(struct work *w, unsigned n_threads, size_t n, bool parts, bool
     w->n_threads = n_threads ? n_threads : 1;
     w->nested = nested;
     if (parts)
-        gkv__for_parts(n_threads, n, 7, range, w);
+        gkv__for_parts(n_threads, n, MOST, range, w);
     else
         gkv__for(n_threads, n, item, w);
     for (size_t i = 0; i < N; i++)

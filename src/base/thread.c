@@ -43,7 +43,8 @@ struct parts {
 };
 
 /* Each thread starts with its own part, then continues with the parts of others.  It takes half of what is
- * left of a part, so that the last pieces are small and no thread waits long for another. */
+ * left of a part, so that the last pieces are small and no thread waits long for another.  No piece goes across a
+ * multiple of `most`. */
 static void take_parts(void *arg, unsigned thread)
 {
     struct parts *x = arg;
@@ -53,7 +54,8 @@ static void take_parts(void *arg, unsigned thread)
         size_t at = atomic_load(&x->part[p].next);
 
         while (at < end) {
-            const size_t half = (end - at + 1) / 2, to = at + (half < x->most ? half : x->most);
+            const size_t half = (end - at + 1) / 2, whole = x->most - at % x->most;
+            const size_t to = at + (half < whole ? half : whole);
 
             if (atomic_compare_exchange_weak(&x->part[p].next, &at, to)) {
                 x->fn(x->arg, at, to, thread);

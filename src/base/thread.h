@@ -13,9 +13,9 @@
 void gkv__for(unsigned n_threads, size_t n, void (*fn)(void *arg, size_t i, unsigned thread),
               void *arg);
 
-/* The same, for work that reads memory from end to end: fn gets from .. to - 1, at most `most` of the n
- * at a time.  Each thread goes through a part of its own in order, then helps with the parts of
- * other threads. */
+/* The same, for work that reads memory from end to end, or whose items had better be large: fn gets from .. to - 1,
+ * at most `most` of the n at a time, and only the last of a thread are fewer; a multiple of `most` is never between
+ * them.  Each thread goes through a part of its own in order, then helps with the parts of other threads. */
 typedef void gkv__range_fn(void *arg, size_t from, size_t to, unsigned thread);
 void gkv__for_parts(unsigned n_threads, size_t n, size_t most, gkv__range_fn *fn, void *arg);
 

@@ -24,6 +24,7 @@ enum {
                            blocks of keys are larger                                         */
     ITEMS = 16,         /* with fewer work items per thread, threads share items of half as many rows,
                            so that they finish together: one or two percent                  */
+    PARTS = 4,          /* of an item at most: the last ones of a thread are cut             */
     KEYS = 128,         /* keys of the smallest block with head_dim 64                       */
     PIECE = 512,        /* for few rows: least keys of a work item                           */
     PIECES = 64,        /*               most pieces                                         */
@@ -40,7 +41,7 @@ struct job {
     size_t                   n, group;  /* queries; query heads per KV head                  */
     uint64_t                 pos;
     const struct gkv__view  *view;
-    size_t                   block;     /* tokens of a work item                             */
+    size_t                   block, part;       /* tokens of a work item, and of a part of it        */
     size_t                   piece;     /* keys of a work item, for few rows                 */
     float                    cap;
     float                   *sums;      /* or NULL */
@@ -249,7 +250,8 @@ static bool is_some(const struct gkv__sight *see)
     return see->to || see->from || see->cap > 0;
 }
 
-static void item(void *arg, size_t i, unsigned thread)
+/* Parts a .. b - 1 of a work item. */
+static void items(void *arg, size_t a, size_t b, unsigned thread)
 {
     const struct job *j = arg;
     const struct gkv__simd *simd = j->e->simd;
@@ -259,9 +261,10 @@ static void item(void *arg, size_t i, unsigned thread)
     const size_t keys = gkv__attend_keys(simd, s->head_dim);
     /* Later blocks of queries see more keys: they are dealt first, so that the threads finish
      * together. */
-    const size_t n_blocks = (j->n + j->block - 1) / j->block;
-    const size_t ih = i % j->heads, token = (n_blocks - 1 - i / j->heads) * j->block;
-    const size_t n_tokens = j->n - token < j->block ? j->n - token : j->block;
+    const size_t n_blocks = (j->n + j->block - 1) / j->block, parts = (j->block + j->part - 1) / j->part, i = a / parts;
+    const size_t ih = i % j->heads, whole = (n_blocks - 1 - i / j->heads) * j->block, token = whole + a % parts * j->part;
+    const size_t end = gkv__min(gkv__min(token + (b - a) * j->part, whole + j->block), j->n);
+    const size_t n_tokens = token < end ? end - token : 0;
     const size_t n_rows = n_tokens * g, n_tiles = (n_rows + lanes - 1) / lanes;
     const size_t stride = tile_floats(simd, s);
     const uint64_t n_keys = j->pos + token + n_tokens;      /* the last query sees them all  */
@@ -270,6 +273,8 @@ static void item(void *arg, size_t i, unsigned thread)
     float *kt = scores + keys * lanes, *vt = kt + keys * d;
     int32_t *to = (int32_t *)(vt + keys * d), *from = to + lanes;
 
+    if (!n_tokens)
+        return;
     for (size_t t = 0; t < n_tiles; t++) {
         float *qt = tiles + t * stride, *ot = qt + d * lanes, *m = ot + d * lanes, *l = m + lanes;
 
@@ -437,13 +442,22 @@ static size_t block_of(const struct gkv__simd *simd, const struct gkv__shape *s,
     return block;
 }
 
+/* Tokens of a part of a work item: whole tiles. */
+static size_t part_of(const struct gkv__simd *simd, unsigned n_threads, size_t block, size_t group)
+{
+    const size_t lanes = simd->attend.lanes, rows = (block * group + PARTS * lanes - 1) / (PARTS * lanes) * lanes;
+
+    return n_threads > 1 && lanes % group == 0 ? gkv__min(rows / group, block) : block;
+}
+
 void gkv__attend(struct gkv__exec *e, const struct gkv__cache *c, uint32_t il, float *out,
                  const float *q, size_t n, uint64_t pos, const struct gkv__view *view, float *sums)
 {
     struct gkv__shape s = *e->shape;
     const uint32_t heads = gkv__cache_heads(c, il);
     const size_t group = s.n_head / heads;
-    struct job j = { e, &s, c, il, heads, out, q, n, group, pos, view, 0, 0, gkv__attend_cap(&s), sums };
+    struct job j = { e, &s, c, il, heads, out, q, n, group, pos, view, 0, 0, 0, gkv__attend_cap(&s), sums };
+    size_t parts;
 
     s.head_dim = gkv__cache_dim(c, il);
     s.n_head_kv = heads / c->repeat;
@@ -453,6 +467,8 @@ void gkv__attend(struct gkv__exec *e, const struct gkv__cache *c, uint32_t il, f
         gkv__for_parts(e->n_threads, pieces(&j) * heads, 1, few_items, &j);
         gkv__for(e->n_threads, heads, merge_item, &j);
     } else {
-        gkv__for(e->n_threads, (n + j.block - 1) / j.block * heads, item, &j);
+        j.part = part_of(e->simd, e->n_threads, j.block, group);
+        parts = (j.block + j.part - 1) / j.part;
+        gkv__for_parts(e->n_threads, (n + j.block - 1) / j.block * heads * parts, parts, items, &j);
     }
 }

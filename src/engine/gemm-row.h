@@ -20,6 +20,7 @@ struct gkv__job {
     const struct gkv__product *mul;             /* our kernels for that form                 */
     const struct gkv__many *many;               /* not NULL: instead of prepare and mul      */
     size_t                  nc, mc, step;       /* outputs, rows and inputs of an item       */
+    size_t                  part_nc, part_mc;   /* and of a part of it                       */
 };
 
 /* y[row .. row + m, col .. col + n] (+)= x[the rows, k0 .. k0 + k] W[the outputs, the same]^T.

@@ -5,7 +5,10 @@
  * level cache.  Each step packs its weights, then runs over the rows.  So a weight is unpacked once
  * per MC rows, which costs a few percent of the arithmetic, and no unpacked copy of the model is
  * ever made.  Steps are long because each of them adds to all outputs, and the rows of the outputs lie
- * so far apart that the second-level cache holds few of them. */
+ * so far apart that the second-level cache holds few of them.
+ *
+ * The last items of each thread are cut into PARTS, so that threads of unequal speed end together: two that share
+ * a core differ by a factor of two. */
 #include "config.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -23,6 +26,7 @@ enum {
     PACKED = 256 << 10, /* bytes of packed weights at most                                   */
     BLOCK = 256,        /* steps of K are multiples of it; it is a multiple of every type's block */
     FEW = GKV__FEW_MOST + 1,            /* fewer rows than this use dot products: reading the weights takes the time */
+    PARTS = 4,          /* of an item at most                                                */
     LEAST_COLS = 32,    /* outputs of an item, and items, where products are straight from the weights */
     LEAST_ITEMS = 16,
     PAIRS = 16,         /* pairs of outputs in a unit of work; a thread takes several units, ... */
@@ -62,6 +66,7 @@ static void begin_many(struct gkv__job *j, const struct gkv__many *many)
     j->mc = items(items(j->x->n, blocks), 2 * GKV__GROUP) * 2 * GKV__GROUP;
     for (j->nc = many->cols; j->nc > LEAST_COLS && items(j->w->n_out, j->nc) * blocks < LEAST_ITEMS;)
         j->nc /= 2;
+    j->part_nc = gkv__max(j->nc / PARTS, LEAST_COLS);   /* fewer rows would convert the weights once more */
 }
 
 static void begin_own(struct gkv__job *j)
@@ -81,6 +86,8 @@ static void begin_own(struct gkv__job *j)
                         : j->w->n_in / mul->unit * mul->x_bytes;
     j->nc = cols_of(mul->nr);
     j->step = step_of(j->nc, mul->w_bytes, mul->unit);
+    j->mc = gkv__min(j->mc, j->x->n);
+    j->part_mc = items(items(j->mc, PARTS), SOME) * SOME;
 }
 
 /* Prefetches part `part` of `parts` of the weights that this thread packs next into the second-level cache:
@@ -279,26 +286,26 @@ static void instead(const struct gkv__job *j, const struct gkv__item *whole, voi
         }
 }
 
-static void block_item(const struct gkv__job *j, size_t i, unsigned thread)
+/* Parts from .. to - 1: all of one item, whose parts lie side by side or one below the other. */
+static void block_items(void *arg, size_t from, size_t to, unsigned thread)
 {
-    const size_t n_cols = items(j->w->n_out, j->nc);
-    struct gkv__item it = { .col = i % n_cols * j->nc, .row = i / n_cols * j->mc };
+    const struct gkv__job *j = arg;
+    const size_t across = items(j->nc, j->part_nc), down = items(j->mc, j->part_mc), parts = across * down;
+    const size_t whole = from / parts, n_cols = items(j->w->n_out, j->nc), n = to - from;
+    const size_t col = whole % n_cols * j->nc, row = whole / n_cols * j->mc;
+    const size_t last_col = gkv__min(col + j->nc, j->w->n_out), last_row = gkv__min(row + j->mc, j->x->n);
+    struct gkv__item it = { .col = col + from % parts % across * j->part_nc,
+                            .row = row + from % parts / across * j->part_mc };
 
-    if (gkv__cancelled(j->e))
+    if (it.col >= last_col || it.row >= last_row || gkv__cancelled(j->e))
         return;
-    it.n = gkv__min(j->nc, j->w->n_out - it.col);
-    it.m = gkv__min(j->mc, j->x->n - it.row);
+    it.n = gkv__min(across > 1 ? n * j->part_nc : j->nc, last_col - it.col);
+    it.m = gkv__min(down > 1 ? n * j->part_mc : j->mc, last_row - it.row);
     for (; it.k0 < j->w->n_in; it.k0 += it.k) {
         it.k = gkv__min(j->step, j->w->n_in - it.k0);
         if (!j->e->gemm->multiply(j, &it, gkv__scratch(j->e, thread), thread))
             instead(j, &it, gkv__scratch(j->e, thread), thread);
     }
-}
-
-static void block_items(void *arg, size_t from, size_t to, unsigned thread)
-{
-    for (size_t i = from; i < to; i++)
-        block_item(arg, i, thread);
 }
 
 static void few_items(void *arg, size_t from, size_t to, unsigned thread)
@@ -363,6 +370,7 @@ void gkv__gemm(struct gkv__exec *e, float *y, struct gkv__rows *x, const struct 
         .step = g->step ? g->step : step_of(cols, sizeof(float), 1),
     };
     gkv__have *have;
+    size_t parts;
 
     if (g->begin)
         g->begin(&j);
@@ -376,8 +384,10 @@ void gkv__gemm(struct gkv__exec *e, float *y, struct gkv__rows *x, const struct 
     } else {
         if (j.step < w->n_in)           /* make the steps nearly equal */
             j.step = items(items(w->n_in, items(w->n_in, j.step)), BLOCK) * BLOCK;
-        gkv__for_parts(e->n_threads, items(w->n_out, j.nc) * items(x->n, j.mc), 1,
-                       block_items, &j);
+        j.part_nc = j.part_nc && e->n_threads > 1 ? j.part_nc : j.nc;
+        j.part_mc = j.part_mc && e->n_threads > 1 ? j.part_mc : j.mc;
+        parts = items(j.nc, j.part_nc) * items(j.mc, j.part_mc);
+        gkv__for_parts(e->n_threads, items(w->n_out, j.nc) * items(x->n, j.mc) * parts, parts, block_items, &j);
     }
     if (g->end)
         g->end(&j);
