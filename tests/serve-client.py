@@ -142,6 +142,8 @@ def answers():
     stream = events(body)
     deltas = ''.join(e['choices'][0]['delta'].get('content', '') for e in stream if e['choices'])
     check('as a stream, too', deltas == expected and body.endswith(b'data: [DONE]\n\n'))
+    check('... says once whose it is', [e['choices'][0]['delta'].get('role') for e in stream if e['choices']] ==
+          ['assistant'] + [None] * (len(stream) - 2))
     check('... with usage at its end', stream[-1]['choices'] == [] and stream[-1]['usage']['completion_tokens'] > 0)
     check('... and what was kept', len(stream[-2]['gemkv']['passages']) > 0)
     whole = json.loads(chat(user(text, question))[1])
@@ -354,7 +356,7 @@ class Stream(threading.Thread):
 
     def answer(self):
         self.join()
-        return ''.join(re.findall(r'"role": "assistant", "content": "((?:[^"\\]|\\.)*)"', self.got.decode()))
+        return ''.join(re.findall(r'"delta": \{(?:"role": "assistant", )?"content": "((?:[^"\\]|\\.)*)"', self.got.decode()))
 
     def leave(self):
         self.s.shutdown(socket.SHUT_RDWR)

@@ -572,6 +572,17 @@ static void parts(void)
          "\nno\n--b\n" TYPE("image/png") "\nno\n--b\n" TYPE("application/x; name=\"=?utf-8?Q?caf=C3=A9?=\"") "\nno\n--b\n"
          "Content-Disposition: inline\n" TYPE("text/plain; name=d.txt") "\nthree\n--b--",
          "one\nAttachment: a b.txt\ntwo\nAttachment: c.png (not read)\nAttachment: caf\xc3\xa9 (not read)\nAttachment: d.txt\nthree\n");
+    /* ... with a name as in RFC 2231: coded, in pieces, both, damaged. */
+#define ATTACHED(name, said) MAIL(MIXED "\n--b\n\none\n--b\nContent-Disposition: attachment; " name "\n" TYPE("image/png") "\nno\n--b--", "one\nAttachment: " said " (not read)\n")
+    ATTACHED("filename*=UTF-8'en'caf%C3%A9%20%e2%82%ac.txt", "caf\xc3\xa9 \xe2\x82\xac.txt");
+    ATTACHED("filename*=\"iso-8859-1''caf%E9\"", "caf\xc3\xa9");
+    ATTACHED("filename=plain; filename*=utf-8''coded", "coded");
+    ATTACHED("filename*0=\"a long\"; filename*1=\" name\"; filename*3=no", "a long name");
+    ATTACHED("filename*1*=%20b; filename*0*=utf-8''a%62; filename*2=%41", "ab b%41");
+    ATTACHED("filename*=100%", "100%");
+    ATTACHED("filename*=utf-8'%4", "utf-8'%4");
+    ATTACHED("filename*=\"''%0aFrom:%00 x\"", " From: x");
+    MAIL(MIXED "\n--b\n\none\n--b\nContent-Disposition: attachment; filename*=; xfilename=y\n" TYPE("image/png") "\nno\n--b--", "one\nAttachment:  (not read)\n");
     MAIL(TYPE("message/rfc822") "\nFrom: c@d\n\nInner", "From: c@d\n\nInner\n");
     MAIL(MIXED "\n--b\n\none\n--b\n" TYPE("message/rfc822") "\nFrom: c@d\n\nInner\n--b\n" TYPE("message/rfc82") "\nno\n--b--", "one\nFrom: c@d\n\nInner\n");
     {

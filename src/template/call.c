@@ -371,6 +371,13 @@ static struct gkv__jvalue dict_sort(struct gkv__jrun *r, struct gkv__jvalue v, c
                 gkv__j_true(gkv__j_arg(args, 0, "case_sensitive")), gkv__j_true(gkv__j_arg(args, 2, "reverse")));
 }
 
+static bool digits_only(const char *p, size_t n)
+{
+    while (n && *p >= '0' && *p <= '9')
+        p++, n--;
+    return !n;
+}
+
 static struct gkv__jvalue integer(struct gkv__jrun *r, struct gkv__jvalue v)
 {
     struct gkv__jstr s = v.u.s;
@@ -385,10 +392,13 @@ static struct gkv__jvalue integer(struct gkv__jrun *r, struct gkv__jvalue v)
         return v.kind == GKV__J_INT ? v : gkv__j_int(0);
     s = stripped(r, s, undefined, true, true).u.s;
     minus = r->status == GKV_OK && s.n > 0 && *s.p == '-';
-    for (size_t at = minus; r->status == GKV_OK && at < s.n; at++)
+    for (size_t at = minus; r->status == GKV_OK && at < s.n; at++) {
+        if (s.p[at] == '.' && at > minus && digits_only(s.p + at + 1, s.n - at - 1))
+            break;                              /* "1.5" is 1 */
         if (s.p[at] < '0' || s.p[at] > '9' || __builtin_mul_overflow(i, 10, &i) ||
             __builtin_add_overflow(i, s.p[at] - '0', &i))
             return gkv__j_int(0);
+    }
     return gkv__j_int(minus ? -i : i);
 }
 

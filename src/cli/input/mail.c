@@ -168,8 +168,8 @@ static bool header(struct span h, const char *name, struct span *value)
     return false;
 }
 
-/* The parameter in "text/plain; charset=utf-8", for free(); NULL: there is none. */
-static char *parameter(struct span v, const char *name)
+/* The value of the parameter of that name in "text/plain; charset=utf-8", without quotes; false: there is none. */
+static bool parameter_as_written(struct span v, const char *name, struct span *value)
 {
     const size_t n = strlen(name);
 
@@ -180,15 +180,9 @@ static char *parameter(struct span v, const char *name)
             continue;
         while (p < v.end && isspace((unsigned char)*p))
             p++;
-        if ((size_t)(v.end - p) <= n || strncasecmp(p, name, n))
+        if ((size_t)(v.end - p) <= n || strncasecmp(p, name, n) || p[n] != '=')
             continue;
-        p += n;
-        if (*p == '*')                          /* name*=, name*0= */
-            while (p < v.end && *p != '=')
-                p++;
-        if (p >= v.end || *p != '=')
-            continue;
-        p++;
+        p += n + 1;
         if (p < v.end && *p == '"') {
             p++;
             end = memchr(p, '"', (size_t)(v.end - p));
@@ -197,9 +191,77 @@ static char *parameter(struct span v, const char *name)
             for (end = p; end < v.end && *end != ';' && !isspace((unsigned char)*end); end++)
                 continue;
         }
-        return format("%.*s", (int)(end - p < 300 ? end - p : 300), p);
+        *value = (struct span){ p, end };
+        return true;
     }
-    return NULL;
+    return false;
+}
+
+/* Adds what RFC 2231 writes with percent signs. */
+static void percent(struct span s, struct text *out)
+{
+    for (; s.p < s.end; s.p++) {
+        if (*s.p == '%' && s.end - s.p >= 3 && hex(s.p[1]) >= 0 && hex(s.p[2]) >= 0) {
+            text_add(out, &(char){ (char)(hex(s.p[1]) * 16 + hex(s.p[2])) }, 1);
+            s.p += 2;
+        } else {
+            text_add(out, s.p, 1);
+        }
+    }
+}
+
+/* "UTF-8'en'": the character set, for free(), and s goes on behind it.  NULL: it does not begin like that. */
+static char *charset_of(struct span *s)
+{
+    const char *first = memchr(s->p, '\'', (size_t)(s->end - s->p));
+    const char *second = first ? memchr(first + 1, '\'', (size_t)(s->end - first - 1)) : NULL;
+    char       *charset;
+
+    if (!second)
+        return NULL;
+    charset = format("%.*s", (int)(first - s->p < 40 ? first - s->p : 40), s->p);
+    s->p = second + 1;
+    return charset;
+}
+
+enum { PIECES = 100, VALUE = 300 };     /* of a parameter; bytes of its value that are taken */
+
+/* The parameter of that name, for free(); NULL: there is none.  It may be written name=, name*= with a character set, or
+ * in pieces name*0=, name*1*= ... (RFC 2231). */
+static char *parameter(struct span v, const char *name)
+{
+    struct text raw = { NULL, 0, 0 }, text = { NULL, 0, 0 };
+    struct span value;
+    char       *charset = NULL, *result;
+    bool        found = false, coded = false;
+
+    for (int i = -1; i < PIECES; i++) {
+        char *whole = i < 0 ? format("%s", name) : format("%s*%d", name, i), *with = format("%s*", whole);
+        const bool percents = parameter_as_written(v, with, &value), any = percents || parameter_as_written(v, whole, &value);
+
+        free(whole);
+        free(with);
+        found |= any;
+        if (any && percents) {
+            if (!coded)
+                charset = charset_of(&value);
+            coded = true;
+            percent(value, &raw);
+        } else if (any) {
+            text_add(&raw, value.p, (size_t)(value.end - value.p));
+        }
+        if (i < 0 ? any : !any)                 /* there are no pieces, or no more */
+            break;
+    }
+    if (coded)
+        convert(charset, &raw, &text);
+    else
+        text_add(&text, raw.n ? raw.p : "", raw.n);
+    result = found ? format("%.*s", (int)(text.n < VALUE ? text.n : VALUE), text.n ? text.p : "") : NULL;
+    free(charset);
+    text_free(&raw);
+    text_free(&text);
+    return result;
 }
 
 static bool is_type(struct span v, const char *type)

@@ -143,7 +143,7 @@ static void whole(struct chat *c)
 }
 
 /* ---- as a stream --------------------------------------------------------------------- */
-/* piece NULL: an empty delta.  finish NULL: more comes. */
+/* piece NULL: an empty delta; the first one that has text says whose it is.  finish NULL: more comes. */
 static void put_delta(struct json *j, const struct chat *c, const struct text *piece, const char *finish)
 {
     put_head(j, c, "chat.completion.chunk");
@@ -152,7 +152,8 @@ static void put_delta(struct json *j, const struct chat *c, const struct text *p
     json_named_uint(j, "index", 0);
     json_named_open(j, "delta", '{');
     if (piece) {
-        json_named_string(j, "role", "assistant");
+        if (!c->begun)
+            json_named_string(j, "role", "assistant");
         json_key(j, "content");
         json_text(j, piece->p ? piece->p : "", piece->n);
     }
