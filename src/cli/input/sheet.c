@@ -38,7 +38,7 @@ static void add_literal(struct style *s, bool begun, const char *p, size_t n)
 static struct style style_of(const char *code)
 {
     struct style s = { .looks = LOOKS_NUMBER };
-    bool         date = false, time = false, begun = false, point = false;
+    bool         date = false, time = false, months = false, begun = false, point = false;
 
     if (!strcmp(code, "General") || !strcmp(code, "@"))
         return (struct style){ .looks = LOOKS_GENERAL };
@@ -78,11 +78,13 @@ static struct style style_of(const char *code)
         case '%': s.percent = true; break;
         case 'y': case 'Y': case 'd': case 'D': date = true; break;
         case 'h': case 'H': case 's': case 'S': time = true; break;
+        case 'm': case 'M': months = true; break;       /* or minutes, beside hours or seconds */
         case '$': case '-': case '+': case ' ': case '(': case ')': add_literal(&s, begun, p, *p != '(' && *p != ')'); break;
         case 'E': case 'e': return (struct style){ .looks = LOOKS_GENERAL };
         default: break;
         }
     }
+    date = date || (months && !time);
     if (date || time)
         s.looks = date && time ? LOOKS_DATE_TIME : date ? LOOKS_DATE : LOOKS_TIME;
     return s;
