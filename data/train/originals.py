@@ -17,7 +17,7 @@ import re
 import sys
 from collections import Counter
 
-from sources import AVOID, Repository, held_out_titles
+from sources import AVOID, SHARED, Repository, held_out_titles
 from spans import TRAINING_DOCUMENTS, pages
 from squad import BACK, ORDERED, ordered, paired, stems, untokenised
 
@@ -47,7 +47,7 @@ def paragraphs_of(title, raw):
 def titles(repositories):
     r = Repository(repositories, TITLES[0])
     all_ = {t.strip() for part in ("train", "dev", "test") for t in r.read(TITLES[1].format(part)).split("\n")}
-    return all_ - {""} - AVOID - held_out_titles(repositories)
+    return all_ - {""} - AVOID - SHARED - held_out_titles(repositories)
 
 
 def sentence_of(text, at):

@@ -22,9 +22,9 @@ WIKI, BOOK, PARAGRAPH = range(3)
 IGNORE, TEXT, ANSWER, QUESTION = 0, 1, 2, 3  # weights of tokens
 # How often a paragraph with human questions is taken from which set.
 ORIGINS = {
-    "squad-fi-en": 0.38,
-    "squad-wiki": 0.26,
-    "squad": 0.10,
+    "squad-fi-en": 0.34,
+    "squad-wiki": 0.28,
+    "squad": 0.14,
     "squadshifts-wiki": 0.09,
     "squadshifts-reddit": 0.04,
     "squadshifts-amazon": 0.04,
@@ -32,6 +32,10 @@ ORIGINS = {
     "qamr": 0.03,
     "policyqa": 0.02,
     "fairytaleqa": 0.03,
+    "nq": 0.05,
+    "timeqa": 0.02,
+    "covidqa": 0.01,
+    "cpgqa": 0.005,
 }
 LEADS = [
     "",
@@ -46,6 +50,16 @@ LEADS = [
 
 # What stands for one thing in a question: a name of up to three words, a number.
 NAMED = re.compile(r"(?:[A-Z][a-z]+ ){0,2}[A-Z][a-z]+|\d[\d,.]*\d|\d")
+DENIABLE = set("did does do is was were are can could will would has have".split())
+
+
+def opposites():
+    """{word: words that may stand in its place}"""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "opposites.txt")) as f:
+        lines = [line.strip().split(": ") for line in f if not line.startswith("#")]
+    return {word: others.split(", ") for word, others in lines}
+
+
 COMMON = set("The This That These Those His Her Its Their They There When While Although However After Before".split())
 
 
@@ -88,8 +102,10 @@ class Piece:
 
 
 class Rows:
-    def __init__(self, folder, seed):
+    def __init__(self, folder, seed, refusals=1.0):
         self.rng = random.Random(seed)
+        self.refusals = refusals  # how many questions without an answer, times the usual share
+        self.opposites = opposites()
         self.np = np.random.default_rng(seed)
         d = np.load(os.path.join(folder, "data.npz"))
         self.tokens, self.doc, self.kind = d["tokens"], d["doc"], d["kind"]
@@ -491,12 +507,19 @@ class Rows:
             if len(chosen) < most and answer not in known:
                 chosen.append(j)
                 known.add(answer)
-        if r.random() < refused:
+        if r.random() < refused * self.refusals:
             if bad:
-                return chosen + r.sample(bad, min(len(bad), r.choice([1, 2])))
+                bad = r.sample(bad, min(len(bad), r.choice([1, 2])))
+                return self.with_likest(chosen, good, bad[0]) + bad
             if at is not None and r.random() < 0.55:
                 return chosen + self.neighbour(at)
         return chosen
+
+    def with_likest(self, chosen, good, bad):
+        """Also the answered question that is most like bad, so that what tells them apart is learnt."""
+        words = set(self.words_of(bad)[0].tolist())
+        like = max(good, key=lambda j: len(words & set(self.words_of(j)[0].tolist())), default=None)
+        return chosen if like is None or like in chosen else chosen[1:] + [like]
 
     def neighbour(self, i):
         """A question of another paragraph of the article of paragraph i: sets keep them in order."""
@@ -523,8 +546,8 @@ class Rows:
             # One of two documents that differ only in whether the answering sentence is there.
             cut = tuple(map(int, self.ask[mine[0], 1:3])) if r.random() < 0.06 and self.ask[mine[0], 1] >= lo else None
             document, asks = self.varied(lo, hi, mine, cut)
-            if human and r.random() < 0.25:
-                asks += self.swapped(document, asks, i)
+            if human and r.random() < 0.3 * self.refusals:
+                asks += self.twisted(document, asks) if r.random() < 0.5 else self.swapped(document, asks, i)
             r.shuffle(asks)
             parts.append(self.chat(document, asks))
             total += len(parts[-1][0]) + 1
@@ -582,6 +605,21 @@ class Rows:
             if new and new not in text and new not in q:
                 return [(self.tok.encode(q[: m.start()] + new + q[m.end() :]), self.REFUSE, self.NOWHERE, self.NOWHERE)]
         return []
+
+    def twisted(self, document, asks):
+        """One of the answered questions once more, with a word exchanged for its opposite that the document has nowhere,
+        or denied. None where none can be."""
+        r, decode = self.rng, lambda ids: self.tok.decode(ids if isinstance(ids, list) else ids.tolist())
+        text = " " + re.sub(r"\W+", " ", decode(document).lower()) + " "
+        found = []
+        for q in (decode(x[0]) for x in asks if x[2] != self.NOWHERE):
+            for m in re.finditer(r"[A-Za-z]+", q):
+                for new in self.opposites.get(m[0], ()):
+                    if f" {new.lower()} " not in text:
+                        found.append(q[: m.start()] + new + q[m.end() :])
+                if m[0] in DENIABLE and r.random() < 0.12:
+                    found.append(q[: m.end()] + (r.choice([" not", " never"]) if m[0] in ("can", "will") else "n't") + q[m.end() :])
+        return [(self.tok.encode(r.choice(found)), self.REFUSE, self.NOWHERE, self.NOWHERE)] if found else []
 
     def other_name(self, old, i):
         """A year or number of old's kind, or a name of as many words that a question near paragraph i, or any, has."""

@@ -16,6 +16,7 @@ paragraph does not answer. Everything that this project evaluates on is kept out
 """
 
 import csv
+import gzip
 import io
 import json
 import os
@@ -43,6 +44,8 @@ Private_school Rhine Scottish_Parliament Sky_(United_Kingdom) Sky_UK Southern_Ca
 Steam_engine Super_Bowl_50 Teacher United_Methodist_Church University_of_Chicago
 Victoria_(Australia) Victoria_and_Albert_Museum Warsaw Yuan_dynasty
 """.split())
+# Other articles that share paragraphs with those.
+SHARED = {"History_of_the_Internet", "Immunology"}
 # Novels that the evaluation hides its sentences in.
 AVOID_BOOKS = re.compile(
     r"prophet'?s.mantle|domitia|red as a rose|paul ferroll|mistress and maid" r"|hosts of the lord|nesbit", re.I
@@ -56,8 +59,11 @@ class Repository:
         path = os.path.join(root, name.replace("/", "+"), "repo")
         self.git = ["git", "--git-dir", path + "/.git" if os.path.isdir(path + "/.git") else path]
 
+    def bytes(self, path):
+        return subprocess.check_output(self.git + ["show", "HEAD:" + path])
+
     def read(self, path):
-        return subprocess.check_output(self.git + ["show", "HEAD:" + path]).decode("utf-8", "replace")
+        return self.bytes(path).decode("utf-8", "replace")
 
     def list(self, folder=""):
         """(size, path) of every file that is there."""
@@ -137,7 +143,7 @@ def wiki(repositories):
             names.append(path)
     random.Random(SEED).shuffle(names)
     total = 0
-    for path, raw in repo.read_many(names):
+    for path, raw in repo.read_many(p for p in names if p[5:-3] not in SHARED):
         text = wiki_text(path[5:-3], raw)
         if len(text) > 1_500:
             yield {"title": path[5:-3].replace("_", " "), "text": text}
@@ -293,6 +299,90 @@ def policyqa(repositories):
         yield from squad_format("policyqa", repo.read(f"data/{part}.json"))
 
 
+LONGEST = 150  # characters of an answer in the sets below: longer ones are whole sentences
+
+
+def naturalquestions(repositories):
+    """Development questions of Natural Questions with the paragraph that answers each, but for those of QED."""
+    known = {q["q"] for row in qed(repositories) for q in row["qas"]}
+    text = gzip.decompress(Repository(repositories, "nelson-liu/lost-in-the-middle").bytes("qa_data/nq-open-oracle.jsonl.gz"))
+    avoid = AVOID | held_out_titles(repositories)
+    for line in text.decode().splitlines():
+        d = json.loads(line)
+        gold, q = d["nq_annotated_gold"], d["question"].strip()
+        context, q = re.sub(r"\s+", " ", gold["long_answer"]).strip(), q[0].upper() + q[1:] + "?"
+        answers = sorted((a for a in gold["short_answers"] if a in context and len(a) < LONGEST), key=len)
+        if answers and q not in known and gold["title"].replace(" ", "_") not in avoid and len(context) < 3000:
+            a = answers[len(answers) // 2]
+            qas = [{"q": q, "a": a, "start": context.find(a)}]
+            yield {"source": "nq", "title": gold["title"], "context": context, "held_out": False, "qas": qas}
+
+
+def timeqa(repositories):
+    """A paragraph behind its article's first one. Questions for other times, which it does not answer, go along."""
+    repo = Repository(repositories, "wenhuchen/Time-Sensitive-QA")
+    avoid = AVOID | held_out_titles(repositories)
+    for part in ("train", "test"):
+        for d in json.loads(repo.read(f"dataset/human_annotated_{part}.json")):
+            title = d["link"].split("/")[-1]
+            if title in avoid:
+                continue
+            asked = [(q, [a for a in answers if a["answer"]]) for q, answers in d["questions"]]
+            for n in sorted({a["para"] for _, answers in asked for a in answers}):
+                lead, text = (untokenised(d["paras"][i].split()) for i in (1, n))
+                if len(text) < 120:  # a heading
+                    continue
+                before = lead + "\n\n" if n > 1 else ""
+                context, qas = before + text, []
+                for q, answers in asked:
+                    words = [untokenised(a["answer"].split()) for a in answers]
+                    here = [w for a, w in zip(answers, words) if a["para"] == n and w in text]
+                    if here:
+                        qas.append({"q": q, "a": here[0], "start": context.find(here[0], len(before))})
+                    elif not any(w in context for w in words):
+                        qas.append({"q": q, "a": "", "start": -1})
+                if any(q["a"] for q in qas):
+                    name = title.replace("_", " ")
+                    yield {"source": "timeqa", "title": name, "context": context, "held_out": False, "qas": qas}
+
+
+def passages(text, size=1600):
+    """[(beginning, end)] of paragraphs of a long text, short ones together."""
+    at = 0
+    for m in re.finditer(r"\n\n|$", text):
+        if m.start() - at >= size or m.start() == len(text):
+            yield at, m.start()
+            at = m.end()
+
+
+def covidqa(repositories):
+    repo = Repository(repositories, "deepset-ai/COVID-QA")
+    for article in json.loads(repo.read("data/question-answering/200423_covidQA.json"))["data"]:
+        for p in article["paragraphs"]:
+            title = p["context"].split("\n")[0].strip()
+            for a, b in passages(p["context"]):
+                qas = []
+                for q in p["qas"]:
+                    for answer in q["answers"][:1]:
+                        s, text = answer["answer_start"], answer["text"].rstrip(" .")
+                        if a <= s and s + len(text) <= b and p["context"].startswith(text, s) and 0 < len(text) < LONGEST:
+                            qas.append({"q": q["question"].strip(), "a": text.replace("\n", " "), "start": s - a})
+                if qas:
+                    context = p["context"][a:b].replace("\n", " ")
+                    yield {"source": "covidqa", "title": title, "context": context, "held_out": False, "qas": qas}
+
+
+def cpgqa(repositories):
+    by = defaultdict(list)
+    for d in json.loads(Repository(repositories, "mmahbub/cpgQA").read("dataset/cpgQA-v1.0.json"))["data"]:
+        p = d["paragraphs"]
+        q, a = p["qas"][0]["question"].strip(), p["qas"][0]["answers"][0]["text"].strip(" .")
+        if a and len(a) < LONGEST and a in p["context"]:
+            by[d["title"], p["context"]].append({"q": q, "a": a, "start": p["context"].find(a)})
+    for (title, context), qas in by.items():
+        yield {"source": "cpgqa", "title": title, "context": context, "held_out": False, "qas": qas}
+
+
 def fairytales(repositories):
     repo = Repository(repositories, "uci-soe/FairytaleQAData")
     paths = [p for _, p in repo.list("data-by-train-split")]
@@ -322,11 +412,14 @@ def fairytales(repositories):
             }
 
 
+QUESTIONS = squadshifts, qamr, qed, policyqa, fairytales, naturalquestions, timeqa, covidqa, cpgqa
+
+
 def main():
     repositories, out = sys.argv[1:3]
     os.makedirs(out, exist_ok=True)
     for name, rows in (
-        ("qa", (r for f in (squadshifts, qamr, qed, policyqa, fairytales) for r in f(repositories))),
+        ("qa", (r for f in QUESTIONS for r in f(repositories))),
         ("books", books(repositories)),
         ("wiki", wiki(repositories)),
     ):

@@ -70,6 +70,7 @@ def arguments():
     p.add_argument("--rope-base", type=float, default=Shape.rope_base)
     p.add_argument("--save", type=float, default=100)
     p.add_argument("--mean", type=float, default=0.5, help="fraction of the time from which on the mean is taken")
+    p.add_argument("--refusals", type=float, default=1, help="questions without an answer, times the usual share")
     p.add_argument("--checkpoints", type=int, default=0)
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--plain", action="store_true", help="no torch.compile, float32: for a test without a GPU")
@@ -77,14 +78,14 @@ def arguments():
 
 
 class Source(IterableDataset):
-    def __init__(self, folder, length, rows, seed):
-        self.args = folder, length, rows, seed
+    def __init__(self, folder, length, rows, seed, refusals):
+        self.args = folder, length, rows, seed, refusals
 
     def __iter__(self):
-        folder, length, n, seed = self.args
+        folder, length, n, seed, refusals = self.args
         worker = torch.utils.data.get_worker_info()
         os.nice(10)  # the process that feeds the GPU goes before those that make rows
-        made = Rows(folder, seed * 1000 + (worker.id if worker else 0))
+        made = Rows(folder, seed * 1000 + (worker.id if worker else 0), refusals)
         while True:
             yield stacked([made.row(length) for _ in range(n)])
 
@@ -251,7 +252,7 @@ def main():
     def batch(length):
         if length not in loaders:
             seed = a.seed * 100 + rank * 10 + len(loaders) + 7919 * done["step"]
-            source = Source(a.data, length, max(1, a.tokens // length), seed)
+            source = Source(a.data, length, max(1, a.tokens // length), seed, a.refusals)
             loaders[length] = iter(
                 DataLoader(source, batch_size=None, num_workers=a.workers, prefetch_factor=4, pin_memory=cuda)
             )
