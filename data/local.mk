@@ -22,9 +22,9 @@ data/systemd/gemkv.service: data/systemd/gemkv.service.in Makefile
 EXTRA_DIST += data/README.md data/picture.svg build-aux/demo.py build-aux/picture.py
 # The recipe of the model is its source.
 EXTRA_DIST += data/train/README.md data/train/average.py data/train/export.py data/train/facts.py data/train/facts.txt \
-	data/train/gguf.py data/train/kinds.txt data/train/measure.py data/train/model.py data/train/names.py \
+	data/train/gguf.py data/train/kinds.txt data/train/means.py data/train/measure.py data/train/model.py data/train/names.py \
 	data/train/opposites.txt data/train/originals.py data/train/prepare.py data/train/questions.py data/train/rows.py \
-	data/train/sources.py data/train/spans.py data/train/squad.py data/train/subset.py data/train/thin.py \
+	data/train/sittings.sh data/train/sources.py data/train/spans.py data/train/squad.py data/train/subset.py data/train/thin.py \
 	data/train/tokenizer.py data/train/train.py data/train/twins.py
 
 # A program in the build tree finds its data as an installed one does: beside itself, in
