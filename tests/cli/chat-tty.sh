@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # A conversation on a terminal: Ctrl-C forgets the line or ends the answer, Ctrl-D ends it; questions are remembered.
-python3 -c 'import pty' 2>/dev/null || skip "no python3 with pty"
+python3 -c 'import pty; pty.openpty()' 2>/dev/null || skip "no python3, or no pseudo-terminals"
 not_sanitized "libraries for lines keep their memory"
 cat >type.py <<'END'
 import os, pty, select, sys, time

@@ -25,7 +25,7 @@ done | sort | uniq -c | tr -s ' '
 # ... and one that only begins in it does not end it.
 ask -q --stop "$(cut -c 29-30 whole)no more" | cmp - whole && echo same
 t ask -q -f text $small --stop '' where
-python3 -c 'import pty' 2>/dev/null || { echo "dots: 1 0 0"; exit; }
+python3 -c 'import pty; pty.openpty()' 2>/dev/null || { echo "dots: 1 0 0"; exit; }
 cat >dots.py <<'END'
 import os, pty, sys
 def dots(*more):
