@@ -15,7 +15,7 @@ pkgs.stdenv.mkDerivation {
   nativeBuildInputs = [ pkgs.pkg-config ] ++ lib.optional withCuda pkgs.cudaPackages.cuda_nvcc;
   buildInputs = with pkgs; [ curl libarchive libedit libmicrohttpd libuchardet libxml2 sqlite ]
     ++ lib.optionals withCuda (with cudaPackages; [ cuda_cudart libcublas ]);
-  nativeCheckInputs = with pkgs; [ mandoc poppler_utils python3 zstd ];
+  nativeCheckInputs = with pkgs; [ mandoc poppler-utils python3 zstd ];
 
   configureFlags = [
     "--with-libarchive" "--with-libxml2" "--with-uchardet" "--with-libcurl" "--with-libmicrohttpd" "--with-sqlite"
