@@ -92,18 +92,18 @@ struct gemv_args {
 enum gemv_mode { BY_ROWS, BY_HEADS, BY_EXPERTS };
 
 /* A kernel of a step begins while the previous one still runs.  Before grid_wait it may only do what does not
- * depend on that one. */
+ * depend on that one.  CUDA 11.8 knows these instructions, but not the functions that CUDA 12 has for them. */
 __device__ inline void grid_wait(void)
 {
 #if __CUDA_ARCH__ >= 900
-    cudaGridDependencySynchronize();
+    asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
 
 __device__ inline void grid_go(void)
 {
 #if __CUDA_ARCH__ >= 900
-    cudaTriggerProgrammaticLaunchCompletion();
+    asm volatile("griddepcontrol.launch_dependents;");
 #endif
 }
 

@@ -337,7 +337,7 @@ static int capture(device *d, char *error)
     bad = one_token(d, error);
     ended = cudaStreamEndCapture(d->stream, &graph);
     if (!bad && ended == cudaSuccess)
-        ended = cudaGraphInstantiate(&d->step, graph, 0);
+        ended = cudaGraphInstantiateWithFlags(&d->step, graph, 0);
     if (graph)
         cudaGraphDestroy(graph);
     TRY(bad);                           /* report the first error */
