@@ -17,7 +17,7 @@ exec 3>alive                    # it ends when this does
 wait_for port
 at=http://127.0.0.1:$(cat port)
 here() {
-    sed "s|$at|http://HERE|g; s/[0-9.]* s\b/N s/g; s/transfer closed.*read;/BROKEN;/"
+    sed "s|$at|http://HERE|g; s/[0-9.]* s\b/N s/g; s/transfer closed.*read;/BROKEN;/; s/end of response.*missing;/BROKEN;/"
 }
 a() {           # a MODE [OPTION...]
     mode=$1
