@@ -11,8 +11,8 @@
 #define U_IQ1(c)     (GKV__IQ1_OFF + 8 * ((c) - 1) + 1)
 
 /* Codes of two bits, or of three, become bytes. */
-#define TWO(u, p, j)   (uint64_t)u((p) >> 2 * (j) & 3) << 8 * (j)
-#define THREE(u, p, j) (uint32_t)u((p) >> 3 * (j) & 7) << 8 * (j)
+#define TWO(u, p, j)   ((uint64_t)u((p) >> 2 * (j) & 3) << 8 * (j))
+#define THREE(u, p, j) ((uint32_t)u((p) >> 3 * (j) & 7) << 8 * (j))
 #define EIGHT(u, p) (TWO(u, p, 0) | TWO(u, p, 1) | TWO(u, p, 2) | TWO(u, p, 3) | TWO(u, p, 4) | TWO(u, p, 5) | \
                      TWO(u, p, 6) | TWO(u, p, 7))
 #define FOUR(u, p)  (THREE(u, p, 0) | THREE(u, p, 1) | THREE(u, p, 2) | THREE(u, p, 3))

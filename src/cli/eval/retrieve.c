@@ -336,7 +336,8 @@ gkv_status retrieve_text(struct eval *e, const char *spec, const struct row *row
     if (!status) {
         const double share = (double)e->o.gkv.keep_percent / 100 * (double)*n;
 
-        qsort(p.piece, p.n, sizeof *p.piece, by_score);
+        if (p.n)
+            qsort(p.piece, p.n, sizeof *p.piece, by_score);
         status = fit(e, row, &p, e->o.gkv.keep_percent > 0 ? (uint64_t)share : e->o.gkv.keep, text, err);
     }
     free(p.piece);
