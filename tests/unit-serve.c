@@ -318,6 +318,17 @@ static int dial(const char *name)
     return fd;
 }
 
+/* Whether a process reaches itself by its address. */
+static bool has_loopback(void)
+{
+    struct sockaddr_in i = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr = { htonl(INADDR_LOOPBACK) } };
+    const int          fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool         there = !connect(fd, (struct sockaddr *)&i, sizeof i) || errno == ECONNREFUSED;
+
+    close(fd);
+    return there;
+}
+
 static void send_all(int fd, const char *p, size_t n)
 {
     for (ssize_t k; n && (k = send(fd, p, n, MSG_NOSIGNAL)) > 0; n -= (size_t)k)
@@ -515,13 +526,21 @@ static void run_cases(void)
     text_add(&now, all, p ? (size_t)(p + 1 - all) : n);
     while (p) {
         char       *name = p + 4, *next = strstr(name, "\n%% "), *request = strchr(name, '\n') + 1, *gap, *want;
+        const char *socket_of;
         struct text got;
+        unsigned    how;
 
         if (next)
             next[1] = 0;
         gap = strstr(request, "\n--\n");
         want = gap ? gap + 4 : strchr(request, 0);
         gap = gap ? gap : strchr(request, 0);
+        take_words(request, &socket_of, &how);
+        if (!socket_of && !has_loopback()) {    /* where packages are built, say */
+            skip("no network", "%.*s", (int)(request - name) - 1, name);
+            p = next;
+            continue;
+        }
         got = outcome(request, (size_t)(gap - request));
         ok(!strcmp(got.p, want), "%.*s", (int)(request - name) - 1, name);
         if (strcmp(got.p, want))
