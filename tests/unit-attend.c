@@ -291,6 +291,47 @@ static void check(const struct gkv__shape *s, const char *type, const struct gkv
     free(received);
 }
 
+/* So many query heads on one KV head that a work item is one token, while threads would like to share it. */
+static void check_many_heads(void)
+{
+    enum { D = 256, HEADS = 200, N = 12, ROW = D * HEADS };
+    const struct gkv__shape s = { .n_layer = 2, .n_embd = 16, .n_ff = 16, .n_rot = 8, .head_dim = D, .n_head = HEADS,
+                                  .n_head_kv = 1 };
+    const struct gkv__view all = { 0 };
+    float *kv = malloc(2 * N * D * sizeof *kv), *q = malloc(N * ROW * sizeof *q), *out = malloc(2 * N * ROW * sizeof *out);
+    double *want = malloc(N * ROW * sizeof *want), *mass = malloc(HEADS * KEYS_MAX * sizeof *mass);
+    struct gkv__cache c;
+    struct gkv__simd simd;
+    const char *level;
+
+    for (size_t i = 0; i < 2 * N * D; i++)
+        kv[i] = bf16(uniform());
+    for (size_t i = 0; i < N * ROW; i++)
+        q[i] = uniform();
+    if (gkv__cache_open(&c, gkv__quant_named("f32"), 2, 1, D, N, NULL) != GKV_OK)
+        exit(1);
+    gkv__cache_put(&c, 1, 0, kv, kv + N * D, N, 1);
+    truth(want, mass, &s, &c, q, N, 0, &all);
+    for (size_t i = 0; (level = table(i, &simd)); i++) {
+        double worst = 0;
+
+        if (!*level)
+            continue;
+        for (unsigned t = 0; t < 2; t++)
+            run(&simd, &s, &c, q, N, 0, &all, 1 + t, false, out + t * N * ROW, NULL);
+        for (size_t x = 0; x < N * ROW; x++)
+            worst = worse(worst, fabs((double)out[x] - want[x]));
+        ok(worst < 0.02 && !memcmp(out, out + N * ROW, N * ROW * sizeof *out),
+           "%d heads on one, and few tokens: %s (%.1e)", HEADS, level, worst);
+    }
+    gkv__cache_close(&c);
+    free(kv);
+    free(q);
+    free(out);
+    free(want);
+    free(mass);
+}
+
 int main(void)
 {
     static const struct { const char *type; uint32_t head_dim, n_head, n_head_kv, window; float cap; uint32_t chunk; bool sinks; }
@@ -312,5 +353,6 @@ int main(void)
 
         check(&s, cases[i].type, &(struct gkv__view){ cases[i].window, cases[i].chunk, cases[i].sinks ? sinks : NULL });
     }
+    check_many_heads();
     return done();
 }

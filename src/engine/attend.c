@@ -436,7 +436,7 @@ static size_t block_of(const struct gkv__simd *simd, const struct gkv__shape *s,
 {
     size_t block = tokens_per_item(simd, s, group);
 
-    if (n_threads > 1 && (n + block - 1) / block * (s->n_head / group) < ITEMS * n_threads &&
+    if (n_threads > 1 && block > 1 && (n + block - 1) / block * (s->n_head / group) < ITEMS * n_threads &&
         block * group >= 2 * simd->attend.lanes)
         block /= 2;
     return block;
