@@ -184,6 +184,7 @@ gkv_status gkv__plan_task(struct gkv__plan *p, const gkv_model *m, const gkv_opt
     t->refine = refine < 0 ? 0 : (uint32_t)t->param[refine];
     t->layer = o->layer;
     p->rows = gkv__decode_rows(o->draft);
+    p->grammar = o->grammar;
     p->mtp = o->draft && o->draft_mtp && gkv__has_mtp(m);
     t->filter = t->deepest = o->layer >= 0 ? (uint32_t)o->layer : m->filter_layer;
     p->reading = o->reading;
@@ -291,6 +292,8 @@ static uint64_t second_pass(const struct gkv__plan *p)
                                        gkv__model_mtp_bytes(t->m) + t->m->shape.n_vocab * sizeof(float)));
     if (keeps)
         sum = gkv__plus(sum, gkv__states_floats(t->m, t->m->shape.n_layer) * sizeof(float));
+    if (p->grammar)
+        sum = gkv__plus(sum, GKV__MATCH_BYTES);
     /* ids, and those of the prompt before while they are compared */
     return gkv__plus(sum, gkv__times(gkv__plus(t->k, keeps ? t->k : 0), sizeof(uint32_t)));
 }

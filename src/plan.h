@@ -23,6 +23,7 @@ struct gkv__plan {
     uint32_t                    max_chunk;
     size_t                      rows;           /* of a step of decoding, at most            */
     bool                        mtp;            /* the model's own layer guesses             */
+    bool                        grammar;        /* the answer is of one                      */
     uint64_t                    limit;          /* bytes                                     */
     bool                        select_only;    /* no second pass                            */
     bool                        often;          /* more questions will come: keep in memory what

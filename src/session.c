@@ -712,6 +712,16 @@ const struct gkv__template *gkv__session_template(const gkv_session *s)
     return s->by_text && s->hand.d ? s->hand.d->tmpl : s->document->tmpl;
 }
 
+/* What the limit leaves: few grammars need what is predicted for one, and some need far more. */
+static uint64_t grammar_room(const gkv_session *s)
+{
+    const uint64_t predicted = gkv__max(s->plan.predicted, s->answer.predicted);
+
+    if (!s->plan.limit)
+        return UINT64_MAX;
+    return GKV__MATCH_BYTES + (s->plan.limit > predicted ? s->plan.limit - predicted : 0);
+}
+
 static gkv_status prefill(gkv_session *s, gkv_error *err)
 {
     const double start = gkv__seconds();
@@ -726,6 +736,7 @@ static gkv_status prefill(gkv_session *s, gkv_error *err)
         .last_n = o->repeat_last_n, .repeat = o->repeat_penalty, .presence = o->presence_penalty,
         .frequency = o->frequency_penalty,
     };
+    s->decode.grammar_room = grammar_room(s);
     /* A grammar, or the answer's first words, leave the model no choice to begin a thought. */
     gkv__think_begin(&s->think, o->think || (room && !o->grammar && !o->begin) ? gkv__session_template(s)->marks : NULL,
                      o->think);

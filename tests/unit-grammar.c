@@ -2,6 +2,7 @@
  * unit-grammar.c - GBNF: which texts a grammar accepts, which grammars are refused, and that nothing goes wrong with
  * those that are meant to do harm. */
 #include "config.h"
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "src/answer/grammar.h"
@@ -28,7 +29,7 @@ static size_t accepts(const gkv_grammar *g, const char *text, size_t n, bool *wh
     size_t at = 0;
 
     *whole = false;
-    if (!g || gkv__match_open(&m, g, &err))
+    if (!g || gkv__match_open(&m, g, UINT64_MAX, &err))
         return 0;
     while (at < len) {
         const size_t k = len - at < n ? len - at : n;
@@ -47,6 +48,49 @@ static size_t accepts(const gkv_grammar *g, const char *text, size_t n, bool *wh
     *whole = at == len && gkv__match_may_end(m);
     gkv__match_close(m);
     return at;
+}
+
+/* The last step of a binary search: the least room, in steps of 1 KiB, in which the first n characters of an answer are
+ * taken; below it, GKV_LIMIT and a sentence. */
+static uint64_t least_room(const gkv_grammar *g, size_t n)
+{
+    uint64_t no = 0, yes = 64 << 10;
+
+    while (yes - no > 1) {
+        const uint64_t room = (no + yes) / 2;
+        struct gkv__match *m = NULL;
+        gkv_status status = gkv__match_open(&m, g, room << 10, &err);
+
+        for (size_t i = 0; i < n && status == GKV_OK; i++)
+            status = gkv__match_take(m, "a", 1, &err);
+        gkv__match_close(m);
+        if (status != GKV_OK && (status != GKV_LIMIT || !strstr(err.text, "raise --memory")))
+            return 0;
+        *(status == GKV_OK ? &yes : &no) = room;
+    }
+    return yes;
+}
+
+static void test_memory(void)
+{
+    char *text = malloc(16 + 7 * 1000), *p = text + sprintf(text, "root ::=");
+    gkv_grammar *g = grammar("root ::= \"a\"*"), *stars;
+    uint64_t few, many;
+
+    for (size_t i = 0; i < 1000; i++)
+        p += sprintf(p, " [a-z]*");
+    stars = grammar(text);
+    few = least_room(g, 100);
+    many = least_room(stars, 3);
+    /* A thousand items of 8 bytes in arrays that double, a table of 16 bytes each that is half full at most, and frames with
+     * edges of 16 bytes: sizes that no machine changes. */
+    ok(few > 5 && few < 8, "a plain grammar takes %" PRIu64 " KiB", few);
+    ok(many > 940 && many < 1000, "one of a thousand repetitions %" PRIu64, many);
+    few = least_room(stars, 10);
+    ok(few >= many && few < 4 * many, "and with a longer answer %" PRIu64, few);
+    gkv_grammar_close(g);
+    gkv_grammar_close(stars);
+    free(text);
 }
 
 /* Texts of a grammar, "+" and those that are none of it, "-"; "~" those that only begin one. */
@@ -157,7 +201,7 @@ static bool long_text(const char *rules, const char *pattern, size_t n, bool may
 {
     gkv_grammar *g = grammar(rules);
     struct gkv__match *m = NULL;
-    bool good = g && !gkv__match_open(&m, g, &err);
+    bool good = g && !gkv__match_open(&m, g, UINT64_MAX, &err);
 
     for (size_t i = 0; i < n && good; i++)
         good = gkv__match_fits(m, &pattern[i % strlen(pattern)], 1, UINT64_MAX) &&
@@ -181,7 +225,7 @@ static void test_room(void)
     size_t           n = 0;
 
     memset(brackets, '(', sizeof brackets);
-    if (g && gkv__match_open(&m, g, &err) == GKV_OK)
+    if (g && gkv__match_open(&m, g, UINT64_MAX, &err) == GKV_OK)
         for (; status == GKV_OK && n < 4 * DEEP; n += sizeof brackets)
             status = gkv__match_take(m, brackets, sizeof brackets, &err);
     ok(status == GKV_INVALID && strstr(err.text, "the grammar is too ambiguous") && n > DEEP / 2 && n < 4 * DEEP,
@@ -194,7 +238,7 @@ static void test_room(void)
         p += sprintf(p, "|[a]");
     g = NULL;
     m = NULL;
-    ok(gkv_grammar_open(&g, text, (size_t)(p - text), &err) == GKV_OK && gkv__match_open(&m, g, &err) == GKV_INVALID && !m &&
+    ok(gkv_grammar_open(&g, text, (size_t)(p - text), &err) == GKV_OK && gkv__match_open(&m, g, UINT64_MAX, &err) == GKV_INVALID && !m &&
        strstr(err.text, "more than 65536 ways"), "too many beginnings: %s", err.text);
     gkv__match_close(m);
     gkv_grammar_close(g);
@@ -207,7 +251,7 @@ static uint64_t least(const char *rules, const char *text)
     struct gkv__match *m = NULL;
     uint64_t n = 12345;
 
-    if (g && !gkv__match_open(&m, g, &err) && (!*text || !gkv__match_take(m, text, strlen(text), &err)))
+    if (g && !gkv__match_open(&m, g, UINT64_MAX, &err) && (!*text || !gkv__match_take(m, text, strlen(text), &err)))
         n = gkv__match_least(m);
     gkv__match_close(m);
     gkv_grammar_close(g);
@@ -305,5 +349,6 @@ int main(void)
     test_least();
     test_random();
     test_colliding();
+    test_memory();
     return done();
 }

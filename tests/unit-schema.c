@@ -26,7 +26,7 @@ static bool accepts(const gkv_grammar *g, const char *json)
     struct gkv__match *m = NULL;
     bool yes = false;
 
-    if (g && !gkv__match_open(&m, g, NULL))
+    if (g && !gkv__match_open(&m, g, UINT64_MAX, NULL))
         yes = (!*json || !gkv__match_take(m, json, strlen(json), NULL)) && gkv__match_may_end(m);
     gkv__match_close(m);
     return yes;

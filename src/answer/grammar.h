@@ -39,7 +39,11 @@ struct gkv_grammar {
  * length of the answer unless the grammar is ambiguous. */
 struct gkv__match;
 
-gkv_status gkv__match_open(struct gkv__match **out, const gkv_grammar *g, gkv_error *err);
+/* What a prediction of memory counts for it. */
+enum { GKV__MATCH_BYTES = 1 << 20 };
+
+/* It takes no more than `room` bytes: GKV_LIMIT here and from the functions below where it would need more. */
+gkv_status gkv__match_open(struct gkv__match **out, const gkv_grammar *g, uint64_t room, gkv_error *err);
 void       gkv__match_close(struct gkv__match *m);
 /* Whether the answer may go on with these bytes, which may end inside a character, and can then be brought to an end
  * with `room` more.  Nothing changes. */

@@ -6,6 +6,7 @@
  * so that items do not multiply.  The last rule that an item calls takes over its frame, so that a long repetition
  * does not make a deep stack.  A rule that ends where it began may be nothing: whoever called it has gone on at once. */
 #include "config.h"
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include "src/answer/grammar.h"
@@ -43,6 +44,7 @@ struct gkv__match {
     size_t        item_room, frame_room, edge_room, todo_room, seen_room, n_todo, n_seen;
     size_t        new_frames;           /* frames from here on are of this character        */
     size_t        clean_at;             /* n_frames at which unused ones are looked for     */
+    uint64_t      taken, room;          /* bytes of all these arrays; how many they may have */
     gkv_status    status;
 };
 
@@ -53,6 +55,15 @@ static bool failed(struct gkv__match *m, gkv_status status)
     return false;
 }
 
+/* Whether an array of `old` bytes may become one of `bytes`, beside which it is for a moment. */
+static bool may_take(struct gkv__match *m, uint64_t old, uint64_t bytes)
+{
+    if (m->taken + bytes > m->room)
+        return failed(m, GKV_LIMIT);
+    m->taken += bytes - old;
+    return true;
+}
+
 static bool grow(struct gkv__match *m, void *array, size_t n, size_t size, size_t *room, size_t most)
 {
     void *q;
@@ -61,6 +72,8 @@ static bool grow(struct gkv__match *m, void *array, size_t n, size_t size, size_
         return true;
     if (n >= most)
         return failed(m, GKV_INVALID);
+    if (!may_take(m, *room * size, (2 * n + 64) * size))
+        return false;
     memcpy(&q, array, sizeof q);
     q = realloc(q, (2 * n + 64) * size);
     if (!q)
@@ -95,6 +108,8 @@ static bool more_slots(struct gkv__match *m)
 
     if (n >= 4 * (size_t)MAX_ITEMS)
         return failed(m, GKV_INVALID);
+    if (!may_take(m, n * sizeof *m->seen, (n ? 2 * n : 256) * sizeof *m->seen))
+        return false;
     m->seen = calloc(n ? 2 * n : 256, sizeof *m->seen);
     if (!m->seen) {
         m->seen = old;
@@ -295,7 +310,9 @@ static bool eat_all(struct gkv__match *m, const char *text, size_t len)
 static void clean(struct gkv__match *m)
 {
     const size_t n = m->p.n_frames, n_edges = m->p.n_edges;
-    uint32_t *as = calloc(n, sizeof *as), *todo = malloc(n * sizeof *todo);     /* as: the new number, plus 1 */
+    const bool room = m->taken + 2 * n * sizeof(uint32_t) <= m->room;
+    uint32_t *as = room ? calloc(n, sizeof *as) : NULL;         /* the new number, plus 1 */
+    uint32_t *todo = room ? malloc(n * sizeof *todo) : NULL;
     size_t n_todo = 0;
 
     if (!as || !todo)                           /* the next time, then */
@@ -338,6 +355,8 @@ static gkv_status start(struct gkv__match *m)
 {
     const size_t n = m->g->n_rule;
 
+    if (!may_take(m, 0, n * (sizeof *m->called + sizeof *m->called_when)))
+        return GKV_LIMIT;
     m->called = calloc(n, sizeof *m->called);
     m->called_when = calloc(n, sizeof *m->called_when);
     if (!m->called || !m->called_when || !grow(m, &m->frame, 0, sizeof *m->frame, &m->frame_room, MAX_FRAMES))
@@ -351,7 +370,7 @@ static gkv_status start(struct gkv__match *m)
     return m->status;
 }
 
-gkv_status gkv__match_open(struct gkv__match **out, const gkv_grammar *g, gkv_error *err)
+gkv_status gkv__match_open(struct gkv__match **out, const gkv_grammar *g, uint64_t room, gkv_error *err)
 {
     struct gkv__match *m = calloc(1, sizeof *m);
     gkv_status status = GKV_NOMEM;
@@ -359,6 +378,7 @@ gkv_status gkv__match_open(struct gkv__match **out, const gkv_grammar *g, gkv_er
     *out = NULL;
     if (m) {
         m->g = g;
+        m->room = room;
         status = start(m);
     }
     if (status == GKV_OK) {
@@ -444,6 +464,9 @@ gkv_status gkv__match_status(const struct gkv__match *m, gkv_error *err)
 {
     if (m->status == GKV_NOMEM)
         return gkv__fail(err, GKV_NOMEM, "out of memory");
+    if (m->status == GKV_LIMIT)
+        return gkv__fail(err, GKV_LIMIT, "the grammar needs more memory than the %" PRIu64 " KiB that the limit leaves it; raise "
+                         "--memory, or write it with fewer repetitions", m->room / 1024);
     if (m->status != GKV_OK)
         return gkv__fail(err, m->status, "the grammar is too ambiguous: there are more than %d ways to read the answer",
                          MAX_ITEMS);

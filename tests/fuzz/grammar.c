@@ -14,7 +14,7 @@ static void match(const gkv_grammar *g, struct input in)
     gkv_error          err = { 0 };
     bool               fits[256];
 
-    if (gkv__match_open(&m, g, &err) != GKV_OK)
+    if (gkv__match_open(&m, g, UINT64_MAX, &err) != GKV_OK)
         return;
     for (size_t i = 0; i < in.n && i < LONGEST && gkv__match_status(m, NULL) == GKV_OK; i++) {
         const char next = (char)in.p[i];
