@@ -6,7 +6,8 @@
 #
 # WORK has start.gguf, the file to go on from; out, the folder of steps 1 to 5 with data.npz, vocabulary.json and held.
 # A sitting writes WORK/ckpt/NUMBER and goes on when this script has ended. In the environment: GPUS, which sittings
-# (default "1 2 3 4"; the first one is on device 0), EXTRA, further options for all of them, WORKERS.
+# (default "1 2 3 4"; the first one is on device 0), EXTRA, further options for all of them, WORKERS, and SEED, to which
+# the number is added.
 set -euo pipefail
 until=$1 work=$2 train=$(cd "$(dirname "$0")" && pwd)
 export PYTHONPATH=$work/site OMP_NUM_THREADS=1 TORCHINDUCTOR_COMPILE_THREADS=6 TORCHINDUCTOR_CACHE_DIR=$work/inductor
@@ -21,7 +22,7 @@ sitting() { # NUMBER REFUSALS PHASES [OPTION...]
   mkdir -p "$work/ckpt/$n"
   # shellcheck disable=SC2086
   CUDA_VISIBLE_DEVICES=$((n - 1)) setsid nohup python3 "$train/train.py" --data "$work/out" --held "$work/out/held" \
-    --init "$work/start.gguf" --out "$work/ckpt/$n" --until "$until" --seed "$((100 + n))" --refusals "$refusals" \
+    --init "$work/start.gguf" --out "$work/ckpt/$n" --until "$until" --seed "$((${SEED:-200} + n))" --refusals "$refusals" \
     --workers "${WORKERS:-3}" --tokens 131072 --save 150 --mean 0.55 --drop 0.15 --text 0.3 --question-weight 0.03 \
     --level 0.35 --phases "$phases" "$@" ${EXTRA:-} >"$work/ckpt/$n/out.txt" 2>&1 </dev/null &
   echo "$n $!"
@@ -31,7 +32,7 @@ for n in ${GPUS:-1 2 3 4}; do
   case $n in
     1) sitting 1 1 "$usual" ;;
     2) sitting 2 1.5 "$usual" ;;
-    3) sitting 3 1 "$longer" ;;
-    4) sitting 4 2 "$longer" --matrix-rate 0.007 --rate 7e-4 ;;
+    3) sitting 3 2 "$usual" --drop 0.18 ;;
+    4) sitting 4 1.5 "$longer" ;;
   esac
 done
