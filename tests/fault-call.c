@@ -15,7 +15,7 @@
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <sys/syscall.h>
-#if defined __linux__ && defined SYS_pidfd_getfd && defined SYS_seccomp
+#if defined __linux__ && defined SYS_pidfd_getfd && defined SYS_seccomp && __has_include(<linux/filter.h>)
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>

@@ -42,7 +42,7 @@ static void bail(const char *what)
 static gkv_model *make(const char *options)
 {
     char command[5000];
-    gkv_model *m;
+    gkv_model *m = NULL;
 
     snprintf(command, sizeof command, "'%s' --ff=256 %s '%s'", mkmodel, options, path);
     if (system(command) || gkv_model_open(&m, path, 0, &err) != GKV_OK)

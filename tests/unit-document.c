@@ -37,7 +37,7 @@ static gkv_status ask(struct gkv__prompt *p, gkv_document *d, const char *questi
 static struct gkv__prompt prompt_of(const struct gkv__template *t, const char *text, size_t len,
                                     size_t step, size_t piece, const char *question)
 {
-    struct gkv__prompt p;
+    struct gkv__prompt p = { 0 };
     gkv_document *d = document(t, piece);
     gkv_status status = GKV_OK;
 

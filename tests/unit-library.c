@@ -660,10 +660,8 @@ static void test_catalogue(void)
     ok(put(l, "more", dogs) != GKV_OK && is(l, "cats", cats) && is(l, "dogs", dogs) && entries(l) == 3,
        "an id that is taken: %s", err.text);
     gkv_library_close(l);
-    truncate(at("sql2/catalogue.sqlite"), 5000);
-    ok(try_all("sql2") == GKV_FORMAT, "half a catalogue: %s", err.text);
-    truncate(at("sql2/catalogue.sqlite"), 0);
-    ok(try_all("sql2") == GKV_IO, "an empty one: %s", err.text);
+    ok(!truncate(at("sql2/catalogue.sqlite"), 5000) && try_all("sql2") == GKV_FORMAT, "half a catalogue: %s", err.text);
+    ok(!truncate(at("sql2/catalogue.sqlite"), 0) && try_all("sql2") == GKV_IO, "an empty one: %s", err.text);
     unlink(at("sql2/catalogue.sqlite"));
     mkfifo(at("sql2/catalogue.sqlite"), 0644);
     ok(try_all("sql2") == GKV_FORMAT, "a FIFO: %s", err.text);

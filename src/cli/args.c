@@ -328,7 +328,7 @@ int opt_u64(const struct args *a, void *at)
 
 int opt_u32(const struct args *a, void *at)
 {
-    uint64_t v;
+    uint64_t v = 0;
     int      code = opt_u64(a, &v);
 
     if (!code)

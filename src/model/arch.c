@@ -263,6 +263,8 @@ static gkv_status find_tensor(struct gkv_model *m, const char *name, uint32_t pl
     const struct gkv__tensor *t = gkv__gguf_tensor(m->file, name);
     const char *path = gkv__gguf_path(m->file);
 
+    *out = NULL;
+    *format = NULL;
     if (!t)
         return gkv__fail(err, GKV_FORMAT, "%s: tensor %s is missing", path, name);
     if (t->dim[0] != cols || t->dim[1] != rows || t->dim[2] != planes || t->dim[3] != 1)
