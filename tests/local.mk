@@ -93,7 +93,7 @@ check_LTLIBRARIES =
 if ISA_AVX2
 check_LTLIBRARIES += tests/libwide.la
 tests_libwide_la_SOURCES = tests/wide.c
-tests_libwide_la_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_AVX2) -ffp-contract=fast -Wno-psabi
+tests_libwide_la_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_AVX2) -ffp-contract=off -Wno-psabi
 tests_kernels_test_LDADD += tests/libwide.la
 tests_unit_attend_test_LDADD += tests/libwide.la
 tests_golden_test_LDADD += tests/libwide.la

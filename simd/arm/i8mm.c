@@ -142,9 +142,9 @@ INLINE void tile(int mr, int halves, int min, float *c, size_t ldc, const uint8_
                 for (int j = 0; j < OUT; j++) {
                     const size_t o = (size_t)h * INR + 2 * (size_t)j;
 
-                    acc[p][j] += __builtin_convertvector(s[p][j], vf) * (of_outputs(d + o) * f);
+                    acc[p][j] = fused(__builtin_convertvector(s[p][j], vf), of_outputs(d + o) * f, acc[p][j]);
                     if (min)
-                        acc[p][j] += of_outputs(m + o) * sum;
+                        acc[p][j] = fused(of_outputs(m + o), sum, acc[p][j]);
                 }
             }
         }

@@ -40,7 +40,7 @@ INLINE void values(int mr, float *ot, const vf *scale, const float *v, size_t d,
             float x = one_lane(v[i * d + (size_t)r]);
             UNROLL
             for (int j = 0; j < ANV; j++)
-                acc[r][j] += row[j] * x;
+                acc[r][j] = fused(row[j], splat(x), acc[r][j]);
         }
     }
     UNROLL

@@ -65,10 +65,10 @@ INLINE vf weight_near_0(vf f)
 {
     vf p = splat(0.009656710550189018f);
 
-    p = p * f + 0.05583828315138817f;
-    p = p * f + 0.24022530019283295f;
-    p = p * f + 0.6931367516517639f;
-    return p * f + 1.0f;
+    p = fused(p, f, splat(0.05583828315138817f));
+    p = fused(p, f, splat(0.24022530019283295f));
+    p = fused(p, f, splat(0.6931367516517639f));
+    return fused(p, f, splat(1.0f));
 }
 
 /* Two rows of weights become one row of pairs, stored where only weights that were read already can be

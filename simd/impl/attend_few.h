@@ -143,7 +143,7 @@ INLINE vf few_dots(enum gkv__type type, int rt, const void *queries, const char 
                 vf y = cached(type, key[c] + few_bytes(type, x), h, 0);
                 UNROLL
                 for (int r = 0; r < rt; r++)
-                    acc[c * rt + r] += y * row[r];
+                    acc[c * rt + r] = fused(y, row[r], acc[c * rt + r]);
             }
         }
     }
@@ -153,7 +153,7 @@ INLINE vf few_dots(enum gkv__type type, int rt, const void *queries, const char 
             vf y = cached_end(type, key[c] + few_bytes(type, x), d - x);
             UNROLL
             for (int r = 0; r < rt; r++)
-                acc[c * rt + r] += y * load(q + (size_t)r * dq + x);
+                acc[c * rt + r] = fused(y, load(q + (size_t)r * dq + x), acc[c * rt + r]);
         }
     return vsums(acc);
 }
@@ -178,7 +178,7 @@ INLINE const char *few_add(enum gkv__type type, int rt, int ns, vf acc[][16], co
             float w = p[i * (size_t)rt + (size_t)r];
             UNROLL
             for (int j = 0; j < ns; j++)
-                acc[r][j] += row[j] * w;
+                acc[r][j] = fused(row[j], splat(w), acc[r][j]);
         }
     }
     return next;

@@ -30,7 +30,7 @@ INLINE void tile(int mr, int nv, vf acc[][4], const float *a, size_t lda, const 
             float x = one_lane(a[(size_t)r * lda + i]);
 #pragma GCC unroll 4
             for (int j = 0; j < nv; j++)
-                acc[r][j] += row[j] * x;
+                acc[r][j] = fused(row[j], splat(x), acc[r][j]);
         }
     }
 }

@@ -150,7 +150,7 @@ INLINE void bf16_rows(float y[2], const uint8_t *const w[2], const uint8_t *x, s
 
             memcpy(&a, w[k] + 2 * i, sizeof a);
             memcpy(&b, x + 2 * i, sizeof b);
-            tail[k] += from_bf16((vh){ a })[0] * from_bf16((vh){ b })[0];
+            tail[k] = fused1(from_bf16((vh){ a })[0], from_bf16((vh){ b })[0], tail[k]);
         }
 #pragma GCC unroll 2
     for (int k = 0; k < 2; k++)

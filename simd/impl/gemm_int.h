@@ -80,7 +80,7 @@ UNROLL
     inv = splat8(most > 0x1p-120f ? max / most : 0);    /* below, 1 / s overflows */
 UNROLL
     for (int i = 0; i < 4; i++)
-        q[i] = (v8i)(v[i] * inv + magic) - (v8i)magic;
+        q[i] = (v8i)fused8(v[i], inv, magic) - (v8i)magic;
     return most > 0x1p-120f ? most / max : 0;
 }
 
@@ -293,9 +293,10 @@ INLINE void i8_tile(int mr, int halves, int min, int seg, float *c, size_t ldc, 
 #pragma GCC unroll 4
                 for (int j = 0; j < INV; j++) {
                     if (halves) {
-                        vf p = __builtin_convertvector(i8_finish(s[r][j]), vf) *
-                               load(d + (size_t)h * INR + (size_t)j * VW);
-                        part[r][j] = h ? part[r][j] + p : p;
+                        const vf p = __builtin_convertvector(i8_finish(s[r][j]), vf);
+                        const vf scale = load(d + (size_t)h * INR + (size_t)j * VW);
+
+                        part[r][j] = h ? fused(p, scale, part[r][j]) : p * scale;
                     } else {
                         vi p = i8_finish(s[r][j]);
                         whole[r][j] = h ? whole[r][j] + p : p;
@@ -308,14 +309,14 @@ INLINE void i8_tile(int mr, int halves, int min, int seg, float *c, size_t ldc, 
 #pragma GCC unroll 4
             for (int j = 0; j < INV; j++) {
                 if (halves)
-                    acc[r][j] += part[r][j] * f[0];
+                    acc[r][j] = fused(part[r][j], splat(f[0]), acc[r][j]);
                 else
-                    acc[r][j] += __builtin_convertvector(whole[r][j], vf) *
-                                 (load(d + (size_t)j * VW) * f[0]);
+                    acc[r][j] = fused(__builtin_convertvector(whole[r][j], vf), load(d + (size_t)j * VW) * f[0],
+                                      acc[r][j]);
                 if (min)
-                    acc[r][j] += load(m + (size_t)j * VW) * f[1];
+                    acc[r][j] = fused(load(m + (size_t)j * VW), splat(f[1]), acc[r][j]);
                 if (min && halves)
-                    acc[r][j] += load(m + INR + (size_t)j * VW) * f[2];
+                    acc[r][j] = fused(load(m + INR + (size_t)j * VW), splat(f[2]), acc[r][j]);
             }
         }
     }
@@ -436,7 +437,7 @@ INLINE void i16_tile(int mr, int halves, float *c, size_t ldc, const uint8_t *x,
                 memcpy(&f, x + (size_t)r * ldx, sizeof f);
 #pragma GCC unroll 4
                 for (int j = 0; j < INV; j++)
-                    acc[r][j] += __builtin_convertvector(s[r][j], vf) * (load(d + (size_t)j * VW) * f);
+                    acc[r][j] = fused(__builtin_convertvector(s[r][j], vf), load(d + (size_t)j * VW) * f, acc[r][j]);
             }
         }
     }

@@ -295,14 +295,12 @@ static void FN(prepare_many)(void *to, const float *x, size_t ldx, size_t rows, 
     {                                                                                       \
         float d[2], m[2];                                                                   \
         const __m256i u = (__m256i)(bytes_##name(row, i, d, m) - OFF_##name);               \
-        vf lo = (vf)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm256_castsi256_si128(u))) * d[0]; \
-        vf hi = (vf)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm256_extracti128_si256(u, 1))) * d[1]; \
+        const vf lo = (vf)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm256_castsi256_si128(u))); \
+        const vf hi = (vf)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm256_extracti128_si256(u, 1))); \
                                                                                             \
-        if (MIN_##name) {                                                                   \
-            lo += m[0];                                                                     \
-            hi += m[1];                                                                     \
-        }                                                                                   \
-        return (__m512i)bf16_row(lo, hi);                                                   \
+        if (MIN_##name)                                                                     \
+            return (__m512i)bf16_row(fused(lo, splat(d[0]), splat(m[0])), fused(hi, splat(d[1]), splat(m[1]))); \
+        return (__m512i)bf16_row(lo * d[0], hi * d[1]);                                     \
     }
 GKV__BYTE_TYPES(BF16S)
 #undef BF16S

@@ -16,26 +16,6 @@ INLINE float sum8(v8f v)
     return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]));
 }
 
-/* acc + a * b, rounded once.  Left to -ffp-contract, a compiler may round the product too, in one copy of a function and
- * not in the other, and products of few rows would not be those of one. */
-INLINE v8f add_product(v8f acc, v8f a, v8f b)
-{
-#ifdef __FMA__
-    return (v8f)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)acc);
-#else
-    return acc + a * b;
-#endif
-}
-
-INLINE float add_product_1(float acc, float a, float b)
-{
-#if defined __FMA__ || defined __ARM_FEATURE_FMA
-    return __builtin_fmaf(a, b, acc);
-#else
-    return acc + a * b;
-#endif
-}
-
 typedef v8f v8fu __attribute__((aligned(4), may_alias));
 
 enum { HALVES = 1, PAIRED };
@@ -48,8 +28,8 @@ INLINE v8f group(v8f acc, v8i sum, const float *d0, const float *d1, int two)
     const union ints s = { sum };
     union floats a = { acc };
 
-    a.half[0] += vcvtq_f32_s32(s.half[0]) * *d0;
-    a.half[1] += vcvtq_f32_s32(s.half[1]) * (two ? *d1 : *d0);
+    a.half[0] = vfmaq_n_f32(a.half[0], vcvtq_f32_s32(s.half[0]), *d0);
+    a.half[1] = vfmaq_n_f32(a.half[1], vcvtq_f32_s32(s.half[1]), two ? *d1 : *d0);
     return a.both;
 #else
     v8f d = splat8(*d0);
@@ -63,7 +43,7 @@ INLINE v8f group(v8f acc, v8i sum, const float *d0, const float *d1, int two)
         }
         d = __builtin_shufflevector(d, e, 0, 1, 2, 3, 12, 13, 14, 15);
     }
-    return add_product(acc, __builtin_convertvector(sum, v8f), d);
+    return fused8(__builtin_convertvector(sum, v8f), d, acc);
 #endif
 }
 
@@ -186,9 +166,8 @@ INLINE void dot_256(const struct FN(recipe) m, int rows, struct FN(sums) t[][2],
 #pragma GCC unroll 2
             for (int j = i; j < i + each; j++)
                 s = i8_step(s, u[j], load_i(q + (size_t)x * ldq + 64 * j));
-            t[x][k].acc[i / each & 1] = (vf)_mm512_fmadd_ps((__m512)__builtin_convertvector(s, vf),
-                                                            (__m512)spread(ds[x], m.order + 4 * i, m.halves),
-                                                            (__m512)t[x][k].acc[i / each & 1]);
+            t[x][k].acc[i / each & 1] = fused(__builtin_convertvector(s, vf), spread(ds[x], m.order + 4 * i, m.halves),
+                                              t[x][k].acc[i / each & 1]);
         }
 }
 
@@ -342,7 +321,7 @@ INLINE void eight_lying(const struct FN(recipe) m, int rows, struct FN(sums) t[]
         for (int x = 0; x < rows; x++) {
             const v8fu *s = (const v8fu *)(const void *)(q + (size_t)x * ldq + side);
 
-            t[x][k].rest = add_product(t[x][k].rest, head[k], s[1]);
+            t[x][k].rest = fused8(head[k], s[1], t[x][k].rest);
             d[x][k] = head[k] * s[0];
         }
     }
@@ -360,9 +339,8 @@ INLINE void eight_lying(const struct FN(recipe) m, int rows, struct FN(sums) t[]
 #pragma GCC unroll 2
                 for (size_t j = 0; j < parts; j++)
                     s = i8_step(s, y[j], load_i(q + (size_t)x * ldq + 64 * (v * parts + j)));
-                t[x][k].acc[v & 1] = (vf)_mm512_fmadd_ps((__m512)__builtin_convertvector(s, vf),
-                                                         (__m512)spread_lying(d[x][k], m.lie.bytes, v),
-                                                         (__m512)t[x][k].acc[v & 1]);
+                t[x][k].acc[v & 1] = fused(__builtin_convertvector(s, vf), spread_lying(d[x][k], m.lie.bytes, v),
+                                           t[x][k].acc[v & 1]);
             }
         }
     m.lie.tail(u, join(*(const v16u *)(r[0] + 64 * whole), *(const v16u *)(r[1] + 64 * whole)));
@@ -371,8 +349,8 @@ INLINE void eight_lying(const struct FN(recipe) m, int rows, struct FN(sums) t[]
         const uint8_t *e = q + (size_t)x * ldq + tail;
         const v8i s = parts == 1 ? i8_dot32(u[0], load32(e)) : i8_dot64(u[0], load32(e), u[1], load32(e + 32));
 
-        t[x]->tails = add_product(t[x]->tails, __builtin_convertvector(s, v8f),
-                                  __builtin_shufflevector(d[x][0], d[x][1], 7, 7, 7, 7, 15, 15, 15, 15));
+        t[x]->tails = fused8(__builtin_convertvector(s, v8f),
+                             __builtin_shufflevector(d[x][0], d[x][1], 7, 7, 7, 7, 15, 15, 15, 15), t[x]->tails);
     }
 }
 #endif
@@ -398,7 +376,7 @@ INLINE void eight_blocks(const struct FN(recipe) m, int rows, struct FN(sums) t[
 
             for (int h = 0; h <= m.halves; h++) {
                 if (has_sums(m))
-                    t[x][k].rest = add_product(t[x][k].rest, m.min ? min[h] : d[h], side[1 + h]);
+                    t[x][k].rest = fused8(m.min ? min[h] : d[h], side[1 + h], t[x][k].rest);
                 ds[x][h] = d[h] * side[0];
             }
         }
@@ -420,7 +398,7 @@ INLINE float finish_row(const struct FN(recipe) m, const struct FN(sums) t[2], i
         memcpy(&s, p, sizeof s);
         for (int h = 0; h <= m.halves; h++) {
             if (has_sums(m))
-                tail = add_product_1(tail, m.min ? min[h] : d[h], sum_of(m, p, h));
+                tail = fused1(m.min ? min[h] : d[h], sum_of(m, p, h), tail);
             d[h] *= s;
         }
         acc = group(acc, sum, &d[0], &d[m.halves], m.halves);

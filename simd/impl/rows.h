@@ -20,7 +20,7 @@ INLINE vf silu(vf g)
 /* x / 2 (1 + tanh(u)) = x / (1 + e^-2u) with u = sqrt(2 / pi) (x + 0.044715 x^3) */
 INLINE vf gelu(vf x)
 {
-    return x / (1.0f + vexp2(x * (x * x * -0.10294324f + -2.3022082f)));
+    return x / (1.0f + vexp2(x * fused(x * x, splat(-0.10294324f), splat(-2.3022082f))));
 }
 
 static void FN(swiglu)(float *g, const float *u, size_t n)
@@ -50,7 +50,7 @@ static void FN(softmax_sum)(float *m, float *l, const float *s, size_t n)
         sum += vexp2(load(s + i) - top);
     for (; i < n; i++)
         rest += vexp2(splat(s[i] - max))[0];
-    *l = *l * vexp2(splat(*m - max))[0] + (vsum(sum) + rest);
+    *l = fused1(*l, vexp2(splat(*m - max))[0], vsum(sum) + rest);
     *m = max;
 }
 
@@ -60,9 +60,9 @@ static void FN(softmax_add)(float *y, const float *s, size_t n, float m, float w
     size_t i = 0;
 
     for (; i + VW <= n; i += VW)
-        store(y + i, load(y + i) + weight * vexp2(load(s + i) - max));
+        store(y + i, fused(splat(weight), vexp2(load(s + i) - max), load(y + i)));
     for (; i < n; i++)
-        y[i] += weight * vexp2(splat(s[i] - m))[0];
+        y[i] = fused1(weight, vexp2(splat(s[i] - m))[0], y[i]);
 }
 
 static void FN(geglu)(float *g, const float *u, size_t n)

@@ -223,8 +223,8 @@ INLINE void scales_of_16(const uint8_t scale[8], float dl, v8f d[2])
     v8b s;
 
     memcpy(&s, scale, sizeof s);
-    d[0] = (2 * floats_v8b(s & 15) + 1) * (0.125f * dl);
-    d[1] = (2 * floats_v8b(s >> 4) + 1) * (0.125f * dl);
+    d[0] = fused8(floats_v8b(s & 15), splat8(2), splat8(1)) * (0.125f * dl);
+    d[1] = fused8(floats_v8b(s >> 4), splat8(2), splat8(1)) * (0.125f * dl);
 }
 
 INLINE void scales_iq2_xs(const void *row, v8f d[2], v8f m[2])

@@ -10,14 +10,18 @@ INLINE void convolve_columns(size_t width, float *y, size_t ldy, const float *co
     const vf first = bias ? load(bias + c) : splat(0);
     vf weight[CONVOLVE_MOST];
 
-    for (size_t i = 0; i < width; i++)
+    for (size_t i = 0; i < width; i++) {
+        vf column = splat(0);
+
         for (size_t j = 0; j < VW; j++)
-            weight[i][j] = w[(c + j) * width + i];
+            column[j] = w[(c + j) * width + i];
+        weight[i] = column;
+    }
     for (size_t t = 0; t < rows; t++) {
         vf s = first;
 
         for (size_t i = 0; i < width; i++)
-            s += load(x[t + i] + c) * weight[i];
+            s = fused(load(x[t + i] + c), weight[i], s);
         store(y + t * ldy + c, act ? silu(s) : s);
     }
 }
@@ -39,7 +43,7 @@ static void FN(convolve)(float *y, size_t ldy, const float *const *x, const floa
             float s = bias ? bias[c] : 0;
 
             for (size_t i = 0; i < width; i++)
-                s += x[t + i][c] * w[c * width + i];
+                s = fused1(x[t + i][c], w[c * width + i], s);
             y[t * ldy + c] = act ? silu((vf){ s })[0] : s;
         }
 }
@@ -58,13 +62,13 @@ INLINE vf softplus(vf x)
     const vf z = vexp2((vf)((vi)x | INT32_MIN) * 1.44269504088896341f), s = z / (z + 2.0f), q = s * s;
     vf p = splat(1.0f / 13);
 
-    p = p * q + 1.0f / 11;
-    p = p * q + 1.0f / 9;
-    p = p * q + 1.0f / 7;
-    p = p * q + 1.0f / 5;
-    p = p * q + 1.0f / 3;
-    p = p * q + 1.0f;
-    return vmax(splat(0), x) + 2.0f * s * p;
+    p = fused(p, q, splat(1.0f / 11));
+    p = fused(p, q, splat(1.0f / 9));
+    p = fused(p, q, splat(1.0f / 7));
+    p = fused(p, q, splat(1.0f / 5));
+    p = fused(p, q, splat(1.0f / 3));
+    p = fused(p, q, splat(1.0f));
+    return fused(2.0f * s, p, vmax(splat(0), x));
 }
 
 /* In lanes of one vector, of which n are used. */
@@ -168,7 +172,7 @@ INLINE void solve_columns(int nv, float *u, size_t ldu, const float *a, size_t l
         for (size_t x = 0; x < i; x++)
             UNROLL
             for (int j = 0; j < nv; j++)
-                s[j] += load(u + x * ldu + (size_t)j * VW) * a[i * lda + x];
+                s[j] = fused(load(u + x * ldu + (size_t)j * VW), splat(a[i * lda + x]), s[j]);
         UNROLL
         for (int j = 0; j < nv; j++)
             store(u + i * ldu + (size_t)j * VW, s[j]);
@@ -186,7 +190,7 @@ static void FN(solve)(float *u, size_t ldu, const float *a, size_t lda, size_t r
     for (; c < n; c++)
         for (size_t i = 1; i < rows; i++)
             for (size_t x = 0; x < i; x++)
-                u[i * ldu + c] += a[i * lda + x] * u[x * ldu + c];
+                u[i * ldu + c] = fused1(a[i * lda + x], u[x * ldu + c], u[i * ldu + c]);
 }
 
 /* mr rows and nv vectors of c = scale c + A B; element (r, i) of A is a[r * lda + i], or a[i * lda + r] if turned. */
@@ -212,7 +216,7 @@ INLINE void multiply_tile(int mr, int nv, int turned, float *c, size_t ldc, cons
 
             UNROLL
             for (int j = 0; j < nv; j++)
-                acc[r][j] += row[j] * x;
+                acc[r][j] = fused(row[j], splat(x), acc[r][j]);
         }
     }
     UNROLL
@@ -221,7 +225,7 @@ INLINE void multiply_tile(int mr, int nv, int turned, float *c, size_t ldc, cons
         for (int j = 0; j < nv; j++) {
             float *to = c + (size_t)r * ldc + (size_t)j * VW;
 
-            store(to, scale != 0 ? load(to) * scale + acc[r][j] : acc[r][j]);
+            store(to, scale != 0 ? fused(load(to), splat(scale), acc[r][j]) : acc[r][j]);
         }
 }
 
@@ -251,8 +255,8 @@ INLINE void multiply_all(int turned, float *c, size_t ldc, const float *a, size_
             float sum = 0;
 
             for (size_t i = 0; i < k; i++)
-                sum += (turned ? a[i * lda + r] : a[r * lda + i]) * b[i * ldb + j];
-            c[r * ldc + j] = scale != 0 ? c[r * ldc + j] * scale + sum : sum;
+                sum = fused1(turned ? a[i * lda + r] : a[r * lda + i], b[i * ldb + j], sum);
+            c[r * ldc + j] = scale != 0 ? fused1(c[r * ldc + j], scale, sum) : sum;
         }
 }
 
@@ -282,20 +286,20 @@ INLINE void step_columns(int nv, float *o, float *s, size_t lds, const float *k,
     for (size_t i = 0; correct && i < dk; i++)
         UNROLL
         for (int j = 0; j < nv; j++)
-            sum[j] += load(s + i * lds + (size_t)j * VW) * k[i];
+            sum[j] = fused(load(s + i * lds + (size_t)j * VW), splat(k[i]), sum[j]);
     UNROLL
     for (int j = 0; j < nv; j++) {
-        u[j] = b * (load(v + (size_t)j * VW) - a * sum[j]);
+        u[j] = b * fused(splat(-a), sum[j], load(v + (size_t)j * VW));
         sum[j] = splat(0);
     }
     for (size_t i = 0; i < dk; i++)
         UNROLL
         for (int j = 0; j < nv; j++) {
             float *at = s + i * lds + (size_t)j * VW;
-            const vf x = load(at) * a + u[j] * k[i];
+            const vf x = fused(load(at), splat(a), u[j] * k[i]);
 
             store(at, x);
-            sum[j] += x * q[i];
+            sum[j] = fused(x, splat(q[i]), sum[j]);
         }
     UNROLL
     for (int j = 0; j < nv; j++)
@@ -316,12 +320,12 @@ static void FN(step)(float *o, float *s, size_t lds, const float *k, const float
         float sum = 0, u;
 
         for (size_t i = 0; correct && i < dk; i++)
-            sum += s[i * lds + c] * k[i];
-        u = b * (v[c] - a * sum);
+            sum = fused1(s[i * lds + c], k[i], sum);
+        u = b * fused1(-a, sum, v[c]);
         sum = 0;
         for (size_t i = 0; i < dk; i++) {
-            s[i * lds + c] = a * s[i * lds + c] + k[i] * u;
-            sum += s[i * lds + c] * q[i];
+            s[i * lds + c] = fused1(s[i * lds + c], a, k[i] * u);
+            sum = fused1(s[i * lds + c], q[i], sum);
         }
         o[c] = sum;
     }

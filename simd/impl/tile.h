@@ -23,6 +23,18 @@ INLINE v8f splat8(float x)
     return x - (v8f){ 0 };
 }
 
+/* As fused, of eight lanes. */
+INLINE v8f fused8(v8f a, v8f b, v8f c)
+{
+#ifdef __aarch64__
+    const union floats x = { a }, y = { b }, z = { c };
+
+    return join8(vfmaq_f32(z.half[0], x.half[0], y.half[0]), vfmaq_f32(z.half[1], x.half[1], y.half[1]));
+#else
+    return (v8f)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#endif
+}
+
 INLINE v8f floats8(v8i x)
 {
 #ifdef __aarch64__

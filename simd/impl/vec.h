@@ -93,6 +93,34 @@ INLINE float one_lane(float x)
 }
 
 INLINE vf splat(float x) { return x - (vf){ 0 }; }
+
+/* a * b + c, rounded once.  A level is compiled with -ffp-contract=off, so that only these are.  A compiler that may choose
+ * rounds the product, too, in one copy of a function and not in the other, and rows that are computed together are not the
+ * bytes of one alone: clang 14 did so, gcc 13 where it joined two rows, and gcc 14, which for no processor in particular
+ * avoids a chain of 256-bit FMA, where one row is a single chain. */
+INLINE vf fused(vf a, vf b, vf c)
+{
+#if VW == 16 && defined(__AVX512F__)
+    return (vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif VW == 16                  /* tests/wide.c */
+    __m256 x[2], y[2], z[2];
+
+    memcpy(x, &a, sizeof x);
+    memcpy(y, &b, sizeof y);
+    memcpy(z, &c, sizeof z);
+    z[0] = _mm256_fmadd_ps(x[0], y[0], z[0]);
+    z[1] = _mm256_fmadd_ps(x[1], y[1], z[1]);
+    memcpy(&c, z, sizeof c);
+    return c;
+#elif VW == 8
+    return (vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+    return (vf)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#endif
+}
+
+INLINE float fused1(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+
 INLINE vf pick(vi mask, vf a, vf b) { return (vf)(((vi)a & mask) | ((vi)b & ~mask)); }
 
 /* If one is NaN, the second. */
@@ -127,7 +155,7 @@ INLINE vf inverse(vf x)
 #if VW == 16 && defined(__AVX512F__)
     const vf r = (vf)_mm512_rcp14_ps((__m512)x);
 
-    return r + r * (1.0f - x * r);
+    return fused(r, (vf)_mm512_fnmadd_ps((__m512)x, (__m512)r, _mm512_set1_ps(1)), r);
 #else
     return 1.0f / x;
 #endif
@@ -140,12 +168,12 @@ INLINE vf exp2_near_0(vf f)
 {
     vf p = splat(0.00015337577497120947f);
 
-    p = p * f + 0.0013399859890341759f;
-    p = p * f + 0.009618519805371761f;
-    p = p * f + 0.05550329014658928f;
-    p = p * f + 0.24022646248340607f;
-    p = p * f + 0.6931471824645996f;
-    return p * f + 1.0f;
+    p = fused(p, f, splat(0.0013399859890341759f));
+    p = fused(p, f, splat(0.009618519805371761f));
+    p = fused(p, f, splat(0.05550329014658928f));
+    p = fused(p, f, splat(0.24022646248340607f));
+    p = fused(p, f, splat(0.6931471824645996f));
+    return fused(p, f, splat(1.0f));
 }
 
 /* 2^x, as accurate as near_0, for x in [-126, 126]; 0 below and for NaN, 2^126 above.  Cody-Waite
@@ -181,11 +209,11 @@ INLINE vf vtanh(vf x)
     vf far = 1.0f - 2.0f / (vexp2(a * 2.88539008177792681f) + 1.0f), p;
 
     p = splat(-0.006233633495867252f);
-    p = p * z + 0.02103821560740471f;
-    p = p * z + -0.053842321038246155f;
-    p = p * z + 0.13332456350326538f;
-    p = p * z + -0.3333331048488617f;
-    p = p * z + 1.0f;
+    p = fused(p, z, splat(0.02103821560740471f));
+    p = fused(p, z, splat(-0.053842321038246155f));
+    p = fused(p, z, splat(0.13332456350326538f));
+    p = fused(p, z, splat(-0.3333331048488617f));
+    p = fused(p, z, splat(1.0f));
     return pick(a < 0.55f, x * p, (vf)((vi)far | sign));
 }
 

@@ -24,8 +24,8 @@
 /* For products of one row, which would use only one row of a tile.  */
 INLINE vf bf16_dp(vf s, vi w, vi x)
 {
-    s += (vf)(w << 16) * (vf)(x << 16);
-    return s + (vf)(w & (int32_t)0xffff0000) * (vf)(x & (int32_t)0xffff0000);
+    s = fused((vf)(w << 16), (vf)(x << 16), s);
+    return fused((vf)(w & (int32_t)0xffff0000), (vf)(x & (int32_t)0xffff0000), s);
 }
 
 static void gemm_bf16_amx(float *c, size_t ldc, const void *x, size_t ldx, const void *panels,
