@@ -295,7 +295,8 @@ static int open_all(struct bench *b)
 
     if (!code)
         code = input_slurp(b->d->o->io, b->d->o->text, &b->text, &b->len);
-    confine_read(b->d->o);
+    if (!code)                  /* else it might say a second time that memory is gone     */
+        confine_read(b->d->o);
     return code;
 }
 
