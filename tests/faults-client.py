@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""faults-client.py SOCKET PID TEXT ANSWERS [keep] - asks gemkv serve at SOCKET while the system refuses it things, then
-ends it; for tests/faults.sh.  PID is the process that started it, or itself.  keep: what was uploaded is not deleted.
+"""faults-client.py SOCKET PID TEXT ANSWERS [keep] [ends] - asks gemkv serve at SOCKET while the system refuses it things,
+then ends it; for tests/faults.sh.  PID is the process that started it, or itself.  keep: what was uploaded is not
+deleted.  ends: another ends it.
 
 ANSWERS gets a line for each request: its name and what was answered, or "refused" or "lost".  What is neither (no JSON,
 an error without a message, a stream that ends in the middle) is told on standard error."""
@@ -153,6 +154,8 @@ def main():
         questions('keep' in sys.argv)
     except TimeoutError:
         print('silence: lost', file=log)
+    if 'ends' in sys.argv:
+        return
     try:
         os.kill(process, signal.SIGTERM)
     except ProcessLookupError:

@@ -76,13 +76,14 @@ serve()     { served - "$@" "$gemkv" serve $small; }
 keeping()   { served keep "$@" "$gemkv" serve $small --folder lasting; }
 }
 
-# A server, and who asks and ends it: by SIGTERM, which is its end without a fault.
+# A server, and who asks and ends it: by SIGTERM, which is its end without a fault.  ends: another signal does that, and
+# a second one would make it leave its folder.
 served() {
     keeps=$1
     shift
     : >"$top/answers"
     GEMKV_CPU='' "$@" --grade exact --host "$top/socket" &
-    "$python" "$src/tests/faults-client.py" "$top/socket" $! hay "$top/answers" "$keeps" >&2
+    "$python" "$src/tests/faults-client.py" "$top/socket" $! hay "$top/answers" "$keeps" ${ends:+"$ends"} >&2
     wait $!
     served=$?
     test $served -eq 143 && test -s "$top/answers" && return 0
@@ -187,7 +188,7 @@ run() {         # NAME COMMAND...: sets $code
     code=$?
 }
 
-n=0 failed=0 runs=0 kinds=0 dies=
+n=0 failed=0 runs=0 kinds=0 dies= ends=
 # each NAME WHAT COMMAND...: the fault at some of its points.  COMMAND has FAULT where the point is.
 each() {
     name=$1 what=$2 bad=0
@@ -267,9 +268,11 @@ signals() {
         kinds=$((kinds + 1))
         moment=$(awk "BEGIN { srand($kinds); printf \"%.3f\", rand() * $took / 1000 }")
         case $signal in HUP) dies=129;; INT) dies=130;; PIPE) dies=141;; TERM) dies=143;; *) dies=;; esac
+        case $signal in HUP|INT|TERM) ends=ends;; esac
         run "$name" timeout 60 sh -c 'signal=$0 moment=$1; shift; exec 3<&0; "$@" <&3 3<&- & sleep $moment
             case $signal in STOP) kill -STOP $!; sleep 0.05; kill -CONT $!;; *) kill -$signal $!;; esac 2>/dev/null
             wait $!' "$signal" "$moment" env --default-signal
+        ends=
         said=$(wrong "$name")
         dies=
         runs=$((runs + 1))

@@ -275,7 +275,6 @@ static int start(struct serve *s)
     s->api = (struct api){ .library = s->r.o.library, .elsewhere = s->r.answerer != NULL, .folder = &s->folder,
                             .started = (int64_t)time(NULL) };
     s->api.model = s->name ? s->name : s->r.answerer ? answerer_model(s->r.answerer) : info.name;
-    signal(SIGPIPE, SIG_IGN);
     hold_signals(SIG_BLOCK);
     s->api.store = store_open(&s->folder, s->most_files);
     s->api.asks = asks_open(&s->r, &s->folder, &most);
@@ -305,6 +304,8 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
     struct serve s = { .folder.lock = -1 };
     int          code = run_open(&s.r, self, io, argc, argv, check);
 
+    if (!code)
+        signal(SIGPIPE, SIG_IGN);               /* before there is a folder, which would stay */
     if (!code && !s.keep_in)
         code = folder_open(&s.folder, io, NULL);
     if (!code)
