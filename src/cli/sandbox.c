@@ -118,6 +118,7 @@ static void allow_system(int set, const struct rules *all, enum who who)
     static const struct { const char *path; uint64_t access[N_WHO]; } known[] = {
         { "/usr/lib", { READ, READ | EXECUTE, READ | EXECUTE } },       /* iconv's tables are there */
         { "/usr/lib64", { READ, READ | EXECUTE, READ | EXECUTE } },
+        { "/usr/lib32", { READ, READ | EXECUTE, READ | EXECUTE } },
         { "/lib", { READ, READ | EXECUTE, READ | EXECUTE } },
         { "/lib64", { READ, READ | EXECUTE, READ | EXECUTE } },
         { "/nix/store", { READ, READ | EXECUTE, READ | EXECUTE } },
