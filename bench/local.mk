@@ -28,7 +28,7 @@ EXTRA_DIST += bench/README.md bench/HISTORY.md bench/e2e.sh bench/index.sh bench
 	bench/results/cascade-lake.csv bench/results/emerald-rapids.csv bench/results/h200.csv \
 	bench/results/sapphire-rapids.csv bench/results/zen3.csv bench/results/zen4.csv \
 	bench/from-longbench.py bench/from-infinitebench.py bench/from-squad.py bench/from-leval.py \
-	bench/from-ruler.py bench/from-lost.py bench/to-official.py bench/kept.py bench/needles-free.json bench/papers.py bench/arithmetic.py bench/table.py
+	bench/from-ruler.py bench/from-lost.py bench/to-official.py bench/kept.py bench/needles-free.json bench/papers.py bench/arithmetic.py bench/table.py bench/two-hops.py
 bench_device_SOURCES  = bench/device.c
 bench_device_LDADD    = src/libcore.la
 EXTRA_DIST += bench/cuda.sh bench/cuda-peak.cu
