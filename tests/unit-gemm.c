@@ -258,8 +258,9 @@ static void test_model(const char *file)
             if (!(e <= d))
                 d = e;
         }
-        /* With f16 weights no library rounds activations; logits are around 10.     */
-        ok(d < 5e-5, "%s, %s: logits within %.2g", file, name, d);
+        /* With f16 weights no library rounds activations; logits are around 10.  Where attention computes in bf16,
+         * other last bits may be another bf16. */
+        ok(d < (gkv__simd()->attend.pairs ? 0.1 : 5e-5), "%s, %s: logits within %.2g", file, name, d);
         ok(!memcmp(got, got3, sizeof got), "%s, %s: the same bytes with 3 threads", file, name);
     }
     gkv_model_close(m);
