@@ -49,7 +49,7 @@ INLINE vi quarters(const uint8_t *p, size_t apart)
 }
 
 /* 32 bytes, copied to both halves. */
-INLINE vi twice(const uint8_t *p)
+INLINE vi repeated(const uint8_t *p)
 {
     return (vi)_mm512_broadcast_i64x4(_mm256_loadu_si256((const void *)p));
 }
@@ -192,7 +192,7 @@ INLINE void wide_q2_k(const void *row, vi u[4])
 INLINE void wide_q3_k(const void *row, vi u[4])
 {
     const struct gkv__block_q3_k *b = row;
-    const vi x = load_i(b->q), h = twice(b->h);
+    const vi x = load_i(b->q), h = repeated(b->h);
 
     u[0] = where(masked(x, 3), bits_of(h, 0, 4), 4);
     u[1] = where(masked(right64(x, 2), 3), bits_of(h, 1, 5), 4);
@@ -211,7 +211,7 @@ INLINE void wide_q6_k(const void *row, vi u[4])
 
 #pragma GCC unroll 2
     for (size_t i = 0; i < 4; i += 2) {
-        const __m512i h = (__m512i)twice(b->h + 16 * i);
+        const __m512i h = (__m512i)repeated(b->h + 16 * i);
 
         two_nibbles(u + i, load_i(b->q + 32 * i));
         u[i] = with(u[i], _mm512_sllv_epi16(h, up), 48);
@@ -390,7 +390,7 @@ INLINE void wide_tq1_0(const void *row, vi u[4])
     const struct gkv__block_tq1_0 *b = row;
     __m512i x[4], r = _mm512_broadcast_i32x4(_mm_loadu_si128((const void *)(b->q + 32)));
 
-    x[0] = times_3((__m512i)twice(b->q), upper);
+    x[0] = times_3((__m512i)repeated(b->q), upper);
     x[1] = times_3(times_3(x[0], all), all);
     r = times_3(r, last | 0xffff0000);                  /* times 1, 3, 9, 27 */
     r = times_3(times_3(r, upper), upper);
