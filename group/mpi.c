@@ -271,6 +271,15 @@ static int64_t next(void *context)
     return ask(p, NEXT, 0, NULL, NULL, 0) || wait_long(p) ? -1 : p->number;
 }
 
+static void release(struct processes *p)
+{
+    if (!p)
+        return;
+    free(p->request);
+    free(p->status);
+    free(p);
+}
+
 static void *open_all(gkv_group *out, char error[GKV_GROUP_ERROR])
 {
     struct processes *p = calloc(1, sizeof *p);
@@ -279,14 +288,12 @@ static void *open_all(gkv_group *out, char error[GKV_GROUP_ERROR])
 
     snprintf(error, GKV_GROUP_ERROR, "out of memory");
     if (!p || !reserve(p, 1)) {
-        free(p);
+        release(p);
         return NULL;
     }
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level) != MPI_SUCCESS || level < MPI_THREAD_SERIALIZED) {
         snprintf(error, GKV_GROUP_ERROR, "this MPI library cannot be called by two threads in turns");
-        free(p->request);
-        free(p->status);
-        free(p);
+        release(p);
         return NULL;
     }
     MPI_Comm_dup(MPI_COMM_WORLD, &p->comm);
@@ -302,9 +309,7 @@ static void *open_all(gkv_group *out, char error[GKV_GROUP_ERROR])
     if (pthread_create(&p->thread, NULL, serve, p)) {
         snprintf(error, GKV_GROUP_ERROR, "the system refused a thread");
         MPI_Finalize();
-        free(p->request);
-        free(p->status);
-        free(p);
+        release(p);
         return NULL;
     }
     *out = (gkv_group){ .rank = (uint32_t)p->rank, .size = (uint32_t)p->size, .local = (uint32_t)local, .context = p,
@@ -321,9 +326,7 @@ static void close_all(void *context)
     pthread_join(p->thread, NULL);
     MPI_Comm_free(&p->comm);
     MPI_Finalize();
-    free(p->request);
-    free(p->status);
-    free(p);
+    release(p);
 }
 
 static void abort_all(void *context, int code)
