@@ -713,7 +713,7 @@ const struct gkv__template *gkv__session_template(const gkv_session *s)
 }
 
 /* What the limit leaves: few grammars need what is predicted for one, and some need far more. */
-static uint64_t grammar_room(const gkv_session *s)
+static uint64_t grammar_memory(const gkv_session *s)
 {
     const uint64_t predicted = gkv__max(s->plan.predicted, s->answer.predicted);
 
@@ -736,7 +736,7 @@ static gkv_status prefill(gkv_session *s, gkv_error *err)
         .last_n = o->repeat_last_n, .repeat = o->repeat_penalty, .presence = o->presence_penalty,
         .frequency = o->frequency_penalty,
     };
-    s->decode.grammar_room = grammar_room(s);
+    s->decode.grammar_memory = grammar_memory(s);
     /* A grammar, or the answer's first words, leave the model no choice to begin a thought. */
     gkv__think_begin(&s->think, o->think || (room && !o->grammar && !o->begin) ? gkv__session_template(s)->marks : NULL,
                      o->think);

@@ -50,23 +50,23 @@ static size_t accepts(const gkv_grammar *g, const char *text, size_t n, bool *wh
     return at;
 }
 
-/* The last step of a binary search: the least room, in steps of 1 KiB, in which the first n characters of an answer are
- * taken; below it, GKV_LIMIT and a sentence. */
-static uint64_t least_room(const gkv_grammar *g, size_t n)
+/* The least memory, in KiB, with which an answer of n characters is taken, by bisection; 0: with less, something else than
+ * GKV_LIMIT and its sentence was said. */
+static uint64_t least_memory(const gkv_grammar *g, size_t n)
 {
     uint64_t no = 0, yes = 64 << 10;
 
     while (yes - no > 1) {
-        const uint64_t room = (no + yes) / 2;
+        const uint64_t most = (no + yes) / 2;
         struct gkv__match *m = NULL;
-        gkv_status status = gkv__match_open(&m, g, room << 10, &err);
+        gkv_status status = gkv__match_open(&m, g, most << 10, &err);
 
         for (size_t i = 0; i < n && status == GKV_OK; i++)
             status = gkv__match_take(m, "a", 1, &err);
         gkv__match_close(m);
         if (status != GKV_OK && (status != GKV_LIMIT || !strstr(err.text, "raise --memory")))
             return 0;
-        *(status == GKV_OK ? &yes : &no) = room;
+        *(status == GKV_OK ? &yes : &no) = most;
     }
     return yes;
 }
@@ -80,13 +80,13 @@ static void test_memory(void)
     for (size_t i = 0; i < 1000; i++)
         p += sprintf(p, " [a-z]*");
     stars = grammar(text);
-    few = least_room(g, 100);
-    many = least_room(stars, 3);
+    few = least_memory(g, 100);
+    many = least_memory(stars, 3);
     /* A thousand items of 8 bytes in arrays that double, a table of 16 bytes each that is half full at most, and frames with
      * edges of 16 bytes: sizes that no machine changes. */
     ok(few > 5 && few < 8, "a plain grammar takes %" PRIu64 " KiB", few);
     ok(many > 940 && many < 1000, "one of a thousand repetitions %" PRIu64, many);
-    few = least_room(stars, 10);
+    few = least_memory(stars, 10);
     ok(few >= many && few < 4 * many, "and with a longer answer %" PRIu64, few);
     gkv_grammar_close(g);
     gkv_grammar_close(stars);

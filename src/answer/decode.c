@@ -444,7 +444,7 @@ gkv_status gkv__decode_begin(struct gkv__decode *d, struct gkv__context *c, gkv_
     GKV__TRY(reserve(d, c, err));
     gkv__draft_begin(&d->draft, d->n_kept);
     if (d->grammar)
-        GKV__TRY(gkv__match_open(&d->match, d->grammar, d->grammar_room, err));
+        GKV__TRY(gkv__match_open(&d->match, d->grammar, d->grammar_memory, err));
     d->p = (struct gkv__pass){ .e = d->e, .m = d->m, .span = c->span, .c = &d->cache, .hook = &d->hook };
     if (!c->restart) {
         take_over(d, c);

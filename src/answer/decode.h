@@ -40,7 +40,7 @@ struct gkv__decode {
     size_t                   n_fixed;   /* kept tokens that the next prompt may begin with, too */
     struct gkv__sampler      sampler;
     const gkv_grammar       *grammar;   /* of answers, or NULL                               */
-    uint64_t                 grammar_room;      /* bytes that an answer's state in it may take */
+    uint64_t                 grammar_memory;    /* bytes that an answer's state in it may take */
     struct gkv__device      *device;    /* or NULL; closed here                              */
     struct gkv__draft        draft;     /* draft.most is given, and .share                   */
     struct gkv__drafter     *drafter;   /* the other model that guesses, or NULL             */

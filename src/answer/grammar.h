@@ -42,8 +42,8 @@ struct gkv__match;
 /* What a prediction of memory counts for it. */
 enum { GKV__MATCH_BYTES = 1 << 20 };
 
-/* It takes no more than `room` bytes: GKV_LIMIT here and from the functions below where it would need more. */
-gkv_status gkv__match_open(struct gkv__match **out, const gkv_grammar *g, uint64_t room, gkv_error *err);
+/* It takes no more than `memory` bytes: GKV_LIMIT here and from the functions below where it would need more. */
+gkv_status gkv__match_open(struct gkv__match **out, const gkv_grammar *g, uint64_t memory, gkv_error *err);
 void       gkv__match_close(struct gkv__match *m);
 /* Whether the answer may go on with these bytes, which may end inside a character, and can then be brought to an end
  * with `room` more.  Nothing changes. */

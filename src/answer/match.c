@@ -44,7 +44,7 @@ struct gkv__match {
     size_t        item_room, frame_room, edge_room, todo_room, seen_room, n_todo, n_seen;
     size_t        new_frames;           /* frames from here on are of this character        */
     size_t        clean_at;             /* n_frames at which unused ones are looked for     */
-    uint64_t      taken, room;          /* bytes of all these arrays; how many they may have */
+    uint64_t      taken, memory;        /* bytes of all these arrays; how many they may have */
     gkv_status    status;
 };
 
@@ -58,7 +58,7 @@ static bool failed(struct gkv__match *m, gkv_status status)
 /* Whether an array of `old` bytes may become one of `bytes`, beside which it is for a moment. */
 static bool may_take(struct gkv__match *m, uint64_t old, uint64_t bytes)
 {
-    if (m->taken + bytes > m->room)
+    if (m->taken + bytes > m->memory)
         return failed(m, GKV_LIMIT);
     m->taken += bytes - old;
     return true;
@@ -310,9 +310,9 @@ static bool eat_all(struct gkv__match *m, const char *text, size_t len)
 static void clean(struct gkv__match *m)
 {
     const size_t n = m->p.n_frames, n_edges = m->p.n_edges;
-    const bool room = m->taken + 2 * n * sizeof(uint32_t) <= m->room;
-    uint32_t *as = room ? calloc(n, sizeof *as) : NULL;         /* the new number, plus 1 */
-    uint32_t *todo = room ? malloc(n * sizeof *todo) : NULL;
+    const bool fits = m->taken + 2 * n * sizeof(uint32_t) <= m->memory;
+    uint32_t *as = fits ? calloc(n, sizeof *as) : NULL;         /* the new number, plus 1 */
+    uint32_t *todo = fits ? malloc(n * sizeof *todo) : NULL;
     size_t n_todo = 0;
 
     if (!as || !todo)                           /* the next time, then */
@@ -370,7 +370,7 @@ static gkv_status start(struct gkv__match *m)
     return m->status;
 }
 
-gkv_status gkv__match_open(struct gkv__match **out, const gkv_grammar *g, uint64_t room, gkv_error *err)
+gkv_status gkv__match_open(struct gkv__match **out, const gkv_grammar *g, uint64_t memory, gkv_error *err)
 {
     struct gkv__match *m = calloc(1, sizeof *m);
     gkv_status status = GKV_NOMEM;
@@ -378,7 +378,7 @@ gkv_status gkv__match_open(struct gkv__match **out, const gkv_grammar *g, uint64
     *out = NULL;
     if (m) {
         m->g = g;
-        m->room = room;
+        m->memory = memory;
         status = start(m);
     }
     if (status == GKV_OK) {
@@ -466,7 +466,7 @@ gkv_status gkv__match_status(const struct gkv__match *m, gkv_error *err)
         return gkv__fail(err, GKV_NOMEM, "out of memory");
     if (m->status == GKV_LIMIT)
         return gkv__fail(err, GKV_LIMIT, "the grammar needs more memory than the %" PRIu64 " KiB that the limit leaves it; raise "
-                         "--memory, or write it with fewer repetitions", m->room / 1024);
+                         "--memory, or write it with fewer repetitions", m->memory / 1024);
     if (m->status != GKV_OK)
         return gkv__fail(err, m->status, "the grammar is too ambiguous: there are more than %d ways to read the answer",
                          MAX_ITEMS);
