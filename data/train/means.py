@@ -101,7 +101,7 @@ def main():
                 print(f"{name}: needles all, kept:", ", ".join(f"{n}: {f}, {k}" for n, f, k in rows), f"{seconds:.0f} s", flush=True)
                 continue
             rows = dict(re.findall(r" (answered|unanswered): (.*?);", said))
-            number = lambda kind, what: float(re.search(what + r" ([\d.]+)", rows[kind])[1])
+            number = lambda kind, name: float(re.search(name + r" ([\d.]+)", rows[kind])[1])
             f1, exact, wrongly = (number("answered", x) for x in ("F1", "exact", "refused"))
             refused = number("unanswered", "refused")
             score = f1 + 0.3 * refused
