@@ -6,8 +6,8 @@
     gemkv eval qa --data rows.jsonl --methods full,gemfilter,bm25
 
 "The mighty globe belongs to Hiroshi Duval." and "The house of Hiroshi Duval is in Lion Hill."; "Where does the owner of the
-mighty globe live?"  Facts are those of data/train/facts.py, whose kinds the bundled model was trained with, by names it was not.  One to
-three facts of the same kind mislead, so who only finds the kind is right in the part of rows that is printed as chance."""
+mighty globe live?"  Facts are of the kinds of data/train/facts.py, with which the bundled model was trained; their names are drawn anew.  One to
+three facts of the same kind mislead: a guess among these is right in the part of rows that is printed as chance."""
 import argparse
 import json
 import os
