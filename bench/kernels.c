@@ -194,7 +194,7 @@ static void formats(void)
 }
 
 /* Prefill: products of many rows with each type, as the engine calls them, activations prepared each time. */
-static void prefill(void)
+static void prefill(const char *gemm)
 {
     enum { ROWS = 512, WIDE = 2048 };
     static const struct gkv__shape s = { .n_layer = 1, .n_embd = WIDE, .n_head = 1, .n_head_kv = 1,
@@ -204,7 +204,7 @@ static void prefill(void)
     float *f = numbers(ROWS * gkv__gemm_form(WIDE));
     struct gkv__exec e = { 0 };
 
-    if (!x || !y || !f || gkv__exec_open(&e, simd, gkv__gemm_named("own"), &s, 1, 16, NULL) != GKV_OK)
+    if (!x || !y || !f || gkv__exec_open(&e, simd, gkv__gemm_named(gemm), &s, 1, 16, NULL) != GKV_OK)
         return;
     for (int r = -1; r < RUNS; r++)
         for (size_t t = 0; t < GKV__N_TYPES; t++) {
@@ -229,13 +229,14 @@ static void prefill(void)
             gkv__gemm(&e, y, &in, &m, false);
             rate[t][r] = 2e-9 * ROWS * WIDE * WIDE / (cpu_seconds() - start);
         }
-    printf("\nproducts of %d rows, %d inputs and outputs, as the engine calls them: GOP/s\n", ROWS, WIDE);
+    printf("\n--gemm %s, products of %d rows, %d inputs and outputs, as the engine calls them: GOP/s\n", gemm, ROWS, WIDE);
     for (size_t t = 0; t < GKV__N_TYPES; t++)
         if (simd->product[t].form) {
             qsort(rate[t], RUNS, sizeof **rate, ascending);
-            printf("%-8s %-5s %7.1f  (%.1f - %.1f)\n", gkv__quant_of((enum gkv__type)t)->name,
-                   simd->many[t].form ? simd->many[t].form : simd->product[t].form, rate[t][RUNS / 2], rate[t][0],
-                   rate[t][RUNS - 1]);
+            printf("%-8s %-6s %7.1f  (%.1f - %.1f)\n", gkv__quant_of((enum gkv__type)t)->name,
+                   simd->many[t].form ? simd->many[t].form
+                   : !strcmp(gemm, "coarse") && simd->coarse[t].form ? simd->coarse[t].form : simd->product[t].form,
+                   rate[t][RUNS / 2], rate[t][0], rate[t][RUNS - 1]);
         }
     gkv__exec_close(&e);
 }
@@ -313,7 +314,8 @@ int main(void)
     }
     gemms();
     formats();
-    prefill();
+    prefill("own");
+    prefill("coarse");
     decode();
     return 0;
 }

@@ -11,6 +11,7 @@
 #     -d N,..    decode them after N tokens                         (0)
 #     -t N,..    threads                                            (2)
 #     -k TYPE    keys and values: f16, bf16, q8_0                   (f16)
+#     -g NAME    gemkv's products, as --gemm                        (own)
 #     -r N       repetitions in a run, of which the median counts   (3)
 #     -R N       rounds: runs of each program                       (5)
 #     -F         go on although the machine is not quiet
@@ -28,7 +29,7 @@ set -eu
 LC_ALL=C
 export LC_ALL
 
-prompts=512,2048 gen=64 depths=0 threads=2 kv=f16 reps=3 rounds=5 force= table=
+prompts=512,2048 gen=64 depths=0 threads=2 kv=f16 gemm=own reps=3 rounds=5 force= table=
 gemkv=${GEMKV:-./gemkv}
 
 called=$(echo "bench/peers.sh $*" | sed 's| [^ ]*/| |g')   # without folders
@@ -43,13 +44,14 @@ usage() {
     exit 2
 }
 
-while getopts p:n:d:t:k:r:R:Fo: o; do
+while getopts p:n:d:t:k:g:r:R:Fo: o; do
     case $o in
     p) prompts=$OPTARG ;;
     n) gen=$OPTARG ;;
     d) depths=$OPTARG ;;
     t) threads=$OPTARG ;;
     k) kv=$OPTARG ;;
+    g) gemm=$OPTARG ;;
     r) reps=$OPTARG ;;
     R) rounds=$OPTARG ;;
     F) force=1 ;;
@@ -123,7 +125,7 @@ run_gemkv() {   # PROGRAM OPTIONS...
 }
 
 run_ours() {
-    run_gemkv "$gemkv"
+    run_gemkv "$gemkv" --gemm "$gemm"
 }
 
 run_theirs() {
@@ -184,7 +186,7 @@ record() {      # the line as a row of the table
     "$(dirname "$0")/record.py" "$table" threads="$threads" what="$name" model="$(basename "$model" .gguf)" \
         command="$called" value="$1" unit=tokens/s against="$who $(cat "$scratch/build")$more" \
         against_value="$2" ratio="$3" range="$range" \
-        note="KV $kv, $rounds rounds, median of $reps in each, load $load"
+        note="KV $kv, --gemm $gemm, $rounds rounds, median of $reps in each, load $load"
 }
 
 cpu=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)

@@ -259,7 +259,9 @@ typedef struct {
     const char *kv_type;        /* "f32", "f16", "bf16", "q8_0"; NULL: f16, and f32 in exact
                                    schedules of the first pass                               */
     const char *gemm;           /* matrix products: "own" (NULL): quantised types with activations
-                                   rounded to 8 or 16 bits in blocks of 32; "exact": all in f32;
+                                   rounded to 8 or 16 bits in blocks of 32; "coarse": faster, these
+                                   and the weights rounded to 8 bits in blocks of 128 where the
+                                   CPU has VNNI without AMX, else as "own"; "exact": all in f32;
                                    "openblas", if built with it: the same; "onednn", likewise,
                                    except that bf16 weights are multiplied in bf16 if possible */
     uint32_t    keep;           /* budget in tokens, ...                                     */

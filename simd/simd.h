@@ -62,7 +62,7 @@ typedef void gkv__gemm_fn(float *c, size_t ldc, const float *a, size_t lda, cons
  * Activations are converted to the form once, x_bytes per unit.  Weights are packed in panels of nr outputs,
  * w_bytes per unit of each output.  The form's definition says how it rounds. */
 struct gkv__product {
-    const char *form;                   /* "i8", "i16", "bf16"; NULL: only f32               */
+    const char *form;                   /* "i8", "i16", "i8/128", "bf16"; NULL: only f32               */
     uint16_t    unit, x_bytes, w_bytes, nr;
     uint16_t    one_bytes;              /* of 256 activations in gemv's order                */
     /* Converts one row of activations; n is a multiple of unit. */
@@ -220,6 +220,8 @@ struct gkv__simd {
     gkv__gemm_fn    *gemm;              /* pack and gemm share nr                            */
     size_t           nr;                /* columns of a panel                                */
     struct gkv__product product[GKV__N_TYPES];
+    struct gkv__product coarse[GKV__N_TYPES];   /* rounds more, for many rows, without prepare_one and what follows;
+                                                   form NULL: there is none, or it is no faster */
     struct gkv__many many[GKV__N_TYPES];        /* from its least rows on             */
     struct gkv__attend attend;
     gkv__attend_few_fn *attend_few[GKV__N_TYPES];   /* types that a cache can have           */

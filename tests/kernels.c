@@ -408,6 +408,103 @@ static void test_mul(const struct gkv__simd *k, const struct gkv__quant *q)
         ok(!few, "few rows of %s in %s: %s, %d of them wrong", q->name, mul->form, k->level, few);
 }
 
+/* Products with one scale for 128 weights and activations.  Rows with a single 1 read back what the weights became: each is
+ * off by half a step at most, a quarter in the mean, and a little more where a scale has 16 bits.  A step is 1/127 of the largest
+ * weight that the scales allow, which random weights do not reach: of 32 none may, and grids end at 9 of 16.  With the weights
+ * that were read, other activations add only their own half steps. */
+static void test_coarse(const struct gkv__simd *k, const struct gkv__quant *q)
+{
+    static const size_t ks[2][4] = { { 128, 256, 384, 640 }, { 256, 512 } };
+    static const size_t ms[] = { 1, 5, 6, 13 };
+    const struct gkv__product *mul = &k->coarse[q->type];
+    double worst_weight = 0, worst = 0, off = 0, weights = 0;
+    int poison = 0, alone = 0;
+
+    for (size_t ik = 0; ik < 4 && ks[q->block == 256][ik]; ik++)
+        for (size_t n = 1; n <= (size_t)mul->nr + 3; n += n < 3 ? 1 : 15) {
+            const size_t kk = ks[q->block == 256][ik], units = kk / mul->unit, ldx = units * mul->x_bytes;
+            const size_t n_panels = (n + mul->nr - 1) / mul->nr, stride = kk / q->block * q->bytes;
+            uint8_t *w = blocks(q, n * kk, 1), *panels = guard(n_panels * mul->nr * units * mul->w_bytes, 1);
+            float *f = malloc(n * kk * sizeof *f), *became = malloc(n * kk * sizeof *became);
+            float *hot = calloc(kk, sizeof *hot);
+
+            q->to_f32(w, f, n * kk);
+            for (size_t j = 0; j < n; j += mul->nr)
+                mul->pack(panels + j * units * mul->w_bytes, w + j * stride, stride, n - j < mul->nr ? n - j : mul->nr, kk);
+            for (size_t i = 0; i < kk; i++) {
+                uint8_t *form = malloc(ldx);
+
+                hot[i] = 1;
+                mul->prepare(form, hot, kk);
+                mul->gemm(became + i * n, n, form, ldx, panels, 1, n, kk, 0);
+                hot[i] = 0;
+                free(form);
+            }
+            for (size_t j = 0; j < n; j++)
+                for (size_t g = 0; g < kk; g += 128) {
+                    double largest = 0;
+
+                    for (size_t i = g; i < g + 128; i++)
+                        largest = fmax(largest, fabs((double)f[j * kk + i]));
+                    for (size_t i = g; i < g + 128; i++) {
+                        const double e = fabs((double)became[i * n + j] - (double)f[j * kk + i]) / (largest / 127 + 1e-30);
+
+                        worst_weight = worse(worst_weight, e);
+                        off += e;
+                        weights += largest > 0;
+                    }
+                }
+            for (size_t im = 0; im < sizeof ms / sizeof *ms; im++)
+                for (int add = 0; add < 2; add++) {
+                    const size_t m = ms[im], ldc = n + 2, n_c = (m - 1) * ldc + n;
+                    float *x = floats(m * kk, add), *c = floats(n_c, add), *old = malloc(n_c * sizeof *old);
+                    float *one = malloc(n * sizeof *one);
+                    uint8_t *form = guard(m * ldx, add);
+
+                    memcpy(old, c, n_c * sizeof *old);
+                    for (size_t r = 0; r < m; r++)
+                        mul->prepare(form + r * ldx, x + r * kk, kk);
+                    mul->gemm(c, ldc, form, ldx, panels, m, n, kk, add);
+                    for (size_t r = 0; r < m; r++) {
+                        memcpy(one, old + r * ldc, n * sizeof *one);
+                        mul->gemm(one, n, form + r * ldx, ldx, panels, 1, n, kk, add);
+                        alone += memcmp(one, c + r * ldc, n * sizeof *one) != 0;
+                        for (size_t j = 0; j < ldc && r * ldc + j < n_c; j++) {
+                            double want = add ? (double)old[r * ldc + j] : 0, bound = EPS * fabs(want);
+
+                            if (j >= n) {
+                                poison += c[r * ldc + j] != old[r * ldc + j];
+                                continue;
+                            }
+                            for (size_t g = 0; g < kk; g += 128) {
+                                double abs_x = 0, abs_w = 0, sum = 0;
+
+                                for (size_t i = g; i < g + 128; i++) {
+                                    const double a = (double)x[r * kk + i], b = (double)became[i * n + j];
+
+                                    want += a * b;
+                                    abs_x = fmax(abs_x, fabs(a));
+                                    abs_w += fabs(b);
+                                    sum += fabs(a * b);
+                                }
+                                bound += abs_w * abs_x / 254 * 1.0001 + (double)(units + 8) * EPS * sum;
+                            }
+                            worst = worse(worst, fabs((double)c[r * ldc + j] - want) / (bound + 1e-30));
+                        }
+                    }
+                    free(old);
+                    free(one);
+                }
+            free(f);
+            free(became);
+            free(hot);
+            release();
+        }
+    ok(worst_weight < 1.3 && off < (q->from_f32 ? 0.3 : 0.55) * weights, "weights %s as %s: %s (off by %.2f, %.2f in the mean)", q->name, mul->form,
+       k->level, worst_weight, off / weights);
+    ok(worst <= 1 && !poison && !alone, "gemm %s in %s: %s (%.2f of the bound)", q->name, mul->form, k->level, worst);
+}
+
 /* The smallest scales of mxfp4, which are subnormal, where test_mul's bound would hide them: activations are as large
  * as the scales are small. */
 static void test_small_scales(const struct gkv__simd *k)
@@ -1185,6 +1282,8 @@ static void test_level(const struct gkv__simd *k)
             test_dots(k, gkv__quant_of((enum gkv__type)t));
         if (k->product[t].form)
             test_mul(k, gkv__quant_of((enum gkv__type)t));
+        if (k->coarse[t].form)
+            test_coarse(k, gkv__quant_of((enum gkv__type)t));
         if (k->many[t].form)
             test_many(k, gkv__quant_of((enum gkv__type)t));
         if (k->attend_few[t])

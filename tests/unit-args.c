@@ -402,7 +402,7 @@ static const struct { const struct cmd *cmd; const char *words, *range; } ranges
     { &cmd_ask, "ask --keep", "a number of tokens from 1 on, or a percentage like 5%" },
     { &cmd_ask, "ask --min-score", "a score, as passages have them, such as 200" },
     { &cmd_ask, "ask --snap", "one of none|word|sentence" },
-    { &cmd_ask, "ask --gemm", "one of own|exact|openblas|onednn" },
+    { &cmd_ask, "ask --gemm", "one of own|coarse|exact|openblas|onednn" },
     { &cmd_ask, "ask --kv-type", "one of f32|f16|bf16|q8_0" },
     { &cmd_eval, "eval niah --lengths", "a list of up to 64 numbers from 16 to 4294967295, like 8192,32768" },
     { &cmd_eval, "eval niah --depths", "a list of up to 64 numbers from 0 to 100, like 8192,32768" },

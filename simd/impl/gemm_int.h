@@ -52,9 +52,33 @@ INLINE int32_t top8(v8i v)
 
 INLINE v8i max8(v8i a, v8i b)
 {
+#ifdef __aarch64__
     const v8i more = a > b;
 
     return (a & more) | (b & ~more);
+#else
+    return (v8i)_mm256_max_epi32((__m256i)a, (__m256i)b);
+#endif
+}
+
+/* 32 integers from -128 to 127 as bytes. */
+INLINE v32 narrow32(const v8i q[4])
+{
+#ifdef __aarch64__
+    v8b part[4];
+    v32 all;
+
+    for (int j = 0; j < 4; j++)
+        part[j] = __builtin_convertvector(q[j], v8b);
+    memcpy(&all, part, sizeof all);
+    return all;
+#else
+    const __m256i a = _mm256_packs_epi32((__m256i)q[0], (__m256i)q[1]);
+    const __m256i b = _mm256_packs_epi32((__m256i)q[2], (__m256i)q[3]);
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+
+    return (v32)_mm256_permutevar8x32_epi32(_mm256_packs_epi16(a, b), order);
+#endif
 }
 
 /* Round 32 floats to integers of at most max; returns the scale, which is not finite if one of them is not. */
@@ -104,12 +128,7 @@ UNROLL
             a[h] = pair[0] + pair[1];
             b[h] = pair[2] + pair[3];
         }
-UNROLL
-        for (int j = 0; j < 4; j++) {
-            const v8b bytes = __builtin_convertvector(q[j], v8b);
-
-            memcpy((halves ? ph->q : p->q) + 8 * j, &bytes, sizeof bytes);
-        }
+        *(v32u *)(halves ? ph->q : p->q) = narrow32(q);
         if (halves) {
             ph->s = s;
             for (int h = 0; h < 2; h++) {
@@ -158,13 +177,14 @@ UNROLL
 
 typedef void FN(scales_fn)(const void *row, v8f d[2], v8f m[2]);
 
-/* Constants that pack is compiled for; weights: bytes of 32. */
+/* Constants that pack is compiled for; weights: bytes of 32; top, shift: gemm_coarse.h. */
 struct FN(packing) {
     FN(bytes_fn)  *bytes;
     FN(scales_fn) *scales;
     FN(put_fn)    *put;
     int            off, halves, min;
     size_t         per_256, weights;
+    int            top, shift;
 };
 
 /* Packs group i of eight rows. */
@@ -503,7 +523,7 @@ INLINE v8i i16_products(v32 u, int off, int halves, const uint8_t *q)
     {                                                                                       \
         const struct FN(packing) m = {                                                      \
             bytes_##name, scales_##name, put_i8, OFF_##name, HALVES_##name, MIN_##name,     \
-            PER_256(name), 32 };                                                            \
+            PER_256(name), .weights = 32 };                                                 \
         pack(m, panel, w, stride, n, k);                                                    \
     }                                                                                       \
     _Static_assert(HALVES_##name || !MIN_##name || BITS_##name < 6, "TILE pauses only once"); \
@@ -588,6 +608,10 @@ GKV__BYTE_TYPES(GEMM)
     (HALVES_##name ? MIN_##name ? FN(gemm_i8_halves_min) : FN(gemm_i8_halves)               \
      : !MIN_##name ? FN(gemm_i8) : BITS_##name > 4 ? FN(gemm_i8_min_pause) : FN(gemm_i8_min))
 
+#if !I16 && !I8_SIGNED
+#include "simd/impl/gemm_coarse.h"
+#endif
+
 static void FN(fill_int)(struct gkv__simd *k)
 {
 #define SLOT_I8(TYPE, name)                                                                 \
@@ -607,4 +631,7 @@ static void FN(fill_int)(struct gkv__simd *k)
 #define SLOT(TYPE, name, ggml, block, bytes, bits, range, ...) IN_##range(SLOT, TYPE, name)
     GKV__BYTE_TYPES(SLOT)
 #undef SLOT
+#if !I16 && !I8_SIGNED
+    FN(fill_coarse)(k->coarse);
+#endif
 }

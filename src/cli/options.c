@@ -143,7 +143,7 @@ const struct opt options_table[] = {
       "memory of the device to use", opt_size, AT(gkv.gpu_memory) },
     { COMPUTE, 0, "cpu", "LEVEL", "$GEMKV_CPU, else the best", "cap the instruction sets used",
       opt_text, AT(cpu) },
-    { COMPUTE, 0, "gemm", "own|exact|openblas|onednn", "own", "library that multiplies matrices",
+    { COMPUTE, 0, "gemm", "own|coarse|exact|openblas|onednn", "own", "library that multiplies matrices",
       opt_choice, AT(gkv.gemm) },
     { SELECT | FOR_PERPLEXITY | FOR_INFO | FOR_PAIR | FOR_SERVE, 0, "kv-type", "f32|f16|bf16|q8_0", "f16",
       "type of cached keys and values", opt_choice, AT(gkv.kv_type) },

@@ -69,6 +69,18 @@ static void begin_many(struct gkv__job *j, const struct gkv__many *many)
     j->part_nc = gkv__max(j->nc / PARTS, LEAST_COLS);   /* fewer rows would convert the weights once more */
 }
 
+static void begin_product(struct gkv__job *j, const struct gkv__product *mul)
+{
+    j->mul = mul;
+    j->prepare = j->few ? mul->prepare_one : mul->prepare;
+    j->x_bytes = j->few ? items(gkv__one_bytes(mul, j->w->n_in), LINE) * LINE
+                        : j->w->n_in / mul->unit * mul->x_bytes;
+    j->nc = cols_of(mul->nr);
+    j->step = step_of(j->nc, mul->w_bytes, mul->unit);
+    j->mc = gkv__min(j->mc, j->x->n);
+    j->part_mc = items(items(j->mc, PARTS), SOME) * SOME;
+}
+
 static void begin_own(struct gkv__job *j)
 {
     const struct gkv__product *mul = &j->e->simd->product[j->w->format->type];
@@ -78,16 +90,18 @@ static void begin_own(struct gkv__job *j)
         begin_many(j, many);
         return;
     }
-    if (!mul->form || j->w->n_in % mul->unit)
-        return;
-    j->mul = mul;
-    j->prepare = j->few ? mul->prepare_one : mul->prepare;
-    j->x_bytes = j->few ? items(gkv__one_bytes(mul, j->w->n_in), LINE) * LINE
-                        : j->w->n_in / mul->unit * mul->x_bytes;
-    j->nc = cols_of(mul->nr);
-    j->step = step_of(j->nc, mul->w_bytes, mul->unit);
-    j->mc = gkv__min(j->mc, j->x->n);
-    j->part_mc = items(items(j->mc, PARTS), SOME) * SOME;
+    if (mul->form && j->w->n_in % mul->unit == 0)
+        begin_product(j, mul);
+}
+
+/* Where tiles multiply many rows, they are faster, and round less. */
+static void begin_coarse(struct gkv__job *j)
+{
+    const struct gkv__product *mul = &j->e->simd->coarse[j->w->format->type];
+
+    begin_own(j);
+    if (mul->form && !j->few && !j->many && j->w->n_in % mul->unit == 0)
+        begin_product(j, mul);
 }
 
 /* Prefetches part `part` of `parts` of the weights that this thread packs next into the second-level cache:
@@ -156,6 +170,14 @@ static void about_own(char *to, size_t size)
              : "integer formats in integers, activations rounded to 8 or 16 bits");
 }
 
+static void about_coarse(char *to, size_t size)
+{
+    const struct gkv__simd *simd = gkv__simd();
+    const bool tiles = simd && simd->many[GKV__TYPE_Q8_0].form, has = simd && simd->coarse[GKV__TYPE_Q8_0].form;
+
+    snprintf(to, size, "%s", tiles || !has ? "as own" : "integer formats and activations rounded to 8 bits, a scale for 128");
+}
+
 static void about_exact(char *to, size_t size)
 {
     snprintf(to, size, "f32");
@@ -164,11 +186,14 @@ static void about_exact(char *to, size_t size)
 static const struct gkv__gemm own = {
     .name = "own", .multiply = multiply_own, .begin = begin_own, .about = about_own
 };
+static const struct gkv__gemm coarse = {
+    .name = "coarse", .multiply = multiply_own, .begin = begin_coarse, .about = about_coarse
+};
 static const struct gkv__gemm exact = {
     .name = "exact", .multiply = multiply_own, .about = about_exact
 };
 static const struct gkv__gemm *const gemms[] = {
-    &own, &exact,
+    &own, &coarse, &exact,
     &gkv__gemm_openblas,
     &gkv__gemm_onednn,
 };

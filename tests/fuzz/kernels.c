@@ -242,6 +242,33 @@ static void product(const struct gkv__quant *q)
     free(each);
 }
 
+/* One scale for 128: how much is rounded, tests/kernels.c says of weights that are not as odd as these.  Here the memory
+ * counts, and that a row's result does not depend on the others. */
+static void coarse(const struct gkv__quant *q)
+{
+    const struct gkv__product *p = &simd.coarse[q->type];
+    const size_t step = q->block > p->unit ? q->block : p->unit, k = step * (1 + c % (1024 / step));
+    const size_t m = 1 + a % 13, n = 1 + b % 40, stride = k / q->block * q->bytes, ldx = k / p->unit * p->x_bytes;
+    const size_t n_panels = (n + p->nr - 1) / p->nr;
+    uint8_t     *w = weights(q, n * k), *form = room(m * ldx), *panels = room(n_panels * p->nr * (k / p->unit) * p->w_bytes);
+    float       *x = floats(m * k), *y = floats(m * n), *z = copy(y, m * n * sizeof *y);
+
+    for (size_t r = 0; r < m; r++)
+        p->prepare(form + r * ldx, x + r * k, k);
+    for (size_t j = 0; j < n; j += p->nr)
+        p->pack(panels + j * (k / p->unit) * p->w_bytes, w + j * stride, stride, n - j < p->nr ? n - j : p->nr, k);
+    p->gemm(y, n, form, ldx, panels, m, n, k, add);
+    for (size_t r = 0; r < m; r++)
+        p->gemm(z + r * n, n, form + r * ldx, ldx, panels, 1, n, k, add);
+    must(!memcmp(y, z, m * n * sizeof *y));
+    free(w);
+    free(form);
+    free(panels);
+    free(x);
+    free(y);
+    free(z);
+}
+
 static void round_bf16(float *x, size_t n)
 {
     uint16_t h;
@@ -575,7 +602,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     case 0: unpack(q); break;
     case 1: dot(q); break;
     case 2: gemm(); break;
-    case 3: if (simd.product[q->type].form) product(q); break;
+    case 3:
+        if (simd.product[q->type].form)
+            product(q);
+        if (simd.coarse[q->type].form)
+            coarse(q);
+        break;
     case 4: if (simd.many[q->type].form) many(q); break;
     case 5: if (simd.attend_few[q->type]) attend_few(q); break;
     case 6: attend(); break;
