@@ -113,6 +113,15 @@ class Server:
     def fails(self, n, fields):
         yield refuse(500, "out of\nmemory \x1b[31m")
 
+    def long(self, n, fields):          # as llama-server has it; its context is full before the answer, ...
+        yield reply(400, "application/json", json.dumps({"error": {
+            "code": 400, "message": "request (900 tokens) exceeds the available context size (512 tokens)",
+            "type": "exceed_context_size_error", "n_prompt_tokens": 900, "n_ctx": 512}}).encode())
+
+    def longer(self, n, fields):        # ... and as OpenAI's API has it
+        yield reply(400, "application/json", json.dumps({"error": {
+            "code": "context_length_exceeded", "message": "too many", "type": "invalid_request_error"}}).encode())
+
     def empty(self, n, fields):
         yield reply(503, "text/plain", b"") if n < 2 else reply(501, "text/plain", b"")
 

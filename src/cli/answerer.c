@@ -327,6 +327,15 @@ static const char *message_of(const struct value *v)
     return text ? text : e && e->type == PARSE_OBJECT ? parse_string(e, "message") : parse_string(v, "message");
 }
 
+/* As llama-server and OpenAI's API say it. */
+static bool is_too_long(const struct value *v)
+{
+    const struct value *e = parse_member(v, "error");
+    const char *type = parse_string(e, "type"), *code = parse_string(e, "code");
+
+    return (type && !strcmp(type, "exceed_context_size_error")) || (code && !strcmp(code, "context_length_exceeded"));
+}
+
 static const char *advice(long status, const struct answerer *a)
 {
     if (status == 401 || status == 403)
@@ -335,6 +344,8 @@ static const char *advice(long status, const struct answerer *a)
         return "nothing is there, or no model of that name";
     if (status == 429)
         return "too many requests";
+    if (status == 503)
+        return "the server is not ready, or has too much to do";
     return status >= 500 ? "the server failed" : "the request is refused";
 }
 
@@ -359,7 +370,8 @@ static gkv_status refused(struct answerer *a, const struct http_answer *h, gkv_e
     }
     v = parse_json(body.p, strlen(body.p), &why, &at);
     words = quoted(a, message_of(v));
-    code = broken(a, err, "%ld, %s%s", status, advice(status, a), words);
+    code = broken(a, err, "%ld, %s%s", status,
+                  is_too_long(v) ? "the text does not fit into its context, and --keep N sends less" : advice(status, a), words);
     free(words);
     parse_free(v);
     text_free(&body);
@@ -576,6 +588,13 @@ void answerer_stats(const struct answerer *a, gkv_stats *s)
 bool answerer_is_cut(const struct answerer *a)
 {
     return a && a->cut;
+}
+
+uint64_t answerer_short(const struct answerer *a, uint64_t asked)
+{
+    const bool cut = a && !strcmp(a->finish, "length") && a->answer_tokens >= 1 && a->answer_tokens < (double)asked;
+
+    return cut ? (uint64_t)a->answer_tokens : 0;
 }
 
 const char *answerer_model(const struct answerer *a)

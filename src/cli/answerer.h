@@ -45,6 +45,8 @@ const char *answerer_system(const struct answerer *a);  /* of --system, or NULL 
 void answerer_stats(const struct answerer *a, gkv_stats *s);
 /* Whether its text is there, but not to its end: something broke. */
 bool answerer_is_cut(const struct answerer *a);
+/* How many tokens its text has if it was cut at its length before the `asked` that it might have; or 0. */
+uint64_t answerer_short(const struct answerer *a, uint64_t asked);
 const char *answerer_model(const struct answerer *a);
 /* Members of the objects that tell how it was. */
 void answerer_json(struct json *j, const struct answerer *a);

@@ -533,13 +533,19 @@ static bool cut(const struct run *r)
 
 int run_cut(const struct run *r)
 {
+    const uint64_t early = answerer_short(r->answerer, r->o.gkv.max_tokens);
     gkv_stats s;
 
     run_stats(r, &s);
     if (s.incomplete && !s.stop)
         return fail(r->o.io, EXIT_FAILED, "the answer was cut at %u tokens: it is not all that the grammar asks for; "
                     "-n N for more", r->o.gkv.max_tokens);
-    if (!r->o.json && cut(r))                   /* JSON has it as "finish" */
+    if (r->o.json || !cut(r))                   /* JSON has it as "finish" */
+        return 0;
+    if (early)
+        say(r->o.io, "the other program cut the answer at %" PRIu64 " tokens, where it might have %u: its context is full, or "
+            "it allows no more; --keep N sends less", early, r->o.gkv.max_tokens);
+    else
         say(r->o.io, "the answer was cut at %u tokens; -n N for more", r->o.gkv.max_tokens);
     return 0;
 }

@@ -44,7 +44,7 @@ gemkv select --json --snap word -k 70 -f long 'Which number?' >select
 grep -o 'plugh[0-9]*' sent | sort >sent-words; grep -o 'plugh[0-9]*' select | sort -u >kept-words
 test "$(wc -l <sent-words)" -lt 40 && comm -23 sent-words kept-words
 echo "-- failures"
-for mode in cut broken no-json error later fails empty redirect html huge lost; do a $mode; done
+for mode in cut broken no-json error later fails long longer empty redirect html huge lost; do a $mode; done
 a slow --answer-timeout 1
 a busy
 a key
@@ -53,6 +53,10 @@ printf 'right-key\n' >key; a key --answer-key-file key
 GEMKV_ANSWER_KEY=right-key a key
 printf 'two words\n' >key; a key --answer-key-file key
 a good --answer-key-file none
+echo "-- cut by the other program, whose context is full, and as it was asked to"
+for n in 256 23; do
+    gemkv ask --answer-url "$at/length/v1" --answer-model big -k 80 -f text -n $n 'Which number?' 2>&1 >answer | grep cut
+done
 echo "-- nothing went on to where it was led"
 rm sent; a redirect; grep -c '^POST' sent
 echo "-- JSON"
