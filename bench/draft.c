@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * draft.c - answers with guessed tokens beside answers without
  *
- *     bench/draft MODEL FILE QUESTION [TEMPERATURE [TOKENS [THREADS [ROUNDS [READER]]]]]
+ *     bench/draft MODEL FILE QUESTION [TEMPERATURE [TOKENS [THREADS [ROUNDS [READER [cpu]]]]]]
  *
  * Alternates both, the same answer each time, and prints the median and the quartiles of the ratios of their decode times,
  * plain by guessing: above 1 guessing is faster.  Defaults: 0, 128 tokens, two threads, 5 rounds.
  * READER: this model reads, MODEL answers from 1,024 tokens, and READER guesses, too.  mtp: a layer of MODEL guesses, too,
- * which also sees the prompt; the last figure is the time of that, plain by with guesses. */
+ * which also sees the prompt; the last figure is the time of that, plain by with guesses.  -: none of these.
+ * cpu: of the process's time on processors, which other programs disturb less; how many are guessed follows from the time that
+ * passes even so. */
 #include "config.h"
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "gemkv.h"
 
 enum { MOST = 1000, TEXT = 1 << 20 };
@@ -37,8 +40,17 @@ static void must(gkv_status status, const gkv_error *err)
     }
 }
 
-static gkv_stats answer(gkv_session *s, const char *question)
+static double processor(void)
 {
+    struct timespec t;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static gkv_stats answer(gkv_session *s, const char *question, bool cpu)
+{
+    double start;
     gkv_error err;
     gkv_stats stats;
     gkv_status status;
@@ -46,9 +58,12 @@ static gkv_stats answer(gkv_session *s, const char *question)
     size_t n;
 
     must(gkv_ask(s, question, strlen(question), &err), &err);
+    start = processor();
     while ((status = gkv_next(s, &p, &n, &err)) == GKV_OK) { }
     must(status == GKV_END ? GKV_OK : status, &err);
     gkv_session_stats(s, &stats);
+    if (cpu)
+        stats.decode = processor() - start;
     return stats;
 }
 
@@ -57,7 +72,7 @@ int main(int argc, char **argv)
     const size_t rounds = argc > 7 ? strtoull(argv[7], NULL, 10) : 5;
     static char text[TEXT];
     static double ratio[MOST], rate[MOST], prompt[MOST];
-    const bool mtp = argc > 8 && !strcmp(argv[8], "mtp");
+    const bool mtp = argc > 8 && !strcmp(argv[8], "mtp"), reader = argc > 8 && !mtp && strcmp(argv[8], "-"), cpu = argc > 9;
     gkv_session *s[2];
     gkv_stats stats = { 0 };
     gkv_options opt;
@@ -67,20 +82,20 @@ int main(int argc, char **argv)
     size_t n;
 
     if (!f || !rounds || rounds > MOST) {
-        fprintf(stderr, "usage: bench/draft MODEL FILE QUESTION [TEMPERATURE [TOKENS [THREADS [ROUNDS [READER]]]]]\n");
+        fprintf(stderr, "usage: bench/draft MODEL FILE QUESTION [TEMPERATURE [TOKENS [THREADS [ROUNDS [READER [cpu]]]]]]\n");
         return 2;
     }
     n = fread(text, 1, sizeof text, f);
     fclose(f);
     gkv_options_init(&opt);
     opt.device = "cpu";
-    opt.method = argc > 8 && !mtp ? "gemfilter" : "full";
+    opt.method = reader ? "gemfilter" : "full";
     opt.ignore_end = 1;
     opt.temperature = argc > 4 ? strtof(argv[4], NULL) : 0;
     opt.max_tokens = argc > 5 ? (uint32_t)atoi(argv[5]) : 128;
     opt.threads = argc > 6 ? (uint32_t)atoi(argv[6]) : 2;
     must(gkv_model_open(&m, argv[1], 0, &err), &err);
-    if (argc > 8 && !mtp)
+    if (reader)
         must(gkv_model_open(&opt.reader, argv[8], 0, &err), &err);
     for (size_t i = 0; i < 2; i++) {
         opt.draft = i ? 4 : 0;
@@ -91,10 +106,10 @@ int main(int argc, char **argv)
     }
     for (size_t r = 0; r <= rounds; r++) {      /* the first warms up */
         const size_t k = r ? r - 1 : 0;
-        const gkv_stats a = answer(s[0], argv[3]);
+        const gkv_stats a = answer(s[0], argv[3], cpu);
         const double plain = a.decode;
 
-        stats = answer(s[1], argv[3]);
+        stats = answer(s[1], argv[3], cpu);
         ratio[k] = plain / stats.decode;
         prompt[k] = a.second / stats.second;
         rate[k] = (double)stats.tokens_answer / plain;
