@@ -229,7 +229,7 @@ static double count_of(struct schema *s, const struct value *node, const char *k
         refuse(s, "%s is not a whole number from 0 to %d", key, MAX_REPEAT);
         return otherwise;
     }
-    return v->number;
+    return fabs(v->number);     /* of -0 the sign goes */
 }
 
 static const char *const notes[] = {        /* that mean nothing for the answer */
@@ -287,8 +287,8 @@ static void whole_between(struct text *t, double lo, double hi, const char *befo
         char         a[32], b[32];
 
         if (from <= to) {
-            snprintf(a, sizeof a, "%.0f", from);
-            snprintf(b, sizeof b, "%.0f", to);
+            snprintf(a, sizeof a, "%.0f", fabs(from));  /* else -0 has a sign */
+            snprintf(b, sizeof b, "%.0f", fabs(to));
             text_printf(t, "%s%s", t->n ? "| " : "", before);
             digits_between(t, a, b, (size_t)n);
             text_puts(t, after);

@@ -24,6 +24,8 @@ static const char *base_of(const struct gkv__gguf *g, const uint8_t *data, size_
     name = fuzz_text((struct input){ data + 32, (size_t)n });
     kv = gkv__gguf_find(g, name);
     must(kv || strlen(name) < n);
+    if (strlen(name) < n)               /* of a name with a NUL inside, only what is before it was sought */
+        kv = NULL;
     free(name);
     return kv ? kv->key.p - 32 : NULL;
 }

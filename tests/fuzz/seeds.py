@@ -57,6 +57,7 @@ FOUND = {
         'cite-no-words': b'\xe3\x80\xd4\x9c\v\0\xd0\xd4\x9c\v\0|\xd2',
     },
     'schema': {
+        'minus-zero': b'{"maxLength":-0}',
         'newline-in-why': b'{"type": "array", "items": {"type": "integer", "m\\nimum": -3}, "minItems": 1, "maxItems": 4}',
         'not-utf8': b'{"type": "object", "properties": {"a": {"type": ["string", "null"], "maxLength": 3}, '
                     b'"b": {"enum": [1, ":\xa0x"]}}, "required": ["a"], "additionalProperties": false}',
