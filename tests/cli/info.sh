@@ -6,6 +6,8 @@ gemkv info -m tiny.gguf --json | here
 gemkv info tiny.gguf | grep -c ' tokens: .*, fits (schedule '
 gemkv info tiny.gguf --json | grep -o '"fits": true' | wc -l
 gemkv info --cpu | head -n 1
+# at this level every kernel is of it
+GEMKV_CPU=ref gemkv info --cpu | sed '/^threads/,$d' | grep -vc 'ref$'
 gemkv info --cpu --json | sed 's/"kernels": {"[^}]*}/"kernels": {K}/' |
     sed 's/"gemm": {[^}]*}/"gemm": {G}/; s/"threads": {"[^}]*}/"threads": {T}/'
 gemkv info --memory | mask | sed 's/  */ /g'
