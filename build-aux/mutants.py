@@ -185,7 +185,7 @@ def processor():
     """The flags of gcc for what this processor has."""
     with open("/proc/cpuinfo", encoding="utf-8") as f:
         found = re.search(r"^flags\s*:(.*)", f.read(), re.M)
-    return {"-m" + w.replace("_", "") for w in (found.group(1).split() if found else [])}
+    return {"-m" + w.replace("_", by) for w in (found.group(1).split() if found else []) for by in ("", "-")}
 
 
 class Run:

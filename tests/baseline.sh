@@ -33,9 +33,9 @@ found=$("$objdump" -d --no-show-raw-insn $lib | RULES=$rules awk '
   { sub(/<.*/, "") }
   { for (i = 0; i < n; i++)
       if ($0 ~ rule[3 * i + 1]) {
-        if (rule[3 * i + 2] != "any" && f !~ "_(" rule[3 * i + 2] ")(\\.[a-z0-9.]+)?>:$")
+        if (rule[3 * i + 2] != "any" && f !~ "_(" rule[3 * i + 2] ")(\\.[a-z0-9._]+)?>:$")
           print "stray", f, $0
-        if (f == "<" rule[3 * i + 3] ">:")
+        if (f ~ "^<" rule[3 * i + 3] "(\\.[a-z0-9._]+)?>:$")
           print "there"
       } }' | sort -u)
 bad=$(echo "$found" | grep '^stray')
