@@ -505,6 +505,45 @@ static void test_coarse(const struct gkv__simd *k, const struct gkv__quant *q)
     ok(worst <= 1 && !poison && !alone, "gemm %s in %s: %s (%.2f of the bound)", q->name, mul->form, k->level, worst);
 }
 
+/* Coarse products of what has no scale: what is infinite or no number makes its own results such, and no others; what is too
+ * small for a scale becomes 0. */
+static void test_coarse_odd(const struct gkv__simd *k)
+{
+    enum { N = 256, ROWS = 6, OUTS = 3, Q = 34 };
+    const struct gkv__quant *q = gkv__quant_of(GKV__TYPE_Q8_0);
+    const struct gkv__product *mul = &k->coarse[q->type];
+    const size_t ldx = N / mul->unit * mul->x_bytes;
+    uint8_t *w = guard(OUTS * N / 32 * Q, 0), *form = guard(ROWS * ldx, 0), *panel = guard(mul->nr * (N / mul->unit) * mul->w_bytes, 0);
+    float x[ROWS][N], c[ROWS][OUTS];
+    int wrong = 0;
+
+    for (size_t b = 0; b < OUTS * N / 32; b++) {
+        const size_t out = b / (N / 32);
+        const uint16_t d = out == 0 ? gkv__f32_to_f16(1) : out == 2 || b % 2 ? 0 : gkv__f32_to_f16(INFINITY);
+
+        memcpy(w + b * Q, &d, sizeof d);
+        memset(w + b * Q + 2, 127, 32);
+    }
+    for (size_t r = 0; r < ROWS; r++)
+        for (size_t i = 0; i < N; i++)
+            x[r][i] = r == 1 && i == 3 ? NAN : r == 2 && i == 200 ? -INFINITY : r == 3 ? 0x1p-125f : r == 4 ? 0 : 1;
+    for (size_t r = 0; r < ROWS; r++)
+        mul->prepare(form + r * ldx, x[r], N);
+    mul->pack(panel, w, N / 32 * Q, OUTS, N);
+    mul->gemm(c[0], OUTS, form, ldx, panel, ROWS, OUTS, N, 0);
+    for (size_t r = 0; r < ROWS; r++) {
+        const int odd = r == 1 || r == 2;
+
+        wrong += (isfinite(c[r][0]) != 0) == odd || isfinite(c[r][1]) || (!odd && c[r][2] != 0);
+        if (!odd)
+            wrong += fabs((double)c[r][0] - (r == 3 || r == 4 ? 0 : 127 * N)) > N;
+        if (r == 3)
+            wrong += c[r][0] != 0;
+    }
+    ok(!wrong, "coarse products without a scale: %s, %d wrong", k->level, wrong);
+    release();
+}
+
 /* The smallest scales of mxfp4, which are subnormal, where test_mul's bound would hide them: activations are as large
  * as the scales are small. */
 static void test_small_scales(const struct gkv__simd *k)
@@ -1295,6 +1334,8 @@ static void test_level(const struct gkv__simd *k)
     }
     if (k->product[GKV__TYPE_MXFP4].form)
         test_small_scales(k);
+    if (k->coarse[GKV__TYPE_Q8_0].form)
+        test_coarse_odd(k);
     test_all_f16(k);
     test_gemm(k);
     test_attend(k);

@@ -18,10 +18,6 @@ struct FN(i8c) { float s; int32_t start; int8_t q[COARSE]; };
 /* Bytes of a block of a panel: u[32][INR][4], d[INR]. */
 enum { COARSE_BLOCK = INR * (COARSE + 4) };
 
-/* The scale of which 127 make `most`, and 1 / it; 0 where that overflows. */
-INLINE float scale_of(float most) { return most > 0x1p-120f ? most / 127 : 0; }
-INLINE float steps_of(float most) { return most > 0x1p-120f ? 127 / most : 0; }
-
 static void FN(prepare_coarse)(void *to, const float *x, size_t n)
 {
     struct FN(i8c) *p = to;
@@ -42,7 +38,7 @@ UNROLL
             p->s = most;
             continue;
         }
-        inv = splat8(steps_of(most));
+        inv = splat8(most > 0x1p-120f ? 127 / most : 0);        /* below, it overflows */
 UNROLL
         for (int g = 0; g < COARSE_GROUPS; g++) {
             v8i q[4];
@@ -57,14 +53,15 @@ UNROLL
         }
         sum += __builtin_shufflevector(sum, sum, 4, 5, 6, 7, 0, 1, 2, 3);
         sum += __builtin_shufflevector(sum, sum, 2, 3, 0, 1, 6, 7, 4, 5);
-        p->s = scale_of(most);
+        p->s = most / 127;
         p->start = i8_start(-PLUS * (sum[0] + sum[1]), 0);
     }
 }
 
 /* ---- weights: eight outputs at a time, a lane each ----------------------------------------------------- */
 
-/* What four bytes of each output are multiplied with, in sixteen bits: outputs 0, 1, 4, 5 and 2, 3, 6, 7. */
+/* What four bytes of each output are multiplied with, in sixteen bits: outputs 0, 1, 4, 5 and 2, 3, 6, 7.  0 if it is infinite or
+ * no number: the conversion makes -2^31 of it. */
 struct FN(words) { __m256i low, high; };
 
 INLINE struct FN(words) words_of(v8f x)
@@ -144,7 +141,7 @@ INLINE void pack_coarse_block(const struct FN(packing) m, uint8_t *to, const uin
                               v8f d[2][8], v8f low[2][8])
 {
     const v8i positive = (v8i){ 0 } + 0x7fffffff;
-    v8i top = { 0 }, good;
+    v8i top = { 0 };
     v8f most, steps, scale;
 
 UNROLL
@@ -155,9 +152,8 @@ UNROLL
                 top = max8(top, (v8i)low[h][i] & positive);
         }
     memcpy(&most, &top, sizeof most);
-    good = (most > 0x1p-120f) & (top < 0x7f800000);
-    steps = (v8f)((v8i)(127 / most) & good);
-    scale = (v8f)((v8i)(most / 127) & ((most > 0x1p-120f) | (top >= 0x7f800000)));      /* else what comes of it is infinite, or no number, too */
+    steps = 127 / most;         /* infinite where most is 0 or below 2^-121: then words_of makes 0 of the products */
+    scale = most / 127;
     memcpy(to + COARSE * INR, &scale, sizeof scale);
 #pragma GCC unroll 4
     for (size_t i = 0; i < COARSE_GROUPS; i++, to += 32 * INR) {
@@ -165,11 +161,9 @@ UNROLL
         v8i u[8];
 
         for (int h = 0; h <= m.halves; h++) {
-            const v8f f = (v8f)((v8i)(d[h][g + i] * steps) & good);
-
-            by[h] = words_of(f * (float)(m.min ? 256 : 32768 >> m.shift));
+            by[h] = words_of(d[h][g + i] * steps * (float)(m.min ? 256 : 32768 >> m.shift));
             if (m.min)
-                plus[h] = words_of(fused8((v8f)((v8i)(low[h][g + i] * steps) & good), splat8(256), splat8(256 * PLUS + 128)));
+                plus[h] = words_of(fused8(low[h][g + i] * steps, splat8(256), splat8(256 * PLUS + 128)));
         }
 UNROLL
         for (int x = 0; x < 8; x++) {
