@@ -364,8 +364,9 @@ static void add_loss(struct loss *to, const struct golden *g, const char *form, 
     to->far = hypot(to->far, part * far);
 }
 
-/* The step of activations beside the coarsest of a model's types, in 8 bits: 1. */
-static double step_of(const gkv_model *m, const struct gkv__simd *simd)
+/* The step of activations beside the coarsest of a model's types, in 8 bits: 1.  With one scale for 128 the largest of a block
+ * is larger by a quarter, and weights are rounded as much as activations. */
+static double step_of(const gkv_model *m, const struct gkv__simd *simd, const char *gemm)
 {
     const struct gkv__layer_weights *w = m->layer;
     const struct gkv__mat *mats[] = { &w->q, &w->k, &w->v, &w->o, &w->gate, &w->up, &w->down, &m->output };
@@ -376,13 +377,16 @@ static double step_of(const gkv_model *m, const struct gkv__simd *simd)
 
         if (p && p->form)
             step = fmax(step, strcmp(p->form, "i8") ? 127.0 / 32767 : 1);
+        if (p && !strcmp(gemm, "coarse") && simd->coarse[mats[i]->format->type].form)
+            step = hypot(1.25, 1.25);
     }
     return step;
 }
 
 static struct loss loss_of(const struct golden *g, const struct gkv__simd *simd)
 {
-    const double step = strcmp(g->gemm, "own") ? 0 : step_of(model_named(g->model), simd);
+    const bool rounded = !strcmp(g->gemm, "own") || !strcmp(g->gemm, "coarse");
+    const double step = rounded ? step_of(model_named(g->model), simd, g->gemm) : 0;
     struct loss l = { 0 };
 
     if (simd->attend.pairs)
@@ -666,15 +670,18 @@ static void check_table(const struct golden *g, const struct prompt *p, const st
 static void check_level(const struct golden *g, const struct prompt *p, const struct gkv__simd *simd, bool odd)
 {
     static struct golden other;
-    const bool quantised = step_of(model_named(g->model), simd) > 0;
+    const double own = step_of(model_named(g->model), simd, "own");
+    const bool quantised = own > 0, coarse = step_of(model_named(g->model), simd, "coarse") > own;
     const char *name;
 
     check_table(g, p, simd, odd);
     other = *g;
     for (size_t i = 0; (name = gkv__gemm_at(i)); i++) {
         other.gemm = name;
-        if (strcmp(name, "own") && (strcmp(name, "exact") || quantised) && strcmp(simd->level, "ref"))
-            check_table(&other, p, simd, !odd);
+        if (!strcmp(name, "own") || !strcmp(simd->level, "ref") || (!strcmp(name, "exact") && !quantised) ||
+            (!strcmp(name, "coarse") && !coarse))
+            continue;                   /* the same as our own */
+        check_table(&other, p, simd, !odd);
     }
 }
 
