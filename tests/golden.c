@@ -377,7 +377,7 @@ static double step_of(const gkv_model *m, const struct gkv__simd *simd, const ch
 
         if (p && p->form)
             step = fmax(step, strcmp(p->form, "i8") ? 127.0 / 32767 : 1);
-        if (p && !strcmp(gemm, "coarse") && simd->coarse[mats[i]->format->type].form)
+        if (p && !strcmp(gemm, "coarse") && simd->coarse[mats[i]->format->type].form && !simd->many[mats[i]->format->type].form)
             step = hypot(1.25, 1.25);
     }
     return step;

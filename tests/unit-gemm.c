@@ -90,7 +90,7 @@ static double worst(const struct gkv__gemm *g, size_t rows, const struct gkv__ma
     const enum gkv__type type = m->format->type;
     const bool named = !strcmp(g->name, "coarse"), ints = (named || !strcmp(g->name, "own")) && gkv__simd()->product[type].form;
     const bool many = ints && gkv__simd()->many[type].form && rows >= gkv__simd()->many[type].least;
-    const bool coarse = named && !many && rows >= 6 && gkv__simd()->coarse[type].form;
+    const bool coarse = named && rows >= 6 && gkv__simd()->coarse[type].form && !gkv__simd()->many[type].form;
     const bool bf16 = !strcmp(g->name, "onednn") && type == GKV__TYPE_BF16;
     double most = 0;
 

@@ -94,13 +94,14 @@ static void begin_own(struct gkv__job *j)
         begin_product(j, mul);
 }
 
-/* Where tiles multiply many rows, they are faster, and round less. */
+/* Where tiles multiply many rows, which is faster and rounds less, it is as own for any number of rows. */
 static void begin_coarse(struct gkv__job *j)
 {
     const struct gkv__product *mul = &j->e->simd->coarse[j->w->format->type];
+    const struct gkv__many *many = &j->e->simd->many[j->w->format->type];
 
     begin_own(j);
-    if (mul->form && !j->few && !j->many && j->w->n_in % mul->unit == 0)
+    if (mul->form && !many->form && !j->few && j->w->n_in % mul->unit == 0)
         begin_product(j, mul);
 }
 
