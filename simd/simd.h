@@ -62,7 +62,7 @@ typedef void gkv__gemm_fn(float *c, size_t ldc, const float *a, size_t lda, cons
  * Activations are converted to the form once, x_bytes per unit.  Weights are packed in panels of nr outputs,
  * w_bytes per unit of each output.  The form's definition says how it rounds. */
 struct gkv__product {
-    const char *form;                   /* "i8", "i16", "i8/128", "bf16"; NULL: only f32               */
+    const char *form;                   /* "i8", "i16", "i8/128", "bf16"; NULL: only f32 */
     uint16_t    unit, x_bytes, w_bytes, nr;
     uint16_t    one_bytes;              /* of 256 activations in gemv's order                */
     /* Converts one row of activations; n is a multiple of unit. */

@@ -500,8 +500,8 @@ static void test_coarse(const struct gkv__simd *k, const struct gkv__quant *q)
             free(hot);
             release();
         }
-    ok(worst_weight < 1.3 && off < (q->from_f32 ? 0.3 : 0.55) * weights, "weights %s as %s: %s (off by %.2f, %.2f in the mean)", q->name, mul->form,
-       k->level, worst_weight, off / weights);
+    ok(worst_weight < 1.3 && off < (q->from_f32 ? 0.3 : 0.55) * weights,
+       "weights %s as %s: %s (off by %.2f, %.2f in the mean)", q->name, mul->form, k->level, worst_weight, off / weights);
     ok(worst <= 1 && !poison && !alone, "gemm %s in %s: %s (%.2f of the bound)", q->name, mul->form, k->level, worst);
 }
 
@@ -513,7 +513,8 @@ static void test_coarse_odd(const struct gkv__simd *k)
     const struct gkv__quant *q = gkv__quant_of(GKV__TYPE_Q8_0);
     const struct gkv__product *mul = &k->coarse[q->type];
     const size_t ldx = N / mul->unit * mul->x_bytes;
-    uint8_t *w = guard(OUTS * N / 32 * Q, 0), *form = guard(ROWS * ldx, 0), *panel = guard(mul->nr * (N / mul->unit) * mul->w_bytes, 0);
+    uint8_t *w = guard(OUTS * N / 32 * Q, 0), *form = guard(ROWS * ldx, 0);
+    uint8_t *panel = guard(mul->nr * (N / mul->unit) * mul->w_bytes, 0);
     float x[ROWS][N], c[ROWS][OUTS];
     int wrong = 0;
 

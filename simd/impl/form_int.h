@@ -13,12 +13,14 @@ struct FN(i16) { float s; int16_t q[32]; };
 
 typedef v32 FN(bytes_fn)(const void *row, size_t i, float d[2], float m[2]);
 
-/* Bytes of a block of a panel: 32 weights of each output, in gemm_int.h u[8][INR][4]; d[halves][INR], and
+/* Bytes of a block of a panel: `block` weights of each output, in gemm_int.h u[block / 4][INR][4]; d[halves][INR], and
  * m[halves][INR] if min. */
-INLINE size_t i8_block(int halves, int min)
+INLINE size_t i8_block_of(int block, int halves, int min)
 {
-    return (size_t)INR * (32 + 4 * (size_t)(halves + 1) * (size_t)(min + 1));
+    return (size_t)INR * ((size_t)block + 4 * (size_t)(halves + 1) * (size_t)(min + 1));
 }
+
+INLINE size_t i8_block(int halves, int min) { return i8_block_of(32, halves, min); }
 
 /* Weights as the product instruction takes them. */
 INLINE v32 i8_weights(v32 u, int off)

@@ -5,18 +5,18 @@
  *     sum_i w_i x_i  =  s d sum_i q_i x'_i,     w_i ~ d q_i,     x_i ~ s x'_i,     s = max|x| / 127
  *
  * and the sum is exact.  127 d is the largest weight that the scales of the 128 allow, as if each block used its
- * whole range.  gemm_int.h has four scales where this has one, and applies them after every eight instructions that multiply:
- * of 11 that the multipliers get there, 8 are products, of 35 here 32.
+ * whole range.  The tile is that of gemm_int.h, which there applies scales after every eight instructions of products: of ten
+ * instructions on the multipliers eight are products, of 34 here 32.
  *
  * gemm_int.h includes this file where weights are unsigned, on x86, and says what i8_... do. */
 
 enum { COARSE = 128, COARSE_GROUPS = COARSE / 32, PLUS = 128 };      /* weights are stored as q + PLUS */
 
-/* s: scale; start: initial value of a sum of products. */
-struct FN(i8c) { float s; int32_t start; int8_t q[COARSE]; };
+/* As struct i8, for the tile; sum is not used, as there are no minima. */
+struct FN(i8c) { float s, sum; int32_t start; int8_t q[COARSE]; };
+_Static_assert(offsetof(struct FN(i8c), q) == offsetof(struct FN(i8), q), "i8_tile finds the bytes there");
 
-/* Bytes of a block of a panel: u[32][INR][4], d[INR]. */
-enum { COARSE_BLOCK = INR * (COARSE + 4) };
+enum { COARSE_BLOCK = INR * (COARSE + 4) };     /* i8_block_of(COARSE, 0, 0) */
 
 static void FN(prepare_coarse)(void *to, const float *x, size_t n)
 {
@@ -54,6 +54,7 @@ UNROLL
         sum += __builtin_shufflevector(sum, sum, 4, 5, 6, 7, 0, 1, 2, 3);
         sum += __builtin_shufflevector(sum, sum, 2, 3, 0, 1, 6, 7, 4, 5);
         p->s = most / 127;
+        p->sum = 0;
         p->start = i8_start(-PLUS * (sum[0] + sum[1]), 0);
     }
 }
@@ -147,7 +148,9 @@ INLINE void pack_coarse_block(const struct FN(packing) m, uint8_t *to, const uin
 UNROLL
     for (size_t i = g; i < g + COARSE_GROUPS; i++)
         for (int h = 0; h <= m.halves; h++) {
-            top = max8(top, (v8i)(m.min ? fused8(d[h][i], splat8((float)m.top), low[h][i]) : d[h][i] * (float)m.top) & positive);
+            const v8f last = m.min ? fused8(d[h][i], splat8((float)m.top), low[h][i]) : d[h][i] * (float)m.top;
+
+            top = max8(top, (v8i)last & positive);
             if (m.min)
                 top = max8(top, (v8i)low[h][i] & positive);
         }
@@ -206,74 +209,9 @@ INLINE void pack_coarse(const struct FN(packing) m, void *panel, const void *w, 
     }
 }
 
-/* ---- products -------------------------------------------------------------------------------------------- */
+/* ---- table entries --------------------------------------------------------------------------------------- */
 
-INLINE void coarse_tile(int mr, float *c, size_t ldc, const uint8_t *x, size_t ldx, const uint8_t *w, size_t n,
-                        size_t k, int add)
-{
-    vf acc[8][4];
-
-#pragma GCC unroll 8
-    for (int r = 0; r < mr; r++)
-#pragma GCC unroll 4
-        for (int j = 0; j < INV; j++)
-            acc[r][j] = splat(0);
-    for (size_t i = 0; i < k / COARSE; i++, x += sizeof(struct FN(i8c)), w += COARSE_BLOCK) {
-        const float *d = (const float *)(const void *)(w + COARSE * INR);
-        vi s[8][4];
-
-#pragma GCC unroll 8
-        for (int r = 0; r < mr; r++) {
-            int32_t first;
-
-            memcpy(&first, x + (size_t)r * ldx + offsetof(struct FN(i8c), start), sizeof first);
-#pragma GCC unroll 4
-            for (int j = 0; j < INV; j++)
-                s[r][j] = isplat(first);
-        }
-        for (int at = 0; at < COARSE / 4; at += 4)
-#pragma GCC unroll 4
-            for (int t = 0; t < 4; t++) {
-                vi u[4];
-#pragma GCC unroll 4
-                for (int j = 0; j < INV; j++)
-                    u[j] = load_i(w + ((size_t)(at + t) * INR + (size_t)j * VW) * 4);
-#pragma GCC unroll 8
-                for (int r = 0; r < mr; r++) {
-                    const vi q = i8_take(x + (size_t)r * ldx + offsetof(struct FN(i8c), q) + 4 * at, t);
-#pragma GCC unroll 4
-                    for (int j = 0; j < INV; j++)
-                        s[r][j] = i8_at(s[r][j], u[j], q, t);
-                }
-            }
-#pragma GCC unroll 8
-        for (int r = 0; r < mr; r++) {
-            float scale;
-
-            memcpy(&scale, x + (size_t)r * ldx, sizeof scale);
-#pragma GCC unroll 4
-            for (int j = 0; j < INV; j++)
-                acc[r][j] = fused(__builtin_convertvector(i8_finish(s[r][j]), vf), load(d + (size_t)j * VW) * scale,
-                                  acc[r][j]);
-        }
-    }
-    tile_store(mr, INV, c, ldc, acc, n, add);
-}
-
-static void FN(gemm_coarse)(float *c, size_t ldc, const void *x, size_t ldx, const void *panels, size_t m, size_t n,
-                            size_t k, int add)
-{
-    const uint8_t *w = panels, *rows = x;
-
-    for (size_t j = 0; j < n; j += INR, w += k / COARSE * COARSE_BLOCK) {
-        size_t nj = n - j < INR ? n - j : INR, r = 0;
-
-        for (; r + IMR <= m; r += IMR)
-            coarse_tile(IMR, c + r * ldc + j, ldc, rows + r * ldx, ldx, w, nj, k, add);
-        for (; r < m; r++)
-            coarse_tile(1, c + r * ldc + j, ldc, rows + r * ldx, ldx, w, nj, k, add);
-    }
-}
+TILE_I8(coarse, COARSE, 0, 0, 1)
 
 #define PACK_COARSE(TYPE, name, ...)                                                        \
     static void FN(pack_##name##_coarse)(void *panel, const void *w, size_t stride,         \
@@ -283,7 +221,7 @@ static void FN(gemm_coarse)(float *c, size_t ldc, const void *x, size_t ldx, con
                TOP = LAST > OFF_##name ? LAST : OFF_##name };                               \
         const struct FN(packing) m = { bytes_##name, scales_##name, .off = OFF_##name,      \
             .halves = HALVES_##name, .min = MIN_##name, .per_256 = PER_256(name),           \
-            .top = TOP, .shift = 7 - __builtin_ctz(TOP) };                                     \
+            .top = TOP, .shift = 7 - __builtin_ctz(TOP) };                                  \
         pack_coarse(m, panel, w, stride, n, k);                                             \
     }
 GKV__BYTE_TYPES(PACK_COARSE)

@@ -261,13 +261,14 @@ UNROLL
 #define i8_at(s, u, q, t) i8_step(s, u, q)
 #endif
 
-INLINE void i8_tile(int mr, int halves, int min, int seg, float *c, size_t ldc, const uint8_t *x,
+/* block: inputs that share scales; 128 in gemm_coarse.h, which explains its activations. */
+INLINE void i8_tile(int mr, int block, int halves, int min, int seg, float *c, size_t ldc, const uint8_t *x,
                     size_t ldx, const uint8_t *w, size_t n, size_t k, int add)
 {
-    const size_t xb = halves ? sizeof(struct FN(i8h)) : sizeof(struct FN(i8));
+    const size_t xb = halves ? sizeof(struct FN(i8h)) : offsetof(struct FN(i8), q) + (size_t)block;
     const size_t xq = halves ? offsetof(struct FN(i8h), q) : offsetof(struct FN(i8), q);
     const size_t xs = halves ? offsetof(struct FN(i8h), start) : offsetof(struct FN(i8), start);
-    const int parts = halves ? 2 : seg;
+    const int parts = halves ? 2 : seg, steps = block / 4 / parts;
     vf acc[8][4];
 
 #pragma GCC unroll 8
@@ -275,8 +276,8 @@ INLINE void i8_tile(int mr, int halves, int min, int seg, float *c, size_t ldc, 
 #pragma GCC unroll 4
         for (int j = 0; j < INV; j++)
             acc[r][j] = splat(0);
-    for (size_t i = 0; i < k / 32; i++, x += xb, w += i8_block(halves, min)) {
-        const float *d = (const float *)(const void *)(w + 32 * INR);
+    for (size_t i = 0; i < k / (size_t)block; i++, x += xb, w += i8_block_of(block, halves, min)) {
+        const float *d = (const float *)(const void *)(w + block * INR);
         const float *m = d + (halves + 1) * INR;
         vi whole[8][4];
         vf part[8][4];
@@ -295,7 +296,7 @@ INLINE void i8_tile(int mr, int halves, int min, int seg, float *c, size_t ldc, 
                     s[r][j] = isplat(first);
             }
 #pragma GCC unroll 8
-            for (int t = h * (8 / parts); t < (h + 1) * (8 / parts); t++) {
+            for (int t = h * steps; t < (h + 1) * steps; t++) {
                 vi u[4];
 #pragma GCC unroll 4
                 for (int j = 0; j < INV; j++)
@@ -343,18 +344,18 @@ INLINE void i8_tile(int mr, int halves, int min, int seg, float *c, size_t ldc, 
     tile_store(mr, INV, c, ldc, acc, n, add);
 }
 
-INLINE void gemm_i8(int halves, int min, int seg, float *c, size_t ldc, const void *x, size_t ldx,
+INLINE void gemm_i8(int block, int halves, int min, int seg, float *c, size_t ldc, const void *x, size_t ldx,
                     const void *panels, size_t m, size_t n, size_t k, int add)
 {
     const uint8_t *w = panels, *rows = x;
 
-    for (size_t j = 0; j < n; j += INR, w += k / 32 * i8_block(halves, min)) {
+    for (size_t j = 0; j < n; j += INR, w += k / (size_t)block * i8_block_of(block, halves, min)) {
         size_t nj = n - j < INR ? n - j : INR, r = 0;
 
         for (; r + IMR <= m; r += IMR)
-            i8_tile(IMR, halves, min, seg, c + r * ldc + j, ldc, rows + r * ldx, ldx, w, nj, k, add);
+            i8_tile(IMR, block, halves, min, seg, c + r * ldc + j, ldc, rows + r * ldx, ldx, w, nj, k, add);
         for (; r < m; r++)
-            i8_tile(1, halves, min, seg, c + r * ldc + j, ldc, rows + r * ldx, ldx, w, nj, k, add);
+            i8_tile(1, block, halves, min, seg, c + r * ldc + j, ldc, rows + r * ldx, ldx, w, nj, k, add);
     }
 }
 
@@ -543,17 +544,17 @@ INLINE v8i i16_products(v32 u, int off, int halves, const uint8_t *q)
     GEMV_FEW(name, i8)
 
 /* Products depend on few properties of a type, so types share them. */
-#define TILE_I8(name, halves, min, seg)                                                     \
+#define TILE_I8(name, block, halves, min, seg)                                              \
     static void FN(gemm_##name)(float *c, size_t ldc, const void *x, size_t ldx,            \
                                 const void *panels, size_t m, size_t n, size_t k, int add)  \
     {                                                                                       \
-        gemm_i8(halves, min, seg, c, ldc, x, ldx, panels, m, n, k, add);                    \
+        gemm_i8(block, halves, min, seg, c, ldc, x, ldx, panels, m, n, k, add);             \
     }
-TILE_I8(i8, 0, 0, 1)
-TILE_I8(i8_min, 0, 1, 1)
-TILE_I8(i8_min_pause, 0, 1, 1 + i8_pauses(31))
-TILE_I8(i8_halves, 1, 0, 1)
-TILE_I8(i8_halves_min, 1, 1, 1)
+TILE_I8(i8, 32, 0, 0, 1)
+TILE_I8(i8_min, 32, 0, 1, 1)
+TILE_I8(i8_min_pause, 32, 0, 1, 1 + i8_pauses(31))
+TILE_I8(i8_halves, 32, 1, 0, 1)
+TILE_I8(i8_halves_min, 32, 1, 1, 1)
 
 #define GEMM_I16(name)                                                                      \
     _Static_assert(!MIN_##name, "this form has no sums");                                   \
