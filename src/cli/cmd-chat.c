@@ -143,7 +143,7 @@ static int answer(struct chat *c)
             code = run_cut(&c->r);
         run_warn(&c->r);
         show(c, &text);
-    } else if (status != GKV_CANCELLED) {
+    } else if (status != GKV_CANCELLED || !c->line.typed) {
         code = run_failed(c->r.o.io, &c->r.progress, status, &err);
     } else if (!c->r.o.json) {
         say(c->r.o.io, "(ended)");
@@ -230,7 +230,7 @@ static int check(struct run *r)
 {
     const struct cmd *cmd = r->o.cmd;
 
-    r->often = r->progress.stays = true;
+    r->often = true;
     if (r->o.n_operand)
         return usage(r->o.io, cmd, "no question on the command line; it is asked for, or read from standard input");
     for (size_t i = 0; i < r->o.file.n; i++)
@@ -287,6 +287,7 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
     if (!code) {
         confine_read(&c.r.o);
         line_open(&c.line, io, !c.no_history);
+        c.r.progress.stays = c.line.typed;
         code = talk(&c);
         line_close(&c.line);
     }

@@ -32,7 +32,7 @@ static void die_of(int sig)
     sigprocmask(SIG_UNBLOCK, &set, NULL);       /* in its own handler it is blocked */
 }
 
-/* Only SIGINT leaves a conversation as it is. */
+/* Only SIGINT leaves a conversation as it is, and only one with a person. */
 static bool goes_on(int sig)
 {
     return sig == SIGINT && running && running->stays;
@@ -132,7 +132,7 @@ bool progress_cancelled(void)
 
 bool progress_again(void)
 {
-    if (cancelled && cancelled != SIGINT)
+    if (cancelled && !goes_on(cancelled))
         return false;
     cancelled = 0;
     return true;

@@ -2,8 +2,8 @@
  * progress.h - shows how far the work is, and stops it
  *
  * The first SIGINT, SIGTERM or SIGHUP cancels the work; when the command has cleaned up, the process dies of that
- * signal.  The second one kills it at once.  SIGUSR1 prints one line.  In a conversation SIGINT cancels what runs,
- * each time. */
+ * signal.  The second one kills it at once.  SIGUSR1 prints one line.  In a conversation on a terminal SIGINT cancels
+ * what runs, each time. */
 #ifndef GEMKV_CLI_PROGRESS_H
 #define GEMKV_CLI_PROGRESS_H
 

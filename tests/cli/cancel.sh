@@ -44,7 +44,7 @@ test $(($(date +%s) - began)) -lt 18 || echo "gemkv waited for it"
 grep '^State:.[^ZX]' "/proc/$(cat started)/status" 2>/dev/null     # what it started goes on
 
 # A shell tells an exit status of 130 from a death by SIGINT.
-command -v python3 >/dev/null || { echo "-2"; exit; }
+command -v python3 >/dev/null || { printf '%s\n' -2 -2 False; exit; }
 python3 - <<'EOF'
 import os, signal, subprocess, time
 read, write = os.pipe()
@@ -54,4 +54,17 @@ os.write(write, b"The cat")
 time.sleep(1)
 p.send_signal(signal.SIGINT)
 print(p.wait(20))
+
+# So do questions of a pipe, in the middle of an answer: the next one is not asked.
+p = subprocess.Popen(["gemkv", "chat", "-q", "-t", "1", "-k", "256", "-n", "100000", "-f", "text"], stdin=subprocess.PIPE,
+                     stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                     preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+p.stdin.write(b"Who sat?\nWhere?\n")
+p.stdin.flush()
+p.stdout.read(1)
+p.send_signal(signal.SIGINT)
+p.stdin.close()
+rest = p.stdout.read()
+print(p.wait(20))
+print(b"\n" in rest[:-1])
 EOF
