@@ -2,7 +2,7 @@
 # One convenience library per instruction set, with its own flags; nothing else is compiled
 # above the baseline.  Which products and sums are fused is said in the kernels (impl/vec.h).
 noinst_LTLIBRARIES += simd/libsimd.la
-simd_libsimd_la_SOURCES = simd/simd.h simd/simd.c simd/ref.c simd/vec_impl.h \
+simd_libsimd_la_SOURCES = simd/simd.h simd/simd.c simd/cpu.c simd/ref.c simd/vec_impl.h \
 	simd/impl/vec.h simd/impl/wide.h simd/impl/bytes.h simd/impl/formats.h simd/impl/gemm.h \
 	simd/impl/tile.h simd/impl/scales.h simd/impl/form_int.h simd/impl/gemm_int.h \
 	simd/impl/gemm_coarse.h simd/impl/gemv_int.h \
