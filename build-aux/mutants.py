@@ -38,7 +38,8 @@ SLOWER = 8              # times what a test takes without a change, before it is
 COUNTED, PLAIN = 100, 150       # seconds without a change, with counters and without; longer tests are left out
 TOO_WIDE = 12           # a header that more objects include is left out
 MEANT = [               # which tests are meant for which files: the first that fits
-    (r"simd/", r"^kernels$"),
+    (r"simd/(x86/amx|impl/gemm_tiles)", r"^(kernels.*|unit-gemm|unit-attend)-emulated$"),
+    (r"simd/", r"^kernels"),
     (r"src/(base/(snap|unicode)|document|prompt)", r"^unit-(leaks|stats|reader|document|token|session|place)$"),
     (r"src/base/", r"^unit-(base|leaks|cores|team|near|rank|place|file|sparse|reader|calibrate)$"),
     (r"src/token/", r"^unit-(leaks|token|bm25)$"),
@@ -216,13 +217,16 @@ class Run:
 
     def parts(self, c):
         """The objects that a mutant changes, in the groups in which they are tried: one level of simd/ after another,
-        without those that this processor cannot run."""
+        without those that this processor cannot run, unless tests/emulated/ does."""
         found = [n for n, o in self.plan["objects"].items() if c["file"] == o["source"] or
-                 c["file"] in o["deps"] and not o["source"].startswith("tests/")]
+                 c["file"] in o["deps"] and re.match("(?!tests/)|tests/emulated/", o["source"])]
         if not c["file"].startswith("simd/"):
             return [found]
-        return [[n] for n in sorted(found, key=lambda n: "avx2" not in n)
-                if all(f in self.processor for f in self.plan["objects"][n]["flags"] if f.startswith("-m"))]
+        return [[n] for n in sorted(found, key=lambda n: "avx2" not in n) if self.can_run(self.plan["objects"][n])]
+
+    def can_run(self, o):
+        emulated = "-mamx" if o["source"].startswith("tests/emulated/") else " "
+        return all(f in self.processor for f in o["flags"] if f.startswith("-m") and not f.startswith(emulated))
 
     def make(self, c, objects, home):
         """Compiles these objects of a mutant: those that differ, or why there are none."""

@@ -100,12 +100,13 @@ for host; do
     MKMODEL=$PWD/tests/mkmodel.sh
     export MKMODEL
 
+    kernels="tests/kernels.test tests/kernels-attend.test tests/kernels-state.test"
     case $host in
         aarch64-*)
             check "$host, cortex-a53" "$emulator -cpu cortex-a53" \
                 "$(tests_but $never $slow tests/golden.test) tests/baseline.sh"
-            check "$host, neoverse-n1" "$emulator -cpu neoverse-n1" tests/kernels.test
-            check "$host, max" "$emulator -cpu max" "tests/kernels.test tests/golden.test";;
+            check "$host, neoverse-n1" "$emulator -cpu neoverse-n1" "$kernels"
+            check "$host, max" "$emulator -cpu max" "$kernels tests/golden.test";;
         *)  check "$host" "$emulator" "$(tests_but $never $slow $slower)";;
     esac
 done

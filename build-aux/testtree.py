@@ -21,7 +21,8 @@ import time
 MEMORY = 8 << 20        # KiB for one process
 WAITING = 15            # times the limit of processor time, by the clock
 # The longest first, when many run at once.
-SLOW_TESTS = ["kernels", "golden", "unit-arch", "unit-gemm", "hybrid", "unit-logits", "unit-library"]
+SLOW_TESTS = ["kernels", "golden", "kernels-attend", "kernels-emulated", "unit-arch", "unit-gemm", "hybrid", "unit-logits",
+              "unit-library"]
 
 
 # ---- pack -----------------------------------------------------------------------------
@@ -83,13 +84,13 @@ def archive_path(name):
 
 
 def read_deps(build, srcdir, o):
-    """The headers of an object."""
+    """The headers of an object, and other sources that it includes."""
     name = os.path.basename(o).replace(".lo", ".Plo").replace(".o", ".Po")
     with open(os.path.join(build, os.path.dirname(o), ".deps", name), encoding="utf-8") as f:
         words = f.read().replace("\\\n", " ").split()
     words = [w for w in words if not w.endswith(":") and (w.startswith(srcdir + "/") or not w.startswith("/"))]
     words = {os.path.normpath(w.replace(srcdir + "/", "")) for w in words}
-    return sorted(w for w in words if w.endswith(".h") and w != "config.h")
+    return sorted(w for w in words if re.search(r"\.[ch]$", w) and w != "config.h")
 
 
 def program_of(name, links):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * kernels.c - every kernel at every level against double precision on the same quantised data.
- * Inputs end at a guard page, or begin after one, so that a read beyond an end crashes.
+ * kernels.c - every kernel at every level against double precision on the same quantised data: products, conversions and
+ * rows.  kernels-attend.c and kernels-state.c have the others.  Inputs end at a guard page, or begin after one (guarded.h).
  * Outputs are surrounded by poison, which must not change.  Errors are compared with bounds from
  * numerics: a sum of n products is within (n + c) eps sum |a b|. */
 #include "config.h"
@@ -8,104 +8,12 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 #include "simd/simd.h"
+#include "tests/guarded.h"
 #include "tests/kernels.h"
-#include "tests/table-scale.h"
+#include "tests/levels.h"
 #include "tests/tap.h"
 #include "tests/worse.h"
-
-static uint32_t state = 12345;
-
-static double uniform(void)             /* xorshift32, in [-1, 1) */
-{
-    state ^= state << 13;
-    state ^= state >> 17;
-    state ^= state << 5;
-    return (double)state / 2147483648.0 - 1;
-}
-
-/* ---- guarded memory --------------------------------------------------------------------- */
-
-enum { N_GUARDED = 32 };
-static struct { char *map; size_t len; } guarded[N_GUARDED];
-static int n_guarded;
-
-/* Allocates bytes that end at an unreadable page, or begin after one. */
-static void *guard(size_t bytes, int before)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), len = (bytes + page - 1) / page * page;
-    char *p = mmap(NULL, len + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    if (p == MAP_FAILED || (len && mprotect(p + page, len, PROT_READ | PROT_WRITE)) ||
-        n_guarded == N_GUARDED)
-        exit(1);
-    guarded[n_guarded].map = p;
-    guarded[n_guarded++].len = len + 2 * page;
-    return before ? p + page : p + page + len - bytes;
-}
-
-static void release(void)
-{
-    while (n_guarded) {
-        n_guarded--;
-        munmap(guarded[n_guarded].map, guarded[n_guarded].len);
-    }
-}
-
-static float *floats(size_t n, int before)
-{
-    float *p = guard(n * sizeof *p, before);
-
-    for (size_t i = 0; i < n; i++)
-        p[i] = (float)uniform();
-    return p;
-}
-
-/* Offsets in a block of its f16 scale, and of its minimum or scale of minima. */
-static const struct { size_t d, m; } scales_at[GKV__N_TYPES] = {
-#define AT(TYPE, name, ggml, block, bytes, bits, range, off, min, ...)                      \
-    [GKV__TYPE_##TYPE] = { offsetof(struct gkv__block_##name, d),                           \
-                           offsetof(struct gkv__block_##name, d) + 2 * min },
-    GKV__INTEGER_TYPES(AT)
-};
-
-/* Random blocks of a type: random bits with reasonable scales of either sign, sometimes zero
- * or subnormal. */
-static uint8_t *blocks(const struct gkv__quant *q, size_t n, int before)
-{
-    size_t bytes = n / q->block * q->bytes;
-    uint8_t *p = guard(bytes, before);
-
-    for (size_t i = 0; i < bytes; i++)
-        p[i] = (uint8_t)((uniform() + 1) * 128);
-    for (size_t i = 0; i < n / q->block; i++) {
-        static const double unit[8] = { 0, 0x1p-20, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125 };
-        uint8_t *b = p + i * q->bytes;
-        double range = unit[(int)((uniform() + 1) * 4)];
-        uint16_t d = gkv__f32_to_f16((float)(uniform() * range));
-        uint16_t m = gkv__f32_to_f16((float)(uniform() * range));
-        float f = (float)uniform();
-        uint32_t u;
-
-        memcpy(&u, &f, sizeof u);
-        switch (q->type) {
-        case GKV__TYPE_F32: memcpy(b, &f, sizeof f); break;
-        case GKV__TYPE_F16: d = gkv__f32_to_f16(f); memcpy(b, &d, sizeof d); break;
-        case GKV__TYPE_BF16: d = (uint16_t)(u >> 16); memcpy(b, &d, sizeof d); break;
-        case GKV__TYPE_MXFP4: b[0] = (uint8_t)(range > 0 ? 124 + (int)(uniform() * 4) : 0); break;
-        default:
-            if (!q->from_f32) {
-                table_scale(q, b, d);
-                break;
-            }
-            memcpy(b + scales_at[q->type].m, &m, sizeof m);
-            memcpy(b + scales_at[q->type].d, &d, sizeof d);
-        }
-    }
-    return p;
-}
 
 /* A block of a type that is only read, whose weights are as large as its table allows: byte by byte, what makes
  * their sum largest, times `sign`. */
@@ -161,7 +69,6 @@ static void extreme_blocks(const struct gkv__quant *q, uint8_t *w, size_t n, siz
 
 /* ---- one test per slot ------------------------------------------------------------------ */
 
-static const double EPS = FLT_EPSILON / 2;
 enum { N_MAX = 1300 };          /* a few blocks of the largest type */
 
 static void test_unpack(const struct gkv__simd *k, const struct gkv__quant *q)
@@ -576,274 +483,6 @@ static void test_small_scales(const struct gkv__simd *k)
     release();
 }
 
-/* Rounds n floats to the nearest bfloat16, so that conversion to the form is exact. */
-static void round_bf16(float *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        uint16_t h;
-        gkv__quant_of(GKV__TYPE_BF16)->from_f32(x + i, &h, 1);
-        gkv__quant_of(GKV__TYPE_BF16)->to_f32(&h, x + i, 1);
-    }
-}
-
-enum { QUERIES, KEYS, VALUES };
-
-/* The n rows of x in the form that attend reads, made by `pairs`, `narrow` or `values`; allocated next to a guard
- * page. */
-static const void *in_form(const struct gkv__attend *a, const float *x, size_t n, size_t width,
-                           int kind, int before)
-{
-    const int keys = kind == KEYS, values = kind == VALUES && a->values;
-    const size_t row = keys ? (width + 1) / 2 * 2 : width, pairs = values ? (n + 31) / 32 * 16 : (n + 1) / 2;
-    const size_t bytes = (keys ? n : pairs) * row * (keys ? 2 : 4);
-    float *buf;
-    void *p;
-
-    if (!a->pairs)
-        return x;
-    buf = malloc(bytes);
-    if (keys)
-        a->narrow(buf, x, GKV__TYPE_F32, n, width);
-    else if (values)
-        a->values(buf, x, GKV__TYPE_F32, n, width);
-    else
-        a->pairs(buf, x, GKV__TYPE_F32, n, width);
-    p = guard(bytes, before);
-    memcpy(p, buf, bytes);
-    free(buf);
-    return p;
-}
-
-/* Rounding itself: as in src/quant/bf16.c, from floats in place and from f16, with odd ends padded. */
-static void test_form(const struct gkv__simd *k)
-{
-    const struct gkv__quant *q = gkv__quant_of(GKV__TYPE_BF16), *f16 = gkv__quant_of(GKV__TYPE_F16);
-    int bad = 0;
-
-    for (size_t n = 1; n <= 5; n++)
-        for (size_t width = 1; width <= 70; width += width < 36 ? 1 : 17)
-            for (int before = 0; before < 2; before++)
-                for (int halves = 0; halves < 2; halves++) {
-                    const enum gkv__type type = halves ? GKV__TYPE_F16 : GKV__TYPE_F32;
-                    const size_t even = (width + 1) / 2 * 2, rows = (n + 1) / 2 * 2;
-                    float *x = floats(n * width, before);
-                    uint16_t *h = guard(n * width * sizeof *h, before), want;
-                    uint16_t *v = guard(rows * width * sizeof *v, before);
-                    uint16_t *key = guard(n * even * sizeof *key, before);
-                    float *y = guard(n * width * sizeof *y, before);
-
-                    x[n * width / 2] = NAN;
-                    x[n * width / 3] = -INFINITY;
-                    if (halves) {
-                        f16->from_f32(x, h, n * width);
-                        f16->to_f32(h, x, n * width);
-                        k->attend.pairs(v, h, type, n, width);
-                        k->attend.narrow(key, h, type, n, width);
-                    } else {
-                        memcpy(y, x, n * width * sizeof *y);
-                        k->attend.pairs(y, y, type, n, width);
-                        memcpy(v, y, rows * width * sizeof *v);
-                        memcpy(y, x, n * width * sizeof *y);
-                        k->attend.narrow(y, y, type, n, width);
-                        memcpy(key, y, n * even * sizeof *key);
-                    }
-                    for (size_t i = 0; i < rows; i++)
-                        for (size_t j = 0; j < width; j++) {
-                            q->from_f32(i < n ? &x[i * width + j] : &(float){ 0 }, &want, 1);
-                            bad += want != v[(i / 2 * width + j) * 2 + i % 2];
-                        }
-                    for (size_t i = 0; i < n; i++)
-                        for (size_t j = 0; j < even; j++) {
-                            q->from_f32(j < width ? &x[i * width + j] : &(float){ 0 }, &want, 1);
-                            bad += want != key[i * even + j];
-                        }
-                    release();
-                }
-    ok(!bad, "attend's form: %s", k->level);
-}
-
-/* What queries see in the tests below: all keys; no late keys; neither late nor early keys, with a cap on
- * scores. */
-enum { ALL, TO, BOTH, SIGHTS };
-
-/* The limits of n queries in block b of nk keys. */
-static struct gkv__sight sight(int kind, int32_t *to, int32_t *from, size_t n, size_t nk, size_t b)
-{
-    for (size_t i = 0; i < n; i++) {
-        to[i] = (int32_t)(b ? i * 7 % (nk + 1) : i % nk + 1);
-        from[i] = to[i] / 3;
-    }
-    return (struct gkv__sight){ to, kind == BOTH ? from : NULL, kind == BOTH ? 30 : 0 };
-}
-
-/* The score in double, -inf if key j of the block is hidden from query i. */
-static double seen(int kind, const struct gkv__sight *see, size_t i, size_t j, double score)
-{
-    if (kind == ALL)
-        return score;
-    if ((int32_t)j >= see->to[i] || (see->from && (int32_t)j < see->from[i]))
-        return -INFINITY;
-    return kind == BOTH ? (double)see->cap * tanh(score / (double)see->cap) : score;
-}
-
-/* The largest error of query i's output after two blocks of nk keys, in units of its bound.  qo: query and output,
- * d numbers `step` apart; l: what the output is divided by.
- *
- * A score is a sum of d products, at most 4 d, and its error is relative in the weight (times ln 2); a cap adds
- * 8 eps of the cap; then there are two sums over the keys.  Rounding a weight to bfloat16 adds up to 2^-8. */
-static double attention_error(const float *const *qo, size_t step, double l, const float *k, const float *v, size_t nk,
-                              size_t d, int kind, const struct gkv__sight *see, size_t i, int in_pairs)
-{
-    double score[300], max = -INFINITY, sum = 0, worst = 0;
-
-    for (size_t j = 0; j < 2 * nk; j++) {
-        score[j] = 0;
-        for (size_t x = 0; x < d; x++)
-            score[j] += (double)qo[0][x * step] * (double)k[j * d + x];
-        score[j] = seen(kind, &see[j / nk], i, j % nk, score[j]);
-        max = fmax(max, score[j]);
-    }
-    for (size_t j = 0; j < 2 * nk; j++)
-        sum += score[j] = exp2(score[j] - max);
-    for (size_t x = 0; x < d; x++) {
-        double want = 0, mag = 0, bound;
-
-        for (size_t j = 0; j < 2 * nk; j++) {
-            want += score[j] / sum * (double)v[j * d + x];
-            mag += score[j] / sum * fabs((double)v[j * d + x]);
-        }
-        bound = (0.7 * 4 * (double)(d * (d + 2)) + 4 * (double)nk + 16) * EPS * mag;
-        bound += kind == BOTH ? 0.7 * 8 * 30 * EPS * mag : 0;
-        bound += in_pairs ? mag / 256 : 0;
-        worst = worse(worst, fabs((double)qo[1][x * step] / l - want) / (bound + 1e-30));
-    }
-    return worst;
-}
-
-/* Two blocks of keys one after the other, so that the running maximum changes: once, for all queries, a little.  There
- * are more values than keys that are seen. */
-static void test_attend(const struct gkv__simd *k)
-{
-    static const size_t ds[] = { 1, 12, 16, 64, 80, 128, 256 }, ns[] = { 1, 3, 16, 32, 37, 65 };
-    const size_t lanes = k->attend.lanes;
-    double worst = 0;
-
-    for (size_t id = 0; id < sizeof ds / sizeof *ds; id++)
-        for (size_t in = 0; in < sizeof ns / sizeof *ns; in++)
-            for (int kind = 0; kind < SIGHTS; kind++) {
-                const int masked = kind != ALL;         /* also chooses the guard page */
-                const size_t d = ds[id], nk = ns[in];
-                const int slight = d == 64 && nk == 32;
-                float *qt = floats(d * lanes, masked), *kk = floats(2 * nk * d, masked);
-                float *v = floats(2 * nk * d, masked), *ot = floats(d * lanes, masked);
-                float *m = floats(lanes, masked), *l = floats(lanes, masked);
-                float *s = floats(nk * lanes, masked);
-                int32_t *to = guard(2 * lanes * sizeof *to, masked), *from = guard(2 * lanes * sizeof *to, masked);
-                struct gkv__sight see[2];
-                const void *qf;
-
-                memset(ot, 0, d * lanes * sizeof *ot);
-                for (size_t i = 0; i < lanes; i++) {
-                    m[i] = GKV__ATTEND_MIN;
-                    l[i] = 0;
-                    for (size_t x = 0; x < d; x++)
-                        qt[x * lanes + i] *= slight ? 0.01f : 4;
-                }
-                for (size_t i = 0; i < 2 * nk * d && slight; i++)
-                    v[i] = fabsf(v[i]);         /* a wrong weight is not averaged away       */
-                if (k->attend.pairs) {
-                    round_bf16(qt, d * lanes);
-                    round_bf16(kk, 2 * nk * d);
-                    round_bf16(v, 2 * nk * d);
-                }
-                qf = in_form(&k->attend, qt, d, lanes, QUERIES, masked);
-                for (size_t b = 0; b < 2; b++) {
-                    see[b] = sight(kind, to + b * lanes, from + b * lanes, lanes, nk, b);
-                    k->attend.run(ot, m, l, qf, in_form(&k->attend, kk + b * nk * d, nk, d, KEYS, masked),
-                                  in_form(&k->attend, v + b * nk * d, (2 - b) * nk, d, VALUES, masked), nk, d,
-                                  masked ? &see[b] : NULL, s);
-                }
-                for (size_t i = 0; i < lanes; i++) {
-                    const float *one[] = { qt + i, ot + i };
-
-                    worst = worse(worst, attention_error(one, lanes, (double)l[i], kk, v, nk, d, kind, see, i,
-                                                        k->attend.pairs != NULL));
-                }
-                release();
-            }
-    ok(worst <= 1, "attend: %s (%.2f of the bound)", k->level, worst);
-}
-
-/* f16 as attend_few_bf16.h converts it: 8 bits, ties away from 0; below 2^-14 it becomes 0, unless it rounds
- * up to 2^-14. */
-static float eight_bits(float x)
-{
-    int e;
-    const double m = frexp((double)x, &e);
-
-    if (fabsf(x) < 0x1p-14f)
-        return fabsf(x) < 0x1p-14f - 0x1p-22f ? 0 : copysignf(0x1p-14f, x);
-    return (float)ldexp(round(ldexp(m, 8)), e - 8);
-}
-
-/* Two calls one after the other, so that the running maximum changes. */
-static void test_attend_few(const struct gkv__simd *k, const struct gkv__quant *t)
-{
-    static const size_t ds[] = { 1, 12, 64, 80, 96, 128, 256 }, rs[] = { 1, 2, 3, 4, 7, 8 };
-    static const size_t ns[] = { 1, 2, 5, 16, 37, 150 };
-    double worst = 0;
-
-    for (size_t id = 0; id < sizeof ds / sizeof *ds; id++)
-        for (size_t ir = 0; ir < sizeof rs / sizeof *rs && ds[id] % t->block == 0; ir++)
-            for (size_t c = 0; c < SIGHTS * sizeof ns / sizeof *ns; c++) {
-                const size_t d = ds[id], rows = rs[ir], nk = ns[c / SIGHTS], row = GKV__FEW_ROW(d);
-                const int kind = (int)(c % SIGHTS), masked = kind != ALL;
-                const size_t bytes = nk * d / t->block * t->bytes;
-                float *q = floats(rows * row, masked), *o = floats(rows * row, masked);
-                float *m = floats(rows, masked), *l = floats(rows, masked);
-                uint8_t *kb = blocks(t, 2 * nk * d, masked), *vb = blocks(t, 2 * nk * d, masked);
-                float *kf = malloc(2 * nk * d * sizeof *kf), *vf = malloc(2 * nk * d * sizeof *vf);
-                float *kept = malloc(rows * row * sizeof *q);
-                const int in_pairs = k->attend.pairs && rows >= 4 &&
-                                     (t->type == GKV__TYPE_F16 || t->type == GKV__TYPE_BF16);
-                int32_t *to = guard(2 * rows * sizeof *to, masked), *from = guard(2 * rows * sizeof *to, masked);
-                struct gkv__sight see[2];
-
-                t->to_f32(kb, kf, 2 * nk * d);
-                t->to_f32(vb, vf, 2 * nk * d);
-                memset(o, 0, rows * row * sizeof *o);
-                for (size_t r = 0; r < rows; r++) {
-                    m[r] = GKV__ATTEND_MIN;
-                    l[r] = 0;
-                    for (size_t x = 0; x < row; x++)
-                        q[r * row + x] = x < d ? 4 * q[r * row + x] : 0;
-                }
-                memcpy(kept, q, rows * row * sizeof *q);
-                for (size_t i = 0; i < 2 * nk * d && in_pairs && t->type == GKV__TYPE_F16; i++) {
-                    kf[i] = eight_bits(kf[i]);
-                    vf[i] = eight_bits(vf[i]);
-                }
-                for (size_t b = 0; b < 2; b++) {
-                    memcpy(q, kept, rows * row * sizeof *q);
-                    see[b] = sight(kind, to + b * rows, from + b * rows, rows, nk, b);
-                    k->attend_few[t->type](o, m, l, q, kb + b * bytes, vb + b * bytes, rows, nk, d,
-                                           masked ? &see[b] : NULL);
-                }
-                if (in_pairs)
-                    round_bf16(kept, rows * row);
-                for (size_t r = 0; r < rows; r++) {
-                    const float *one[] = { kept + r * row, o + r * row };
-
-                    worst = worse(worst, attention_error(one, 1, (double)l[r], kf, vf, nk, d, kind, see, r, in_pairs));
-                }
-                free(kf);
-                free(vf);
-                free(kept);
-                release();
-            }
-    ok(worst <= 1, "attend_few %s: %s (%.2f of the bound)", t->name, k->level, worst);
-}
-
 static void test_rows(const struct gkv__simd *k)
 {
     double norm = 0, glu = 0, gelu = 0, cap = 0;
@@ -928,307 +567,6 @@ static void test_softmax(const struct gkv__simd *k)
     ok(worst <= 1, "softmax: %s (%.2f of the bound)", k->level, worst);
 }
 
-/* ---- layers with a state ---------------------------------------------------------------- */
-
-/* Rows of n floats, ld apart, of which the last ends at the guard page. */
-static float *rows_of(size_t rows, size_t ld, size_t n, int before)
-{
-    return floats(rows ? (rows - 1) * ld + n : 0, before);
-}
-
-static float *copy(const float *x, size_t n)
-{
-    return memcpy(malloc((n + 1) * sizeof *x), x, n * sizeof *x);
-}
-
-/* How many floats between the rows have changed. */
-static int spoilt(const float *x, const float *was, size_t rows, size_t ld, size_t n)
-{
-    int bad = 0;
-
-    for (size_t t = 0; t + 1 < rows; t++)
-        for (size_t c = n; c < ld; c++)
-            bad += memcmp(&x[t * ld + c], &was[t * ld + c], sizeof *x) != 0;
-    return bad;
-}
-
-static double silu(double x)
-{
-    return x / (1 + exp(-x));
-}
-
-/* silu's slope is below 1.1. */
-static void test_convolve(const struct gkv__simd *k)
-{
-    static const size_t widths[] = { 2, 3, 4, 7, 16 };
-    double worst = 0;
-    int bad = 0;
-
-    for (size_t iw = 0; iw < sizeof widths / sizeof *widths; iw++)
-        for (size_t n = 1; n < 80; n += n < 20 ? 1 : 13)
-            for (int kind = 0; kind < 8; kind++) {
-                const size_t width = widths[iw], rows = kind < 4 ? 1 : 9, ldy = n + 3;
-                const int before = kind & 1, act = kind >> 1 & 1;
-                float *w = floats(n * width, before), *bias = kind & 4 ? floats(n, before) : NULL;
-                float *y = rows_of(rows, ldy, n, before), *was = copy(y, (rows - 1) * ldy + n);
-                const float *x[32];
-
-                for (size_t t = 0; t < rows + width - 1; t++) {
-                    float *row = t < 18 ? floats(n, before) : malloc(n * sizeof *row);
-
-                    for (size_t c = 0; c < n; c++)
-                        row[c] = (float)(20 * uniform());
-                    x[t] = row;
-                }
-                k->state.convolve(y, ldy, x, w, bias, rows, width, n, act);
-                for (size_t t = 0; t < rows; t++)
-                    for (size_t c = 0; c < n; c++) {
-                        double sum = bias ? (double)bias[c] : 0, mag = fabs(sum), want, bound;
-
-                        for (size_t i = 0; i < width; i++) {
-                            sum += (double)w[c * width + i] * (double)x[t + i][c];
-                            mag += fabs((double)w[c * width + i] * (double)x[t + i][c]);
-                        }
-                        want = act ? silu(sum) : sum;
-                        bound = 1.1 * (double)(width + 2) * EPS * mag;
-                        bound += act ? (fabs(sum) + 14) * EPS * fabs(want) + 1e-34 : 0;
-                        worst = worse(worst, fabs((double)y[t * ldy + c] - want) / bound);
-                    }
-                bad += spoilt(y, was, rows, ldy, n);
-                for (size_t t = 18; t < rows + width - 1; t++)
-                    free((void *)(uintptr_t)x[t]);
-                free(was);
-                release();
-            }
-    ok(worst <= 1 && !bad, "convolve: %s (%.2f of the bound)", k->level, worst);
-}
-
-/* An argument x is rounded once, and once more times log2(e): 2 |x| eps in e^x. */
-static void test_rates(const struct gkv__simd *k)
-{
-    double worst = 0, gate = 0, near = 0;
-
-    for (size_t n = 1; n < 100; n += n < 40 ? 1 : 13)
-        for (int kind = 0; kind < 4; kind++) {
-            const int before = kind & 1, same = kind >> 1;
-            float *b = floats(n, before), *a = floats(n, before), *dt = floats(n, before), *decay = floats(n, before);
-            float *b0, *a0;
-
-            for (size_t i = 0; i < n; i++) {
-                b[i] *= i % 3 ? 8 : 60;
-                a[i] *= i % 4 ? 4 : i % 8 ? 0.01f : 60;
-                if (i % 5 == 3)         /* the series of softplus has its largest argument where a + dt is 0 */
-                    dt[i] = -a[i];
-            }
-            b0 = copy(b, n);
-            a0 = copy(a, n);
-            k->state.rates(b, a, dt, decay, n, same);
-            for (size_t i = 0; i < n; i++) {
-                const double x = (double)a0[i] + (double)dt[i], rate = x > 30 ? x + exp(-x) : log1p(exp(x));
-                const double of_b = same ? rate : 1 / (1 + exp(-(double)b0[i]));
-                const double arg = same ? 2 * fabs(x) : fabs((double)b0[i]);
-
-                near = i % 5 == 3 && same ? worse(near, fabs((double)b[i] - of_b) / (2 * EPS * of_b)) : near;
-                worst = worse(worst, fabs((double)b[i] - of_b) / ((arg + 14) * EPS * of_b + 1e-36));
-                worst = worse(worst, fabs((double)a[i] - (double)decay[i] * rate) /
-                                    ((2 * fabs(x) + 15) * EPS * fabs((double)decay[i]) * rate + 1e-36));
-            }
-            memcpy(a, a0, n * sizeof *a);
-            k->gate(a, b0, n);
-            for (size_t i = 0; i < n; i++) {
-                const double g = (double)b0[i], want = (double)a0[i] / (1 + exp(-g));
-
-                gate = worse(gate, fabs((double)a[i] - want) / ((fabs(g) + 14) * EPS * fabs(want) + 1e-36));
-            }
-            free(b0);
-            free(a0);
-            release();
-        }
-    ok(worst <= 1, "rates: %s (%.2f of the bound)", k->level, worst);
-    ok(near <= 1, "rates: %s, of 0 (%.2f of the bound)", k->level, near);
-    ok(gate <= 1, "gate: %s (%.2f of the bound)", k->level, gate);
-}
-
-/* e^x: x is a rounded difference, and rounded again times log2(e). */
-static double off(float got, double factor, double x)
-{
-    const double want = factor * exp(x);
-
-    return fabs((double)got - want) / ((2 * fabs(x) + 16) * EPS * fabs(want) + 1e-36);
-}
-
-static void test_weigh(const struct gkv__simd *k)
-{
-    double worst = 0;
-    int bad = 0;
-
-    for (size_t n = 1; n <= 64; n += n < 36 ? 1 : 7)
-        for (int kind = 0; kind < 4; kind++) {
-            const size_t ld = (n + 15) / 16 * 16 + 16 * (n % 2), all = n * ld;
-            const int before = kind & 1, both = kind >> 1;
-            float *p = floats(all, before), *a = floats(all, before), *was = copy(p, all), *was_a = copy(a, all);
-            float *g = floats(ld, before), *b = floats(n, before), *from = floats(ld, before), *to = floats(ld, before);
-            double sum = 0;
-
-            for (size_t i = 0; i < n; i++)          /* not computed there, and so anything       */
-                for (size_t x = i + 1; x < n; x++)
-                    p[i * ld + x] = a[i * ld + x] = was_a[i * ld + x] = NAN;
-            for (size_t i = 0; i < ld; i++)
-                g[i] = i < n ? (float)(sum += i % 9 == 4 ? 40 * fmin(uniform(), 0) : 0.3 * fmin(uniform(), 0)) : NAN;
-            k->state.weigh(both ? a : NULL, p, ld, g, b, from, to, n);
-            for (size_t i = 0; i < n; i++) {
-                worst = worse(worst, off(from[i], 1, (double)g[i]));
-                worst = worse(worst, off(to[i], 1, (double)g[n - 1] - (double)g[i]));
-                for (size_t x = 0; x < n; x++) {
-                    const double d = (double)g[i] - (double)g[x];
-
-                    if (x <= i)
-                        worst = worse(worst, off(p[i * ld + x], (double)was[i * ld + x], d));
-                    if (x < i && both)
-                        worst = worse(worst, off(a[i * ld + x], -(double)b[i] * (double)was_a[i * ld + x], d));
-                    bad += x > i && p[i * ld + x] != 0;
-                    bad += x >= i && both && a[i * ld + x] != 0;
-                }
-            }
-            bad += !both && memcmp(a, was_a, all * sizeof *a);
-            free(was);
-            free(was_a);
-            release();
-        }
-    ok(worst <= 1 && !bad, "weigh: %s (%.2f of the bound)", k->level, worst);
-}
-
-/* The error of each row is that of the rows before it, and of its own sum. */
-static void test_solve(const struct gkv__simd *k)
-{
-    double worst = 0;
-    int bad = 0;
-
-    for (size_t rows = 1; rows <= 16; rows += rows < 4 ? 1 : 6)
-        for (size_t n = 1; n < 140; n += n < 20 ? 1 : 17)
-            for (int before = 0; before < 2; before++) {
-                const size_t ld = n + 5, lda = rows + 2, all = (rows - 1) * ld + n;
-                float *u = rows_of(rows, ld, n, before), *a = rows_of(rows, lda, rows, before), *was = copy(u, all);
-                float *by = floats(rows, before);
-                double *want = malloc(rows * sizeof *want), *error = malloc(rows * sizeof *error);
-
-                k->state.scale(u, ld, by, rows, n);
-                for (size_t t = 0; t < rows; t++)
-                    for (size_t c = 0; c < n; c++)
-                        bad += u[t * ld + c] != was[t * ld + c] * by[t];
-                bad += spoilt(u, was, rows, ld, n);
-                memcpy(u, was, all * sizeof *u);
-                k->state.solve(u, ld, a, lda, rows, n);
-                for (size_t c = 0; c < n; c++)
-                    for (size_t i = 0; i < rows; i++) {
-                        double mag = fabs((double)was[i * ld + c]);
-
-                        want[i] = (double)was[i * ld + c];
-                        error[i] = 0;
-                        for (size_t x = 0; x < i; x++) {
-                            const double by_a = (double)a[i * lda + x];
-
-                            want[i] += by_a * want[x];
-                            mag += fabs(by_a * want[x]);
-                            error[i] += fabs(by_a) * error[x];
-                        }
-                        error[i] += (double)(i + 2) * EPS * (mag + error[i]);
-                        worst = worse(worst, fabs((double)u[i * ld + c] - want[i]) / error[i]);
-                    }
-                bad += spoilt(u, was, rows, ld, n);
-                free(was);
-                free(want);
-                free(error);
-                release();
-            }
-    ok(worst <= 1 && !bad, "scale, solve: %s (%.2f of the bound)", k->level, worst);
-}
-
-static void test_multiply(const struct gkv__simd *k)
-{
-    static const size_t ms[] = { 1, 2, 7, 8, 21 }, ks[] = { 1, 5, 64 };
-    static const float scales[] = { 0, 1, 0.375f };
-    double worst = 0;
-    int bad = 0;
-
-    for (size_t im = 0; im < sizeof ms / sizeof *ms; im++)
-        for (size_t ik = 0; ik < sizeof ks / sizeof *ks; ik++)
-            for (size_t n = 1; n <= 70; n += n < 4 ? 1 : 5)
-                for (int kind = 0; kind < 6; kind++) {
-                    const size_t m = ms[im], kk = ks[ik], ldc = n + 2, ldb = n + 3;
-                    const int turned = kind & 1;
-                    const size_t lda = (turned ? m : kk) + 1, all = (m - 1) * ldc + n;
-                    const float scale = scales[kind / 2];
-                    float *a = rows_of(turned ? kk : m, lda, turned ? m : kk, turned);
-                    float *b = rows_of(kk, ldb, n, kind / 2 == 1), *c = rows_of(m, ldc, n, kind / 2 == 1), *was;
-
-                    if (!kind)
-                        c[all / 2] = NAN;
-                    was = copy(c, all);
-                    (turned ? k->state.multiply_turned : k->state.multiply)(c, ldc, a, lda, b, ldb, m, n, kk, scale);
-                    for (size_t r = 0; r < m; r++)
-                        for (size_t j = 0; j < n; j++) {
-                            double want = scale > 0 ? (double)scale * (double)was[r * ldc + j] : 0, mag = fabs(want);
-
-                            for (size_t i = 0; i < kk; i++) {
-                                const double p = (double)a[turned ? i * lda + r : r * lda + i] * (double)b[i * ldb + j];
-
-                                want += p;
-                                mag += fabs(p);
-                            }
-                            bad += !(fabs((double)c[r * ldc + j] - want) <= (double)(kk + 2) * EPS * mag);
-                            worst = worse(worst, fabs((double)c[r * ldc + j] - want) / ((double)(kk + 2) * EPS * mag));
-                        }
-                    bad += spoilt(c, was, m, ldc, n);
-                    free(was);
-                    release();
-                }
-    ok(!bad, "multiply: %s (%.2f of the bound)", k->level, worst);
-}
-
-/* Errors of u, of the state and of o follow from one another. */
-static void test_step(const struct gkv__simd *k)
-{
-    static const size_t ks[] = { 1, 16, 50, 128 };
-    double worst = 0;
-    int bad = 0;
-
-    for (size_t ik = 0; ik < sizeof ks / sizeof *ks; ik++)
-        for (size_t n = 1; n < 150; n += n < 20 ? 1 : 27)
-            for (int kind = 0; kind < 4; kind++) {
-                const size_t dk = ks[ik], lds = n + 4, all = (dk - 1) * lds + n;
-                const int before = kind & 1, correct = kind >> 1;
-                float *s = rows_of(dk, lds, n, before), *was = copy(s, all), *o = floats(n, before);
-                float *v = floats(n, before), *q = floats(dk, before), *kk = floats(dk, before);
-                const double a = 0.8125, b = 0.6875;
-
-                k->state.step(o, s, lds, kk, q, v, (float)a, (float)b, dk, n, correct);
-                for (size_t c = 0; c < n; c++) {
-                    double sum = 0, mag = 0, u, error, out = 0, bound = 0;
-
-                    for (size_t i = 0; correct && i < dk; i++) {
-                        sum += a * (double)was[i * lds + c] * (double)kk[i];
-                        mag += a * fabs((double)was[i * lds + c] * (double)kk[i]);
-                    }
-                    u = b * ((double)v[c] - sum);
-                    error = b * ((double)(dk + 3) * EPS * mag + 3 * EPS * (fabs((double)v[c]) + mag));
-                    for (size_t i = 0; i < dk; i++) {
-                        const double old = a * (double)was[i * lds + c], more = (double)kk[i] * u, now = old + more;
-                        const double off_by = fabs((double)kk[i]) * error + 3 * EPS * (fabs(old) + fabs(more));
-
-                        worst = worse(worst, fabs((double)s[i * lds + c] - now) / (off_by + 1e-36));
-                        out += now * (double)q[i];
-                        bound += fabs((double)q[i]) * (off_by + (double)(dk + 2) * EPS * fabs(now));
-                    }
-                    worst = worse(worst, fabs((double)o[c] - out) / (bound + 1e-36));
-                }
-                bad += spoilt(s, was, dk, lds, n);
-                free(was);
-                release();
-            }
-    ok(worst <= 1 && !bad, "step: %s (%.2f of the bound)", k->level, worst);
-}
-
 /* Products of many rows, straight from the weights, against double precision with weights and activations rounded to
  * bfloat16: then products are exact, and what remains is the rounding of sums.  Each output is what the row has alone. */
 static void test_many(const struct gkv__simd *k, const struct gkv__quant *q)
@@ -1307,18 +645,8 @@ static void test_many(const struct gkv__simd *k, const struct gkv__quant *q)
        worst);
 }
 
-/* What is not in the table is not tested below: caches may have any of these types. */
-static void test_table(const struct gkv__simd *k)
-{
-    static const enum gkv__type types[] = { GKV__TYPE_F32, GKV__TYPE_F16, GKV__TYPE_BF16, GKV__TYPE_Q8_0, GKV__TYPE_Q4_0 };
-
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        ok(k->attend_few[types[i]], "attend_few %s: %s has it", gkv__quant_of(types[i])->name, k->level);
-}
-
 static void test_level(const struct gkv__simd *k)
 {
-    test_table(k);
     for (int t = 0; t < GKV__N_TYPES; t++) {
         test_unpack(k, gkv__quant_of((enum gkv__type)t));
         test_dot(k, gkv__quant_of((enum gkv__type)t));
@@ -1330,8 +658,6 @@ static void test_level(const struct gkv__simd *k)
             test_coarse(k, gkv__quant_of((enum gkv__type)t));
         if (k->many[t].form)
             test_many(k, gkv__quant_of((enum gkv__type)t));
-        if (k->attend_few[t])
-            test_attend_few(k, gkv__quant_of((enum gkv__type)t));
     }
     if (k->product[GKV__TYPE_MXFP4].form)
         test_small_scales(k);
@@ -1339,58 +665,25 @@ static void test_level(const struct gkv__simd *k)
         test_coarse_odd(k);
     test_all_f16(k);
     test_gemm(k);
-    test_attend(k);
-    if (k->attend.pairs)
-        test_form(k);
     test_rows(k);
     test_softmax(k);
-    test_convolve(k);
-    test_rates(k);
-    test_weigh(k);
-    test_solve(k);
-    test_multiply(k);
-    test_step(k);
+}
+
+static void test_masks(void)
+{
+    const char *level;
+    unsigned mask;
+
+    for (size_t i = 0; (level = gkv__simd_level(i, &mask)); i++)
+        ok(!(mask & GKV__CPU_AVX512) || !(mask & GKV__CPU_AVXVNNI), "%s asks for no AVX-VNNI beside AVX-512", level);
 }
 
 int main(void)
 {
-    const char *const only = getenv("KERNELS_LEVEL");   /* for build-aux/mutants.py: of one level, and nothing else */
-    const unsigned cpu = gkv__cpu_detect();
-    struct gkv__simd k;
-    const char *level;
-    unsigned mask;
-
-    for (size_t i = 0; (level = gkv__simd_level(i, &mask)); i++) {
-        if (only && strcmp(level, only))
-            continue;
-        ok(!(mask & GKV__CPU_AVX512) || !(mask & GKV__CPU_AVXVNNI), "%s asks for no AVX-VNNI beside AVX-512", level);
-        if ((mask & cpu) != mask) {
-            skip("this CPU lacks it", "all kernels: %s", level);
-            continue;
-        }
-        gkv__simd_init(&k, mask);
-        if (mask & (GKV__CPU_AVX2 | GKV__CPU_NEON)) {
-            struct gkv__simd ref;
-            unsigned all = 1;
-
-            gkv__simd_init(&ref, 0);
-            for (size_t t = 0; t < GKV__N_TYPES; t++)
-                all &= !ref.attend_few[t] || ref.attend_few[t] != k.attend_few[t];
-            ok(all, "%s has its own attend_few of every type", level);
-        }
-        test_level(&k);
-    }
+    test_masks();
+    test_levels(test_level);
 #if HAVE_ISA_AVX2
-    if (cpu & GKV__CPU_AVX2 && !only) {
-        memset(&k.many, 0, sizeof k.many);
-        fill_wide_table(&k);
-        test_level(&k);
-        fill_wide_bf16_table(&k);
-        test_attend(&k);
-        test_form(&k);
-        test_attend_few(&k, gkv__quant_of(GKV__TYPE_F16));
-        test_attend_few(&k, gkv__quant_of(GKV__TYPE_BF16));
-    }
+    test_wide(fill_wide_table, test_level);
 #endif
     return done();
 }

@@ -69,10 +69,15 @@ EXTRA_DIST += tests/files/hf/gemma4moe.gguf tests/files/hf/gemma4moe.txt tests/f
 EXTRA_DIST += tests/files/hf/granitehybrid.gguf tests/files/hf/granitehybrid.txt tests/files/hf/granitehybrid.bin
 EXTRA_DIST += tests/files/hf/granitehybridmoe.gguf tests/files/hf/granitehybridmoe.txt tests/files/hf/granitehybridmoe.bin
 
-TESTS += tests/kernels.test
-check_PROGRAMS += tests/kernels.test
-tests_kernels_test_SOURCES = tests/kernels.c tests/kernels.h tests/table-scale.h tests/tap.h tests/worse.h
-tests_kernels_test_LDADD   = src/libcore.la
+kernels_shared = tests/guarded.h tests/kernels.h tests/levels.h tests/table-scale.h tests/tap.h tests/worse.h
+TESTS += tests/kernels.test tests/kernels-attend.test tests/kernels-state.test
+check_PROGRAMS += tests/kernels.test tests/kernels-attend.test tests/kernels-state.test
+tests_kernels_test_SOURCES        = tests/kernels.c $(kernels_shared)
+tests_kernels_test_LDADD          = src/libcore.la
+tests_kernels_attend_test_SOURCES = tests/kernels-attend.c $(kernels_shared)
+tests_kernels_attend_test_LDADD   = src/libcore.la
+tests_kernels_state_test_SOURCES  = tests/kernels-state.c $(kernels_shared)
+tests_kernels_state_test_LDADD    = src/libcore.la
 EXTRA_DIST += tests/wide.c
 
 TESTS += tests/unit-hadamard.test
@@ -89,12 +94,15 @@ TESTS += tests/unit-attend.test
 check_PROGRAMS += tests/unit-attend.test
 tests_unit_attend_test_SOURCES = tests/unit-attend.c tests/kernels.h tests/tap.h tests/worse.h
 tests_unit_attend_test_LDADD   = src/libcore.la
+
 check_LTLIBRARIES =
 if ISA_AVX2
 check_LTLIBRARIES += tests/libwide.la
 tests_libwide_la_SOURCES = tests/wide.c
 tests_libwide_la_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_AVX2) -ffp-contract=off -Wno-psabi
 tests_kernels_test_LDADD += tests/libwide.la
+tests_kernels_attend_test_LDADD += tests/libwide.la
+tests_kernels_state_test_LDADD += tests/libwide.la
 tests_unit_attend_test_LDADD += tests/libwide.la
 tests_golden_test_LDADD += tests/libwide.la
 endif
@@ -103,6 +111,37 @@ TESTS += tests/unit-gemm.test
 check_PROGRAMS += tests/unit-gemm.test
 tests_unit_gemm_test_SOURCES = tests/unit-gemm.c tests/tap.h tests/worse.h
 tests_unit_gemm_test_LDADD   = src/libcore.la
+
+if ISA_AVX2
+# On a processor that has AVX-VNNI and AMX, too.
+emulated = tests/kernels-emulated.test tests/kernels-attend-emulated.test tests/unit-attend-emulated.test \
+	tests/unit-gemm-emulated.test
+TESTS += $(emulated)
+check_PROGRAMS += $(emulated)
+tests_kernels_emulated_test_SOURCES        = $(tests_kernels_test_SOURCES) tests/emulated/cpu.c
+tests_kernels_emulated_test_LDADD          = tests/libemulated.la src/libcore.la tests/libwide.la
+tests_kernels_attend_emulated_test_SOURCES = $(tests_kernels_attend_test_SOURCES) tests/emulated/cpu.c
+tests_kernels_attend_emulated_test_LDADD   = tests/libemulated.la src/libcore.la tests/libwide.la
+tests_unit_attend_emulated_test_SOURCES    = $(tests_unit_attend_test_SOURCES) tests/emulated/cpu.c
+tests_unit_attend_emulated_test_LDADD      = tests/libemulated.la src/libcore.la tests/libwide.la
+tests_unit_gemm_emulated_test_SOURCES      = $(tests_unit_gemm_test_SOURCES) tests/emulated/cpu.c
+tests_unit_gemm_emulated_test_LDADD        = tests/libemulated.la src/libcore.la
+check_LTLIBRARIES += tests/libemulated.la
+tests_libemulated_la_SOURCES = tests/emulated/tiles.h
+tests_libemulated_la_LIBADD  =
+if ISA_AVXVNNI
+check_LTLIBRARIES += tests/libemulated-avxvnni.la
+tests_libemulated_avxvnni_la_SOURCES = tests/emulated/avxvnni.c
+tests_libemulated_avxvnni_la_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_AVX2) -ffp-contract=off
+tests_libemulated_la_LIBADD += tests/libemulated-avxvnni.la
+endif
+if ISA_AMX
+check_LTLIBRARIES += tests/libemulated-amx.la
+tests_libemulated_amx_la_SOURCES = tests/emulated/amx.c
+tests_libemulated_amx_la_CFLAGS  = $(AM_CFLAGS) $(CFLAGS_AMX) -ffp-contract=off
+tests_libemulated_la_LIBADD += tests/libemulated-amx.la
+endif
+endif
 
 TESTS += tests/unit-file.test
 check_PROGRAMS += tests/unit-file.test
