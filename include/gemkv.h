@@ -450,8 +450,9 @@ typedef struct {
     const char *finish;         /* "stop": at its end, "length": cut or shortened to max_tokens; "" before END */
     const char *stop;                                   /* of the options: what ended it, or NULL */
     int         incomplete;                             /* it ends inside a text of the grammar */
-    const char *snap;           /* how text was handed over, or NULL: tokens were.  Then tokens_document and
-                                   tokens_prompt are the reader's, tokens_kept and tokens_answer the other's,   */
+    const char *snap;           /* how text was handed over ("word" also where a sentence has no room), or NULL: tokens
+                                   were.  Then tokens_document and tokens_prompt are the reader's, tokens_kept and
+                                   tokens_answer the other's,                                                   */
     const char *reader;         /* ... the reader's name; NULL: the model itself                     */
     double      load_reader, hand_over;                 /* seconds: part of load; choosing pieces of text */
     uint64_t    predicted_reader, predicted_answerer;   /* bytes; memory_predicted is the larger one */

@@ -43,7 +43,7 @@ static void widen(struct gkv__hand *h, const struct gkv__prompt *p)
         gkv_kept k = h->piece[i], *last = m ? &h->piece[m - 1] : NULL;
         size_t len;
         const char *text = text_of(p, k.file, &len);
-        const struct gkv__range s = gkv__snap(text, len, h->snap, (struct gkv__range){ (size_t)k.start, (size_t)k.end });
+        const struct gkv__range s = gkv__snap(text, len, h->used, (struct gkv__range){ (size_t)k.start, (size_t)k.end });
 
         if (s.start == s.end)                   /* nothing but white space */
             continue;
@@ -199,12 +199,11 @@ static gkv_status make_best(struct gkv__hand *h, const struct gkv__prompt *p, co
     return make(h, p, asked, feed, err);
 }
 
+/* 0 pieces: not even the best has room. */
 static gkv_status choose(struct gkv__hand *h, const struct gkv__prompt *p, const struct gkv__asked *asked, gkv_error *err)
 {
     size_t low = 0, high = h->n;                /* low pieces fit, more than high do not */
 
-    if (!h->n)
-        return gkv__fail(err, GKV_INVALID, "the reader kept no text of the document; raise --keep");
     while (low < high) {
         /* All of them first: mostly they nearly fit, and often they do. */
         const size_t n = high == h->n && !low ? h->n : low + (high - low + 1) / 2;
@@ -215,24 +214,42 @@ static gkv_status choose(struct gkv__hand *h, const struct gkv__prompt *p, const
         else
             high = n - 1;
     }
-    if (!low)
-        return gkv__fail(err, GKV_INVALID, "a budget of %" PRIu64 " tokens has no room for the question and the best "
-                         "passage, which are %zu tokens of the model that answers; raise --keep", h->budget, h->prompt.n);
-    return h->n_fit == low ? GKV_OK : make_best(h, p, asked, low, err);
+    if (low && low != h->n_fit)
+        return make_best(h, p, asked, low, err);
+    h->n_fit = low;
+    return GKV_OK;
 }
 
-gkv_status gkv__hand_over(struct gkv__hand *h, const struct gkv__prompt *p, const uint32_t *kept, size_t n_kept,
-                          const float *score, const struct gkv__asked *asked, gkv_error *err)
+static gkv_status hand_over(struct gkv__hand *h, const struct gkv__prompt *p, const uint32_t *kept, size_t n_kept,
+                            const float *score, const struct gkv__asked *asked, gkv_error *err)
 {
-    const double start = gkv__seconds();
     uint64_t n_document;
-    gkv_status status;
 
     gkv__hand_close(h);
     GKV__TRY(gkv__prompt_passages(p, kept, n_kept, score, true, &h->piece, &h->n, &n_document, err));
     widen(h, p);
+    if (!h->n)
+        return gkv__fail(err, GKV_INVALID, "the reader kept no text of the document; raise --keep");
     GKV__TRY(rank(h, err));
-    status = choose(h, p, asked, err);
+    return choose(h, p, asked, err);
+}
+
+/* A sentence that is longer than all that is to be kept goes over in words. */
+gkv_status gkv__hand_over(struct gkv__hand *h, const struct gkv__prompt *p, const uint32_t *kept, size_t n_kept,
+                          const float *score, const struct gkv__asked *asked, gkv_error *err)
+{
+    const double start = gkv__seconds();
+    gkv_status status;
+
+    h->used = h->snap;
+    status = hand_over(h, p, kept, n_kept, score, asked, err);
+    if (!status && !h->n_fit && h->snap == GKV__SNAP_SENTENCE) {
+        h->used = GKV__SNAP_WORD;
+        status = hand_over(h, p, kept, n_kept, score, asked, err);
+    }
+    if (!status && !h->n_fit)
+        status = gkv__fail(err, GKV_INVALID, "a budget of %" PRIu64 " tokens has no room for the question and the best "
+                           "passage, which are %zu tokens of the model that answers; raise --keep", h->budget, h->prompt.n);
     h->seconds = gkv__seconds() - start;
     return status;
 }
@@ -255,6 +272,7 @@ gkv_status gkv__hand_whole(struct gkv__hand *h, const struct gkv__prompt *p, con
     const double start = gkv__seconds();
     const gkv_status status = make(h, p, asked, feed_whole, err);
 
+    h->used = h->snap;
     *n = h->prompt.n;
     h->seconds = gkv__seconds() - start;
     return status;

@@ -13,9 +13,10 @@ struct gkv__hand {
     /* Given: */
     gkv_model               *to;        /* whose prompt is made                              */
     const gkv_options       *opt;       /* of its document: template, system prompt          */
-    enum gkv__snap           snap;
+    enum gkv__snap           snap;      /* wanted                                            */
     uint64_t                 budget;    /* tokens of the prompt; UINT64_MAX: no limit        */
     /* Made: */
+    enum gkv__snap           used;      /* words, where a sentence has no room               */
     gkv_kept                *piece;     /* n of them, in the document's order                */
     size_t                  *rank;      /* [n] of each, the best is 0                        */
     size_t                   n, n_fit;  /* the best n_fit of them are handed over            */
@@ -26,7 +27,7 @@ struct gkv__hand {
 
 /* Pieces of p around kept[n_kept], whose scores are score[n tokens] or NULL, and of these the best ones, so many that
  * the prompt has at most h->budget tokens; of equal scores the first in the document is the better.  GKV_INVALID: there
- * is no room for one.  Afterwards gkv__hand_spans says which; on failure, too, gkv__hand_close frees all. */
+ * is no room for one, not even in words.  Afterwards gkv__hand_spans says which; on failure, too, gkv__hand_close frees all. */
 gkv_status gkv__hand_over(struct gkv__hand *h, const struct gkv__prompt *p, const uint32_t *kept, size_t n_kept,
                           const float *score, const struct gkv__asked *asked, gkv_error *err);
 /* What was handed over, as passages of p's document; *out is malloc'ed. */

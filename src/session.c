@@ -239,6 +239,7 @@ static gkv_status open_on(gkv_session *s, gkv_document *shared, gkv_error *err)
     struct gkv__plan *p = &s->plan;
 
     GKV__TRY(hand_over_how(o, s->writer != s->model, &s->by_text, &s->hand.snap, err));
+    s->hand.used = s->hand.snap;
     s->hand.to = s->writer;
     s->hand.opt = o;
     GKV__TRY(gkv__plan_options(p, s->model, o, err));
@@ -799,7 +800,7 @@ static void describe_device(const struct gkv__device *d, gkv_stats *out)
 
 static void describe_reader(const gkv_session *s, gkv_stats *out)
 {
-    out->snap = gkv__snap_name(s->hand.snap);
+    out->snap = gkv__snap_name(s->hand.used);
     out->hand_over = s->hand.seconds;
     out->predicted_reader = s->plan.predicted;
     out->predicted_answerer = s->answer.predicted;

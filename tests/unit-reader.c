@@ -232,6 +232,17 @@ static void budgets(gkv_model *bytes, gkv_model *trained)
            g.stats.tokens_kept + 12 > keep[i], "%u tokens, used %d", keep[i], (int)g.stats.tokens_kept);
         ok(!strcmp(g.stats.snap, "word") && !g.n_split, "words, unless said otherwise");
     }
+    {
+        gkv_options o = options("gemfilter", bytes, "sentence");
+        char *long_one = malloc(6000);         /* sentences of 300 bytes */
+
+        for (size_t i = 0; i < 6000; i++)
+            long_one[i] = i % 300 > 297 ? ". "[i % 300 - 298] : i % 300 ? "one two six, "[i % 13] : 'O';
+        ok(!ask(bytes, o, long_one, 6000, true, &g) && !strcmp(g.stats.snap, "word") && g.stats.tokens_kept <= o.keep &&
+           g.n_text && g.n_text < o.keep, "a sentence that has no room goes over in words");
+        ok(!ask(bytes, o, mixed, strlen(mixed), true, &g) && !strcmp(g.stats.snap, "sentence"), "... and one that has, whole");
+        free(long_one);
+    }
     /* As many tokens as the reader's whole prompt, and yet too few for the other model. */
     {
         gkv_options o = options("bm25", trained, NULL);
