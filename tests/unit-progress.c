@@ -126,7 +126,7 @@ static gkv_session *session(void)
 
 static void test_session(void)
 {
-    struct progress p = { .session = NULL }, second = { .session = NULL };
+    struct progress p = { .stays = true }, second = { .stays = true };
     gkv_session *s = session(), *other = session();
 
     progress_start(&p, &io, false);
@@ -152,6 +152,11 @@ static void test_session(void)
     progress_end(&p);
     raise(SIGINT);
     ok(asked(s) == GKV_END, "after the end no signal is for it");
+    ok(progress_again(), "... and another may stay");
+    second.stays = false;
+    raise(SIGINT);
+    ok(!progress_again() && progress_cancelled(), "SIGINT is not forgotten where the process does not stay");
+    second.stays = true;
     progress_again();
     progress_end(&second);
     gkv_session_close(s);
@@ -191,7 +196,7 @@ static void test_eval(void)
 {
     static const uint32_t id[] = { 1, 2, 3 };
     const gkv_options o = options();
-    struct progress p = { .session = NULL };
+    struct progress p = { .stays = true };
     gkv_eval *e = NULL;
 
     if (gkv_eval_open(&e, model, &o, 32, &err)) {
