@@ -129,6 +129,9 @@ def pack(build, out):
     for n in git_files(srcdir, "--cached", "--others", "--exclude-standard"):
         copy(os.path.join(srcdir, n), os.path.join(tree, n))
     copy(os.path.join(build, "config.h"), os.path.join(tree, "config.h"))
+    os.makedirs(os.path.join(tree, "share"), exist_ok=True)     # what make has for programs that are not installed
+    if not os.path.lexists(os.path.join(tree, "share/gemkv")):
+        os.symlink("../data", os.path.join(tree, "share/gemkv"))
     with open(os.path.join(out, "plan.json"), "w", encoding="utf-8") as f:
         json.dump(plan, f, indent=0)
     seeds, build = os.path.join(out, "seeds"), os.path.abspath(build)
@@ -273,7 +276,9 @@ class Tree:
         os.makedirs(os.path.dirname(out), exist_ok=True)
         if os.path.lexists(out):
             os.unlink(out)
-        how = (["-shared"] if name.endswith(".so") else []) + (["--coverage"] if self.counted else [])
+        shared = name.endswith(".so")
+        how = (["-shared"] if shared else []) + (["--coverage"] if self.counted else [])
+        how += ["-Wl,--wrap=raise", os.path.join(self.at, "dies.o")] if self.counted and not shared else []
         how += [w for w in ("-fopenmp",) if any(w in self.plan["objects"][o]["flags"] for o in p["objects"])]
         done = subprocess.run(["gcc", "-pthread", "-Wl,--build-id=none", "-Wl,-t", "-Wl,-t", "-o", out] + how + words +
                               [os.path.join(self.at, archive_path(a)) for a in p["archives"]] +
