@@ -206,6 +206,11 @@ tests_unit_events_test_SOURCES = tests/unit-events.c tests/rng.h tests/tap.h
 tests_unit_events_test_LDADD   = $(CLI_LDADD)
 EXTRA_DIST += tests/answer-server.py tests/serve-client.py tests/serve-browser.py
 
+TESTS += tests/unit-http.test
+check_PROGRAMS += tests/unit-http.test
+tests_unit_http_test_SOURCES = tests/unit-http.c tests/tap.h
+tests_unit_http_test_LDADD   = $(CLI_LDADD)
+
 TESTS += tests/unit-token.test
 check_PROGRAMS += tests/unit-token.test
 tests_unit_token_test_SOURCES = tests/unit-token.c tests/rng.h tests/tap.h

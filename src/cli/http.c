@@ -28,14 +28,25 @@ struct http {
 };
 
 /* ---- addresses ----------------------------------------------------------------------- */
+/* For free(), or NULL: it has none. */
 static char *part(CURLU *u, CURLUPart what)
 {
     char *s = NULL, *copy = NULL;
 
-    if (!curl_url_get(u, what, &s, 0) && s)
+    if (!curl_url_get(u, what, &s, 0))
         copy = format("%s", s);
     curl_free(s);
     return copy;
+}
+
+/* One that every address has. */
+static char *its(CURLU *u, CURLUPart what)
+{
+    char *s = part(u, what);
+
+    if (!s)
+        out_of_memory();
+    return s;
 }
 
 static bool has(CURLU *u, CURLUPart what)
@@ -49,14 +60,14 @@ static bool has(CURLU *u, CURLUPart what)
 
 static void add_path(CURLU *u, const char *path)
 {
-    char  *old = part(u, CURLUPART_PATH), *new;
-    size_t n = old ? strlen(old) : 0, k = strlen(path);
+    char  *old = its(u, CURLUPART_PATH), *new;
+    size_t n = strlen(old), k = strlen(path);
 
     while (n && old[n - 1] == '/')
         n--;
     if (n >= k && !memcmp(old + n - k, path, k))        /* it is there already */
         n -= k;
-    new = format("%.*s%s", (int)n, old ? old : "", path);
+    new = format("%.*s%s", (int)n, old, path);
     if (curl_url_set(u, CURLUPART_PATH, new, 0))
         out_of_memory();
     free(old);
@@ -71,8 +82,8 @@ static const char *wrong(CURLU *u, const char *base)
 
     if (curl_url_set(u, CURLUPART_URL, base, 0))
         return "is no address such as http://127.0.0.1:8080/v1";
-    scheme = part(u, CURLUPART_SCHEME);
-    known = scheme && (!strcasecmp(scheme, "http") || !strcasecmp(scheme, "https"));
+    scheme = its(u, CURLUPART_SCHEME);
+    known = !strcasecmp(scheme, "http") || !strcasecmp(scheme, "https");
     free(scheme);
     if (!known)
         return "is neither http:// nor https://";
@@ -93,14 +104,18 @@ char *http_address(const char *base, const char *path, char **shown, const char 
     if (!*why) {
         add_path(u, path);
         curl_url_set(u, CURLUPART_FRAGMENT, NULL, 0);
-        url = part(u, CURLUPART_URL);
+        url = its(u, CURLUPART_URL);
         curl_url_set(u, CURLUPART_QUERY, NULL, 0);
-        *shown = part(u, CURLUPART_URL);
-        if (!url || !*shown)
-            out_of_memory();
+        *shown = its(u, CURLUPART_URL);
     }
     curl_url_cleanup(u);
     return url;
+}
+
+/* Not a name that begins so, which may lead anywhere. */
+static bool is_loopback(const char *host)
+{
+    return !strncmp(host, "127.", 4) && !host[strspn(host, "0123456789.")];
 }
 
 bool http_is_here(const char *url)
@@ -109,9 +124,11 @@ bool http_is_here(const char *url)
     char  *host = NULL;
     bool   here;
 
-    if (u && !curl_url_set(u, CURLUPART_URL, url, 0))
-        host = part(u, CURLUPART_HOST);
-    here = host && (!strcasecmp(host, "localhost") || !strncmp(host, "127.", 4) || !strcmp(host, "[::1]"));
+    if (!u)
+        out_of_memory();
+    if (!curl_url_set(u, CURLUPART_URL, url, 0))
+        host = its(u, CURLUPART_HOST);
+    here = host && (!strcasecmp(host, "localhost") || is_loopback(host) || !strcmp(host, "[::1]"));
     free(host);
     curl_url_cleanup(u);
     return here;
