@@ -110,6 +110,7 @@ def program_of(name, links):
             elif re.match("-l|-Wl,--wrap", w) and w not in libs:
                 libs.append(w)
     add(links[name], True)
+    libs += [w for w in links[name] if w.startswith("-Wl,--wrap") and w not in libs]    # of LDFLAGS, before its name
     return dict(objects=objects, archives=archives, libs=libs)
 
 
