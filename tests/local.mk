@@ -327,6 +327,11 @@ check_PROGRAMS += tests/unit-ask.test
 tests_unit_ask_test_SOURCES = tests/unit-ask.c tests/tap.h
 tests_unit_ask_test_LDADD   = $(CLI_LDADD)
 
+TESTS += tests/unit-work.test
+check_PROGRAMS += tests/unit-work.test
+tests_unit_work_test_SOURCES = tests/unit-work.c tests/tap.h
+tests_unit_work_test_LDADD   = $(CLI_LDADD)
+
 TESTS += tests/unit-args.test
 check_PROGRAMS += tests/unit-args.test
 tests_unit_args_test_SOURCES = tests/unit-args.c tests/tap.h

@@ -169,7 +169,7 @@ static bool has_text(const gkv_document *d, const char *text, size_t n)
     size_t      m;
     const char *there = gkv_document_text(d, 0, &m);
 
-    return there && m == n && !memcmp(there, text, n);
+    return m == n && !memcmp(there, text, n);
 }
 
 /* Clients are not told where the server's files are. */

@@ -270,10 +270,10 @@ static gkv_status answer_elsewhere(struct work *w, struct ask *a, gkv_session *s
                                    .sent = a->sent, .format = a->format, .io = w->io, .cancelled = is_gone, .arg = a };
     const char *text;
     size_t      n;
-    gkv_status  status = GKV_OK;
+    gkv_status  status;
 
     answerer_ask(answerer, &t);
-    while (!status && !(status = answerer_next(answerer, &t, &text, &n, err)))
+    while (!(status = answerer_next(answerer, &t, &text, &n, err)))
         ask_give(a, text, n);
     if (status == GKV_END) {
         keep_result(a, s);
