@@ -488,14 +488,16 @@ static enum MHD_Result handle(void *cls, struct MHD_Connection *connection, cons
 static int listen_unix(struct web *w, const char *path)
 {
     struct sockaddr_un a = { .sun_family = AF_UNIX };
-    const int          fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     mode_t             mask;
-    int                bound;
+    int                fd, bound;
 
-    if (strlen(path) >= sizeof a.sun_path || fd < 0) {
-        errno = fd < 0 ? errno : ENAMETOOLONG;
+    if (strlen(path) >= sizeof a.sun_path) {
+        errno = ENAMETOOLONG;
         return -1;
     }
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
     memcpy(a.sun_path, path, strlen(path) + 1);
     if (connect(fd, (struct sockaddr *)&a, sizeof a) && errno == ECONNREFUSED)
         unlink(path);                           /* nobody listens there any more          */
