@@ -10,11 +10,15 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <arpa/inet.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -22,6 +26,7 @@
 #include <unistd.h>
 #include "src/cli/answerer.h"
 #include "src/cli/say.h"
+#include "src/cli/serve/base64.h"
 #include "tests/file.h"
 
 enum { MOST = 20000, MOST_WITH_KEY = 3 << 20, MOST_HELD = 15000, MOST_FILES = 30000 };
@@ -951,6 +956,226 @@ static void test_lasting(void)
        strstr(said, "gemkv: /nowhere: no folder can be made there: No such file or directory"), "... which is said");
 }
 
+/* No file of this process becomes larger; RLIM_INFINITY: any may. */
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit r;
+
+    getrlimit(RLIMIT_FSIZE, &r);
+    r.rlim_cur = bytes < r.rlim_max ? bytes : r.rlim_max;
+    setrlimit(RLIMIT_FSIZE, &r);
+}
+
+/* It is not added; why, until the next call. */
+static const char *not_added(struct store *s, const char *file, const char *name)
+{
+    static char  *why;
+    struct stored got;
+
+    free(why);
+    why = NULL;
+    if (store_add(s, file, name, false, &got, &why))
+        return why ? why : "?";
+    stored_free(&got);
+    return "it was added";
+}
+
+static size_t n_files(const struct folder *f)
+{
+    size_t n;
+    char **list = folder_list(f, "file-", &n);
+
+    for (size_t i = 0; i < n; i++)
+        free(list[i]);
+    free(list);
+    return n;
+}
+
+/* What cannot be stored leaves nothing. */
+static void test_storing(void)
+{
+    static char   text[10000];
+    struct folder f = { .lock = -1 }, nowhere = { .path = NULL, .lasts = true, .lock = -1 };
+    struct store *s;
+    struct stored got;
+    char          kept[100], long_path[PATH_MAX], *source, *large, *why = NULL;
+    const char   *said_why;
+    size_t        n;
+
+    snprintf(kept, sizeof kept, "%s/kept", scratch);
+    folder_open(&f, &io, kept);
+    put_file(&f, "source", "One text.");
+    memset(text, 'x', sizeof text - 1);
+    put_file(&f, "large", text);
+    source = folder_file(&f, "source");
+    large = folder_file(&f, "large");
+    s = store_open(&f, 100000);
+    signal(SIGXFSZ, SIG_IGN);
+    limit_files(5);
+    said_why = not_added(s, source, "a.txt");
+    limit_files(RLIM_INFINITY);
+    ok(!strcmp(said_why, "its text cannot be stored: File too large") && !n_files(&f), "a text that cannot be written: %s", said_why);
+    limit_files(5000);
+    said_why = not_added(s, large, "a.txt");
+    limit_files(RLIM_INFINITY);
+    ok(!strcmp(said_why, "its text cannot be stored: File too large") && !n_files(&f), "... or half of it: %s", said_why);
+    limit_files(20);
+    said_why = not_added(s, source, "a.txt");
+    limit_files(RLIM_INFINITY);
+    ok(!strcmp(said_why, "what belongs to its text cannot be stored: File too large") && !n_files(&f),
+       "what belongs to it cannot be written: %s", said_why);
+    said_why = not_added(s, "/nowhere/at/all", "some/a.txt");
+    ok(!strcmp(said_why, "a.txt: cannot open: No such file or directory"), "a file that is none: %s", said_why);
+    ok(!strcmp(names(s), ""), "nothing of them is known");
+    ok(!store_add(s, source, "a\\b/c\377d\001.txt", false, &got, &why) && !strcmp(got.name, "c_d_.txt"), "a name is one line of text");
+    stored_free(&got);
+    ok(!store_add(s, source, "some/", false, &got, &why) && !strcmp(got.name, "document") && got.created > 1500000000,
+       "one without a name gets one");
+    stored_free(&got);
+    put_file(&f, "file-0000000000000001.json", "{\"name\": \"x\"}");
+    snprintf(long_path, sizeof long_path, "%s/file-0000000000000001", kept);
+    ok(!symlink("/nowhere/at/all", long_path), "a text that leads nowhere");
+    store_close(s);
+    s = store_open(&f, 10);
+    ok(!strcmp(names(s), "c_d_.txt document") || !strcmp(names(s), "document c_d_.txt"), "... is none: %s", names(s));
+    ok(strstr(not_added(s, source, "a.txt"), "no room"), "what is there already may be more than there is room for");
+    store_close(s);
+
+    /* A path so long that the text's fits, but not that of what belongs to it, which is 5 bytes longer. */
+    n = (size_t)snprintf(long_path, sizeof long_path, "%s/long", kept);
+    mkdir(long_path, 0700);
+    while (n + 1 + 21 < PATH_MAX - 1) {
+        long_path[n] = n + 2 + 21 < PATH_MAX - 1 && long_path[n - 1] == '/' ? '.' : '/';
+        long_path[++n] = 0;
+    }
+    nowhere.path = long_path;
+    s = store_open(&nowhere, 1000);
+    said_why = not_added(s, source, "a.txt");
+    ok(!strcmp(said_why, "what belongs to its text cannot be stored: File name too long") && !n_files(&nowhere),
+       "what belongs to it has no place: %s", said_why);
+    store_close(s);
+    nowhere.path = (char[]){ "/nowhere/at/all" };
+    s = store_open(&nowhere, 1000);
+    ok(!strcmp(not_added(s, source, "a.txt"), "its text cannot be stored: No such file or directory"), "a folder that is gone");
+    store_close(s);
+    store_close(NULL);
+    free(source);
+    free(large);
+    folder_close(&f);
+    snprintf(kept, sizeof kept, "rm -rf '%s/kept'", scratch);
+    ok(!system(kept), "the folder is removed");
+}
+
+static struct store *shared;
+static char          pipe_path[3][100];
+
+static void *add_one(void *arg)
+{
+    struct stored got;
+    char         *why = NULL;
+    const int     code = store_add(shared, arg, "x.txt", true, &got, &why);
+
+    free(why);
+    if (!code)
+        stored_free(&got);
+    return code ? arg : NULL;
+}
+
+/* Two files are read at a time, the third one then: a pipe is read as long as its writer writes. */
+static void test_readers(void)
+{
+    struct folder f = { .lock = -1 };
+    pthread_t     thread[3];
+    int           fd[3] = { -1, -1, -1 };
+    size_t        bad = 0, n;
+    void         *failed;
+
+    setenv("TMPDIR", scratch, 1);
+    folder_open(&f, &io, NULL);
+    unsetenv("TMPDIR");
+    shared = store_open(&f, 100000);
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(pipe_path[i], sizeof pipe_path[i], "%s/pipe%zu", scratch, i);
+        bad += mkfifo(pipe_path[i], 0600) != 0;
+    }
+    for (size_t i = 0; i < 2; i++) {
+        pthread_create(&thread[i], NULL, add_one, pipe_path[i]);
+        fd[i] = open(pipe_path[i], O_WRONLY | O_CLOEXEC);       /* until it is opened to be read */
+    }
+    pthread_create(&thread[2], NULL, add_one, pipe_path[2]);
+    for (int i = 0; i < 50 && (fd[2] = open(pipe_path[2], O_WRONLY | O_NONBLOCK | O_CLOEXEC)) < 0 && errno == ENXIO; i++)
+        nanosleep(&(struct timespec){ 0, 2000000 }, NULL);      /* it would be opened by now, most likely */
+    ok(!bad && fd[0] >= 0 && fd[1] >= 0 && fd[2] < 0 && errno == ENXIO, "two are read, the third one is not");
+    for (size_t i = 0; i < 3; i++) {
+        if (i == 2)
+            fd[i] = open(pipe_path[i], O_WRONLY | O_CLOEXEC);
+        bad += write(fd[i], "text", 4) != 4;
+        close(fd[i]);
+        if (i)
+            continue;
+        pthread_join(thread[i], &failed);
+        bad += failed != NULL;
+    }
+    for (size_t i = 1; i < 3; i++) {
+        pthread_join(thread[i], &failed);
+        bad += failed != NULL;
+    }
+    for (size_t i = 0; i < 3; i++)
+        unlink(pipe_path[i]);
+    n = n_files(&f);
+    ok(!bad && n == 3, "... but then");
+    store_close(shared);
+    ok(!n_files(&f), "they go with the server");
+    folder_close(&f);
+}
+
+static void test_places(void)
+{
+    struct folder f = { .lock = -1 };
+    struct rlimit r, few;
+    struct text   t = { NULL, 0, 0 };
+    char          template[100];
+    int           fd, code;
+    bool          good;
+
+    unsetenv("TMPDIR");
+    ok(!folder_open(&f, &io, NULL) && begins(f.path, "/tmp/gemkv-serve-"), "without $TMPDIR it is /tmp");
+    folder_close(&f);
+    setenv("TMPDIR", "", 1);
+    ok(!folder_open(&f, &io, NULL) && begins(f.path, "/tmp/gemkv-serve-"), "... and with an empty one");
+    folder_close(&f);
+    setenv("TMPDIR", scratch, 1);
+    fd = dup(0);
+    close(fd);
+    getrlimit(RLIMIT_NOFILE, &r);
+    few = r;
+    few.rlim_cur = (rlim_t)fd;
+    setrlimit(RLIMIT_NOFILE, &few);
+    code = folder_open(&f, &io, NULL);
+    setrlimit(RLIMIT_NOFILE, &r);
+    unsetenv("TMPDIR");
+    fflush(io.err);
+    ok(code == EXIT_FAILED && !f.path && !count("gemkv-serve-") && strstr(said, "no folder can be made there: Too many open files"),
+       "one that cannot be opened is not left");
+    folder_close(&f);
+
+    snprintf(template, sizeof template, "%s/nowhere/data-XXXXXX", scratch);
+    ok(!base64_to_file("QUJD", template), "data has no place");
+    snprintf(template, sizeof template, "%s/data-XXXXXX", scratch);
+    good = base64_to_file("QU JD\nRA==", template);
+    fd = open(template, O_RDONLY | O_CLOEXEC);
+    text_read(&t, fd);
+    ok(good && t.n == 4 && !memcmp(t.p, "ABCD", 4), "data is decoded");
+    close(fd);
+    text_free(&t);
+    unlink(template);
+    snprintf(template, sizeof template, "%s/data-XXXXXX", scratch);
+    limit_files(2);
+    good = base64_to_file("QUJD", template);
+    limit_files(RLIM_INFINITY);
+    ok(!good && !count("data-"), "... or leaves nothing");
+}
+
 static void test_status(void)
 {
     static const struct { gkv_status status; bool elsewhere; unsigned code; } rows[] = {
@@ -990,6 +1215,9 @@ int main(void)
     run_cases();
     ok(soon(all_are_closed), "all files and connections are closed");
     test_lasting();
+    test_storing();
+    test_readers();
+    test_places();
     test_leaving();
     test_held();
     test_counts();
