@@ -32,14 +32,13 @@ struct work {
 };
 
 /* ---- reading ------------------------------------------------------------------------- */
-/* Tokens of what is still to come are not known: as many per byte as so far. */
+/* Tokens of what is still to come are not known: as many per byte as so far.  An empty text has no index. */
 static void indexing(void *arg, const gkv_progress *g)
 {
     struct ask    *a = arg;
-    const double   all = a->bytes ? (double)a->bytes : 1, now = (double)a->bytes_now;
+    const double   all = (double)a->bytes, now = (double)a->bytes_now;
 
-    ask_tell(a, ((double)a->bytes_done + g->fraction * now) / all,
-             now > 0 ? (uint64_t)((double)g->tokens * all / now) : g->tokens);
+    ask_tell(a, ((double)a->bytes_done + g->fraction * now) / all, (uint64_t)((double)g->tokens * all / now));
 }
 
 static void asking(void *arg, const gkv_progress *g)
