@@ -392,7 +392,8 @@ static void take(struct web_call *c, const char *data, size_t n)
         if (!c->form || (MHD_post_process(c->form, data, n) != MHD_YES && !c->response))
             web_fail(c, 400, NULL, "the request is no form");
     } else if (atomic_fetch_add(&w->held, n) + n > w->o.most_held) {
-        text_add(&c->body, data, n);            /* counted: call_free takes it away       */
+        atomic_fetch_sub(&w->held, c->body.n + n);      /* what is refused needs no room  */
+        text_free(&c->body);
         web_fail(c, 503, NULL, "the server reads too many large requests at once");
     } else {
         text_add(&c->body, data, n);
