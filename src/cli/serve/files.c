@@ -57,7 +57,7 @@ void files_add(struct web_call *c)
     }
     code = store_add(api->store, path, name, false, &f, &why);
     if (code)
-        web_fail(c, code == EXIT_DOCUMENT ? 422 : 507, NULL, "%s", why ? why : "the file cannot be read");
+        web_fail(c, code == EXIT_DOCUMENT ? 422 : 507, NULL, "%s", why);
     free(why);
     if (code)
         return;
@@ -94,11 +94,13 @@ static void send_content(struct web_call *c, const struct stored *f)
     struct text text = { NULL, 0, 0 };
     const int   fd = open(f->path, O_RDONLY | O_CLOEXEC);
 
-    text_add(&text, "", 0);
-    if (fd >= 0) {
-        text_read(&text, fd);
-        close(fd);
+    if (fd < 0) {                               /* it was deleted just now                */
+        no_file(c);
+        return;
     }
+    text_add(&text, "", 0);
+    text_read(&text, fd);
+    close(fd);
     web_answer(c, 200, "text/plain; charset=utf-8", text.p, text.n);
     text_free(&text);
 }

@@ -83,7 +83,7 @@ void form_answer(struct web_call *c)
         return;
     }
     if (store_add(api->store, path, name, true, &f, &why)) {
-        web_fail(c, 422, NULL, "%s", why ? why : "the file cannot be read");
+        web_fail(c, 422, NULL, "%s", why);
         free(why);
         return;
     }

@@ -81,7 +81,7 @@ static bool add_data(struct request *c, const char *data, const char *name)
         free(c->ask->source[c->ask->n_sources - 1].id);         /* it goes with the request */
         c->ask->source[c->ask->n_sources - 1].id = NULL;
     } else {
-        request_bad(c, "%s", why ? why : "the file cannot be read");
+        request_bad(c, "%s", why);
     }
     free(why);
     return read;
@@ -129,9 +129,9 @@ static bool paragraphs(const char *s, size_t n, bool lines, struct span *first, 
     for (; at < all.end; at++) {
         if (s[at] != '\n')
             continue;
-        for (break_at = at + 1; break_at < all.end && is_blank(s[break_at]) && s[break_at] != '\n'; break_at++)
-            ;
-        if (break_at == all.end || (s[break_at] != '\n' && !lines))
+        for (break_at = at + 1; is_blank(s[break_at]) && s[break_at] != '\n'; break_at++)
+            ;                                   /* the last byte is no blank              */
+        if (s[break_at] != '\n' && !lines)
             continue;
         if (first->end == all.end)
             *first = trim(s, (struct span){ all.start, at });

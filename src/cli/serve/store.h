@@ -25,7 +25,8 @@ struct store;
 struct store *store_open(const struct folder *f, uint64_t most);
 void store_close(struct store *s);              /* removes them, unless the folder lasts  */
 
-/* Reads the file and keeps its text; passing: only until this server ends.  0, or an exit status of the readers, and *why, for free(). */
+/* Reads the file and keeps its text; passing: only until this server ends.  0, or an exit status of the readers, and
+ * *why, for free(). */
 int  store_add(struct store *s, const char *file, const char *name, bool passing, struct stored *out, char **why);
 /* False: there is none of that id. */
 bool store_get(struct store *s, const char *id, struct stored *out);
