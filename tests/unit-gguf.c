@@ -352,6 +352,8 @@ static void test_cut(void)
     gkv_error   err;
     bool        clear;
     float       v = 1;
+    char        name[200] = "", shown[300];
+    size_t      entry;
     struct gkv__gguf *g;
 
     begin_file(2, 4);
@@ -383,6 +385,39 @@ static void test_cut(void)
     }
     ok(!bad, "a file of %zu bytes, cut off after each of them: refused", n_made);
 
+    /* The first name is long, so that a second entry could be there wherever the file is cut off. */
+    memset(name, 'n', sizeof name - 1);
+    begin_file(2, 0);
+    put_tensor(name, 8, 0);
+    entry = n_made;
+    put_tensor("two", 8, 32);
+    bad = 0;
+    for (size_t n = entry; n < n_made; n++) {
+        spill(path, made, n);
+        bad += try(path, &err, &clear) != GKV_FORMAT || !clear ||
+               !strstr(err.text, n < entry + 11 ? "the name of a tensor" : n < entry + 23 ? "the shape" : "the type");
+    }
+    ok(!bad, "an entry that is cut off after each of its bytes: it is said where");
+    snprintf(shown, sizeof shown, "tensor %.96s (", name);      /* as much as is shown    */
+    begin_file(1, 0);
+    put_tensor(name, 8, 0);
+    spill(path, made, n_made);
+    refused(path, GKV_FORMAT, shown);
+    refused(path, GKV_FORMAT, "ends before tensor nnn");
+    for (uint64_t at = 0; at <= 32; at += 32) {
+        begin_file(2, 0);
+        put_tensor(name, 8, at);
+        put_tensor(name, 8, 32);
+        while (n_made % 32)
+            put("", 1);
+        put(made, 64);
+        spill(path, made, n_made);
+        if (at)
+            snprintf(shown, sizeof shown, "tensors %.96s and %.96s overlap", name, name);
+        else
+            snprintf(shown, sizeof shown, "tensor %.96s occurs twice", name);
+        refused(path, GKV_FORMAT, shown);
+    }
     begin_file(1, 0);
     put_tensor("far", 1, UINT64_MAX - 31);
     spill(path, made, n_made);
