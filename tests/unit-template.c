@@ -65,13 +65,16 @@ static void add_message(struct talk *t, char *role, char *hex)
     t->message[t->n++].content = hex;
 }
 
-static bool no_thinking;
+static bool     no_thinking;
+static uint64_t less_steps;
+static size_t   less_memory;
 
 static gkv_status render(const char *jinja, size_t len, const struct talk *t, const char *bos,
                          const char *eos, bool answer, struct gkv__rendered *out)
 {
     const struct gkv__chat chat = { .message = t->message, .n = t->n, .bos = bos, .eos = eos,
-                                    .answer_next = answer, .no_thinking = no_thinking, .now = NOW };
+                                    .answer_next = answer, .no_thinking = no_thinking, .now = NOW,
+                                    .less_steps = less_steps, .less_memory = less_memory };
 
     err.text[0] = 0;
     return gkv__chat_render(jinja, len, &chat, out, &err);
@@ -140,9 +143,41 @@ static size_t cut(const char *text, size_t len, const struct talk *t)
     return len;
 }
 
+/* Whether it is refused clearly with fewer steps, and with less memory, than it takes, however few or little; and else gives
+ * the same.  n: how often it was rendered. */
+static bool ends_anywhere(const char *text, size_t len, const struct talk *t, const struct gkv__rendered *want, size_t *n)
+{
+    enum { STEPS = 2000, MEMORY = 16000, UNIT = 16 };
+    uint64_t content = 0;
+    bool     good = true;
+
+    for (size_t i = 0; i < t->n; i++)
+        content += t->message[i].content_len;
+    for (unsigned of = 0; of < 2; of++)
+        for (size_t left = 0; left < (of ? MEMORY : STEPS); left += of ? UNIT : 1, ++*n) {
+            struct gkv__rendered out;
+            gkv_status           status;
+
+            less_steps = of ? 0 : GKV__CHAT_STEPS + content * 4 - left;
+            less_memory = of ? GKV__CHAT_MEMORY + (size_t)content * 32 - left : 0;
+            status = render(text, len, t, "<s>", "</s>", true, &out);
+            if (status == GKV_OK)
+                good &= want->text && want->len == out.len && !memcmp(want->text, out.text, out.len);
+            else if (status == GKV_LIMIT)
+                good &= strstr(err.text, of ? "it takes too much memory" : "it takes too many steps") != NULL;
+            else
+                good &= !want->text;
+            gkv__rendered_free(&out);
+            if (status != GKV_LIMIT)
+                break;
+        }
+    less_steps = less_memory = 0;
+    return good;
+}
+
 static void test_jinja(void)
 {
-    size_t      size, cases = 0, bad = 0, mutants = 0, cuts = 0, other_len = 0;
+    size_t      size, cases = 0, bad = 0, mutants = 0, cuts = 0, other_len = 0, ends = 0, bad_ends = 0;
     char       *all = slurp("tests/files/template/jinja.txt", &size), *rest, *other = NULL;
     struct talk talk = { .n = 0 };
 
@@ -170,6 +205,10 @@ static void test_jinja(void)
             printf("# %s\n# got  %s\n# want %s\n", text, out.text ? out.text : err.text, want);
             bad++;
         }
+        if (!ends_anywhere(text, len, &talk, &out, &ends)) {
+            printf("# %s: %s\n", text, err.text);
+            bad_ends++;
+        }
         gkv__rendered_free(&out);
         cuts += cut(text, len, &talk);
         for (int i = 0; i < 40; i++, mutants++)
@@ -180,6 +219,7 @@ static void test_jinja(void)
     ok(cases > 60 && bad == 0, "jinja2: %zu templates, %zu differ", cases, bad);
     ok(mutants > 2000, "%zu mutants are rendered or refused", mutants);
     ok(cuts > 2000, "%zu that end too early too", cuts);
+    ok(ends > 10000 && bad_ends == 0, "%zu of fewer steps or less memory, too, but for %zu templates", ends, bad_ends);
     free(all);
 }
 

@@ -8,7 +8,7 @@
 #include "src/template/parse.h"
 #include "src/template/run.h"
 
-enum { MAX_STEPS = 2000000, MAX_MEMORY = 32 << 20, MAX_TEMPLATE = 1 << 20, MAX_CONTENT = 1 << 26 };
+enum { MAX_TEMPLATE = 1 << 20, MAX_CONTENT = 1 << 26 };
 
 static const struct gkv__jvalue undefined;
 
@@ -554,8 +554,9 @@ gkv_status gkv__chat_render(const char *jinja, size_t len, const struct gkv__cha
                             struct gkv__rendered *out, gkv_error *err)
 {
     struct gkv__jtext  text = { 0 };
-    struct gkv__jrun   r = { .err = err, .steps = MAX_STEPS, .memory = MAX_MEMORY,
-                             .now = chat->now, .out = &text, .line = 1 };
+    struct gkv__jrun   r = { .err = err, .steps = GKV__CHAT_STEPS - chat->less_steps,
+                             .memory = GKV__CHAT_MEMORY - chat->less_memory, .now = chat->now, .out = &text,
+                             .line = 1 };
     struct gkv__jnode *list;
     uint64_t           content = 0;
 

@@ -6,6 +6,8 @@
 
 #include "src/token/token.h"
 
+enum { GKV__CHAT_STEPS = 2000000, GKV__CHAT_MEMORY = 32 << 20 };      /* at least; more for long messages */
+
 struct gkv__message { const char *role, *content; size_t content_len; };
 
 struct gkv__chat {
@@ -16,6 +18,8 @@ struct gkv__chat {
     bool                       no_thinking;     /* enable_thinking is false, not undefined    */
     bool                       thinking;        /* it is true, and so is DeepSeek's `thinking` */
     int64_t                    now;             /* seconds since 1970 in local time           */
+    uint64_t                   less_steps;      /* that it may take, and                      */
+    size_t                     less_memory;     /* ... bytes: tests let it end anywhere       */
 };
 
 struct gkv__rendered {          /* gkv__rendered_free when done */
