@@ -175,6 +175,35 @@ static bool ends_anywhere(const char *text, size_t len, const struct talk *t, co
     return good;
 }
 
+/* Some of our own, which end anywhere, too. */
+static void test_ends(void)
+{
+    static const struct { const char *jinja, *want; } row[] = {
+        { "{{ [{'a': {'b': 1}}, {'a': {'b': 2}}]|map(attribute='a.b')|list }}", "[1, 2]" },
+        { "{% if 0.5 %}a{% endif %}{% if 0.0 %}b{% endif %}{% if namespace() %}c{% endif %}{% if {} %}d{% endif %}", "ac" },
+        { "[{{ ('' * 3) ~ 'ab' * 3 }}]", "[ababab]" },
+        { "{{ {'a': 'x' * 40, 'b': ['y' * 3], 'c': none} }}", "{'a': 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx', 'b': ['yyy'], 'c': None}" },
+        { "{% macro m(a, b=2, c=3) %}{{ a ~ b ~ c }};{% endmacro %}{{ m(1) }}{{ m(1, c=4) }}{{ m('x' * 9) }}", "123;124;xxxxxxxxx23;" },
+        { "{% if false %}a{% elif 'b' in 'abc' %}b{% else %}c{% endif %}", "b" },
+        { "{% for x in [1, 2, 3] %}{{ x }}{% endfor %}{% set y = (4, 5) %}{{ y[1] }}", "1235" },
+        { "{{ [5, 6].1 }}{{ 'abc'.startswith('b') }}{{ 'abc'.endswith('bc') }}{{ 'a b  c'.split() }}", "6FalseTrue['a', 'b', 'c']" },
+        { "{{ 'g\303\251nie'[1:3] }}{{ 'abc'[5:] }}{{ 1 / 3 }} {{ 2.5 }}", "\303\251n0.3333333333333333 2.5" },
+        { "{%- raw -%} {{ x }} {%- endraw -%} y", "{{ x }}y" }
+    };
+    const struct talk talk = { .n = 1, .message = { { "user", "x", 1 } } };
+
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct gkv__rendered out;
+        const size_t         len = strlen(row[i].jinja);
+        const gkv_status     status = render(row[i].jinja, len, &talk, "<s>", "</s>", true, &out);
+        size_t               n = 0;
+
+        ok(status == GKV_OK && !strcmp(out.text, row[i].want), "%s: %s", row[i].jinja, out.text ? out.text : err.text);
+        ok(ends_anywhere(row[i].jinja, len, &talk, &out, &n) && n > 10, "... and %zu times with less: %s", n, err.text);
+        gkv__rendered_free(&out);
+    }
+}
+
 static void test_jinja(void)
 {
     size_t      size, cases = 0, bad = 0, mutants = 0, cuts = 0, other_len = 0, ends = 0, bad_ends = 0;
@@ -889,6 +918,7 @@ int main(void)
 
     snprintf(beside, sizeof beside, "%s/../shared", srcdir ? srcdir : ".");
     test_jinja();
+    test_ends();
     test_turns();
     test_thinking();
     test_thoughts();
