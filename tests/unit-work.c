@@ -2,6 +2,7 @@
  * unit-work.c - what the server reads for a question, what it keeps of it for the next one, and how it fails.  The queue
  * (ask.c) is played here: one question after the other, whose asker leaves when the test says so. */
 #include "config.h"
+#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -372,8 +373,22 @@ static void test_methods(void)
     r.o.grade = "exact";
 }
 
+/* 0: they cannot be counted. */
+static size_t descriptors(void)
+{
+    DIR   *d = opendir("/proc/self/fd");
+    size_t n = 0;
+
+    while (d && readdir(d))
+        n++;
+    if (d)
+        closedir(d);
+    return n;
+}
+
 static void test_files(void)
 {
+    const size_t before = descriptors();
     struct work *w = open_work(UINT64_MAX);
     struct ask  *a = ask_about("Where is the cat?");
     char        *text = words('a', 2 * LONGER);
@@ -401,6 +416,7 @@ static void test_files(void)
     free(text);
     work_close(w);
     empty();
+    ok(descriptors() == before, "all files are closed");
 }
 
 /* An index that is not what it should be is read again. */
