@@ -3,6 +3,7 @@
  * and the JSON reader that reads them */
 #include "config.h"
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include "src/cli/json-parse.h"
@@ -175,6 +176,24 @@ static void json(void)
     ok(!parse(deep, &why) && !strcmp(why, "too deep"), "too deep");
 }
 
+/* L-Eval compares what Python's float() reads. */
+static void numbers(void)
+{
+    static const struct { const char *answer, *ref; double score; } rows[] = {
+        { "inf", "Infinity", 1 }, { "-inf", " -Infinity ", 1 }, { "+inf", "infinity", 1 }, { "-inf", "infinity", 0 },
+        { "nan", "nan", 0 }, { "+nan", "nan", 0 }, { "1_0", "10", 1 }, { "1__0", "10", 0 }, { "+1.", "1", 1 }, { "infinit", "infinity", 0 }
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char           *ref[] = { (char *)(uintptr_t)rows[i].ref };
+        struct refs     one = { ref, 1 }, none = { NULL, 0 };
+        double          score[N_METRICS];
+
+        score_answer(LEVAL_EM, rows[i].answer, &one, &none, score);
+        ok(fabs(score[LEVAL_EM] - rows[i].score) < 1e-9, "%s and %s: %g", rows[i].answer, rows[i].ref, score[LEVAL_EM]);
+    }
+}
+
 /* Each measure by its name, as --metric and rows give it. */
 static void names(void)
 {
@@ -194,6 +213,7 @@ int main(int argc, char **argv)
     }
     vectors();
     names();
+    numbers();
     sets("tests/files/score-sets.jsonl", 60);
     json();
     return done();
