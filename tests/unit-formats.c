@@ -2,6 +2,7 @@
  * unit-formats.c - what a file is, seen from its bytes, its encoding, and the text of RTF, tables, mail and HTML;
  * which pages have no text */
 #include "config.h"
+#include <fcntl.h>
 #include <iconv.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -54,6 +55,33 @@ static void shows(int line, child_reader *read, const char *in, size_t n, const 
         ok(false, "... says %s", err);
     free(out);
     free(err);
+}
+
+/* A file that ends with an error is none that ends there. */
+static void unread(void)
+{
+    static child_reader *const all[] = { read_rtf, read_csv, read_mail,
+#if HAVE_LIBXML2
+        read_html,
+#endif
+    };
+    unsigned wrong = 0;
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        char     *out = NULL, *err = NULL;
+        size_t    n_out, n_err;
+        FILE     *to = open_memstream(&out, &n_out), *say_to = open_memstream(&err, &n_err);
+        const int fd = open("/", O_RDONLY | O_CLOEXEC);
+
+        wrong += all[i](fd, to, say_to) != 1;
+        close(fd);
+        fclose(to);
+        fclose(say_to);
+        wrong += n_out > 0 || strncmp(err, "it cannot be read: ", 19);
+        free(out);
+        free(err);
+    }
+    ok(!wrong, "what cannot be read to its end has no text");
 }
 
 #define SHOWS(read, in, want) shows(__LINE__, read, in, sizeof in - 1, want, sizeof want - 1, NULL)
@@ -830,6 +858,7 @@ static bool has_code_pages(void)
 
 int main(void)
 {
+    unread();
     unreadable();
     known();
     tables();

@@ -28,6 +28,7 @@
 #include "src/cli/say.h"
 #include "src/cli/serve/base64.h"
 #include "tests/file.h"
+#include "tests/refuse.h"
 
 enum { MOST = 20000, MOST_WITH_KEY = 3 << 20, MOST_HELD = 15000, MOST_FILES = 30000 };
 
@@ -906,6 +907,52 @@ static const char *names(struct store *s)
     return t.p;
 }
 
+/* What cannot be read while the system refuses it is not lost: a store is opened and knows no file, with a warning. */
+static const struct folder *refused_folder;
+
+static bool knows_none(void)
+{
+    struct store *s = store_open(refused_folder, 40, &io);
+
+    fflush(io.err);
+    return !*names(s) && strstr(said, "left out: ");
+}
+
+static bool is_not_opened(void)
+{
+    struct folder f = { .lock = -1 };
+
+    return folder_open(&f, &io, scratch) == EXIT_FAILED;
+}
+
+#ifdef SYS_getdents64
+#define CALL_LIST SYS_getdents64
+#else
+#define CALL_LIST SYS_getdents
+#endif
+
+static void test_unreadable(const struct folder *f)
+{
+    static const struct { const char *what; int calls[MOST_CALLS], error; bool (*f)(void); } rows[] = {
+        { "files that cannot be read stay", { SYS_read, NO_CALL }, EIO, knows_none },
+        { "files that cannot be looked at stay", CALLS_STAT, EACCES, knows_none },
+        { "files stay without descriptors", CALLS_OPEN, EMFILE, knows_none },
+        { "files that cannot be listed stay", { CALL_LIST, NO_CALL }, EIO, knows_none },
+        { "a folder that cannot be listed is not taken for an empty one", { CALL_LIST, NO_CALL }, EIO, is_not_opened }
+    };
+
+    refused_folder = f;
+    fflush(io.err);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const int code = refusing(rows[i].calls, rows[i].error, rows[i].f);
+
+        if (code == NOT_REFUSED)
+            skip("no seccomp", "%s", rows[i].what);
+        else
+            ok(!code && is_there(f, "file-0000000000000001") && is_there(f, "file-0000000000000001.json"), "%s", rows[i].what);
+    }
+}
+
 static void test_lasting(void)
 {
     struct folder f = { .lock = -1 }, other = { .lock = -1 };
@@ -920,7 +967,7 @@ static void test_lasting(void)
     folder_close(&other);
     put_file(&f, "source", "One text.");
     source = folder_file(&f, "source");
-    s = store_open(&f, 40);
+    s = store_open(&f, 40, &io);
     ok(!store_add(s, source, "b.txt", false, &got, &why) && !why && got.bytes == 9 && is_there(&f, got.id), "a file is added");
     stored_free(&got);
     ok(!store_add(s, source, "c.txt", true, &got, &why), "... and one that passes");
@@ -949,7 +996,8 @@ static void test_lasting(void)
 
     ok(!folder_open(&f, &io, kept) && !is_there(&f, "upload-1") && !is_there(&f, "inline-1") && is_there(&f, "index-1"),
        "what was only begun goes at the next start");
-    s = store_open(&f, 40);
+    test_unreadable(&f);
+    s = store_open(&f, 40, &io);
     ok(!strcmp(names(s), "oldest.txt old.txt z as old.txt b.txt"), "files are there again, the oldest first: %s", names(s));
     ok(store_get(s, "file-0000000000000001", &got) && !strcmp(got.remark, "a remark") && !strcmp(got.part, "slide") && got.bytes == 77 &&
        got.created == 5, "... with what is known of them");
@@ -1051,7 +1099,7 @@ static void test_storing(void)
     put_file(&f, "large", text);
     source = folder_file(&f, "source");
     large = folder_file(&f, "large");
-    s = store_open(&f, 100000);
+    s = store_open(&f, 100000, &io);
     signal(SIGXFSZ, SIG_IGN);
     limit_files(5);
     said_why = not_added(s, source, "a.txt");
@@ -1078,7 +1126,7 @@ static void test_storing(void)
     snprintf(long_path, sizeof long_path, "%s/file-0000000000000001", kept);
     ok(!symlink("/nowhere/at/all", long_path), "a text that leads nowhere");
     store_close(s);
-    s = store_open(&f, 10);
+    s = store_open(&f, 10, &io);
     ok(!strcmp(names(s), "c_d_.txt document") || !strcmp(names(s), "document c_d_.txt"), "... is none: %s", names(s));
     ok(strstr(not_added(s, source, "a.txt"), "no room"), "what is there already may be more than there is room for");
     store_close(s);
@@ -1091,13 +1139,13 @@ static void test_storing(void)
         long_path[++n] = 0;
     }
     nowhere.path = long_path;
-    s = store_open(&nowhere, 1000);
+    s = store_open(&nowhere, 1000, &io);
     said_why = not_added(s, source, "a.txt");
     ok(!strcmp(said_why, "what belongs to its text cannot be stored: File name too long") && !n_files(&nowhere),
        "what belongs to it has no place: %s", said_why);
     store_close(s);
     nowhere.path = (char[]){ "/nowhere/at/all" };
-    s = store_open(&nowhere, 1000);
+    s = store_open(&nowhere, 1000, &io);
     ok(!strcmp(not_added(s, source, "a.txt"), "its text cannot be stored: No such file or directory"), "a folder that is gone");
     store_close(s);
     store_close(NULL);
@@ -1135,7 +1183,7 @@ static void test_readers(void)
     setenv("TMPDIR", scratch, 1);
     folder_open(&f, &io, NULL);
     unsetenv("TMPDIR");
-    shared = store_open(&f, 100000);
+    shared = store_open(&f, 100000, &io);
     for (size_t i = 0; i < 3; i++) {
         snprintf(pipe_path[i], sizeof pipe_path[i], "%s/pipe%zu", scratch, i);
         bad += mkfifo(pipe_path[i], 0600) != 0;
@@ -1307,7 +1355,7 @@ int main(void)
     text_add(&asked, "", 0);
     put_file(&place, "file-00000000000000aa", "The cat.");
     put_file(&place, "file-00000000000000aa.json", "{\"name\": \"slides\", \"part\": \"slide\"}");
-    api = (struct api){ .folder = &place, .model = "m", .store = store_open(&place, MOST_FILES), .started = 7 };
+    api = (struct api){ .folder = &place, .model = "m", .store = store_open(&place, MOST_FILES, &io), .started = 7 };
     test_given();
     api.web = start(at("socket"), NULL);
     locked = start(at("locked"), "opensesame");

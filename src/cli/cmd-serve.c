@@ -97,13 +97,14 @@ static void send_file(struct web_call *c, const char *name, const char *type)
     struct text text = { NULL, 0, 0 };
     const int   fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 
-    if (fd >= 0) {
-        text_read(&text, fd);
-        close(fd);
-        web_answer(c, 200, type, text.p, text.n);
-    } else {
+    if (fd < 0)
         web_fail(c, 500, NULL, "%s was not installed", name);
-    }
+    else if (text_read(&text, fd))
+        web_answer(c, 200, type, text.p, text.n);
+    else
+        web_fail(c, 500, NULL, "%s cannot be read: %s", name, strerror(errno));
+    if (fd >= 0)
+        close(fd);
     text_free(&text);
     free(path);
 }
@@ -209,7 +210,7 @@ static int find_key(struct serve *s)
     const char *env = getenv("GEMKV_API_KEY");
     struct io  *io = s->r.o.io;
     struct text text = { NULL, 0, 0 };
-    int         fd;
+    int         fd, code = 0;
 
     if (!s->key_file) {
         s->key = env && *env ? format("%s", env) : NULL;
@@ -218,11 +219,12 @@ static int find_key(struct serve *s)
     fd = open(s->key_file, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return fail(io, EXIT_FAILED, "%s: %s", s->key_file, strerror(errno));
-    text_read(&text, fd);
+    if (!text_read(&text, fd))
+        code = fail(io, EXIT_FAILED, "%s: %s", s->key_file, strerror(errno));
     close(fd);
     s->key = format("%.*s", text.p ? (int)strcspn(text.p, "\r\n") : 0, text.p ? text.p : "");
     text_free(&text);
-    return *s->key ? 0 : usage(io, s->r.o.cmd, "%s: its first line is empty, and no key", s->key_file);
+    return code ? code : *s->key ? 0 : usage(io, s->r.o.cmd, "%s: its first line is empty, and no key", s->key_file);
 }
 
 /* What has a name of its own is opened before confine().  A folder that goes with the server is made after it: what
@@ -276,7 +278,7 @@ static int start(struct serve *s)
                             .started = (int64_t)time(NULL) };
     s->api.model = s->name ? s->name : s->r.answerer ? answerer_model(s->r.answerer) : info.name;
     hold_signals(SIG_BLOCK);
-    s->api.store = store_open(&s->folder, s->most_files);
+    s->api.store = store_open(&s->folder, s->most_files, io);
     s->api.asks = asks_open(&s->r, &s->folder, &most);
     code = web_start(&s->api.web, &web, &s->address);
     hold_signals(SIG_UNBLOCK);

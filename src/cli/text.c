@@ -27,7 +27,7 @@ void text_puts(struct text *t, const char *s)
     text_add(t, s, strlen(s));
 }
 
-void text_read(struct text *t, int fd)
+bool text_read(struct text *t, int fd)
 {
     char    buf[1 << 16];
     ssize_t n;
@@ -35,6 +35,7 @@ void text_read(struct text *t, int fd)
     text_add(t, "", 0);
     while ((n = read(fd, buf, sizeof buf)) > 0 || (n < 0 && errno == EINTR))
         text_add(t, buf, n > 0 ? (size_t)n : 0);
+    return !n;
 }
 
 void text_printf(struct text *t, const char *fmt, ...)

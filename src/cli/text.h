@@ -3,6 +3,7 @@
 #ifndef GEMKV_CLI_TEXT_H
 #define GEMKV_CLI_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include "src/cli/say.h"
 
@@ -13,8 +14,8 @@ struct text {
 
 void text_add(struct text *t, const char *s, size_t n);
 void text_puts(struct text *t, const char *s);
-/* Appends what can be read from fd up to its end. */
-void text_read(struct text *t, int fd);
+/* Appends what can be read from fd up to its end.  False: that is not all, and errno says why. */
+bool text_read(struct text *t, int fd);
 void text_printf(struct text *t, const char *fmt, ...) SAY_FORMAT(2, 3);
 /* Replaces what is not UTF-8, and NUL bytes; t->p is not NULL afterwards. */
 void text_clean(struct text *t);

@@ -151,7 +151,7 @@ static void prepare(void)
     io.err = io.out;
     place.path = dir;
     must(snprintf(path_of_socket, sizeof path_of_socket, "%s/socket", dir) < (int)sizeof path_of_socket);
-    api = (struct api){ .folder = &place, .model = "m", .store = store_open(&place, 1 << 20) };
+    api = (struct api){ .folder = &place, .model = "m", .store = store_open(&place, 1 << 20, &io) };
     must(!web_start(&api.web, &(struct web_options){
         .io = &io, .host = path_of_socket, .most = 1 << 20, .most_held = 1 << 20, .folder = dir, .routes = routes,
         .arg = &api }, &address));

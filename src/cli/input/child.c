@@ -141,6 +141,14 @@ _Noreturn static void become(const char *const *argv, child_reader *reader, int 
     }
 }
 
+int child_text(int fd, struct text *t, FILE *err)
+{
+    if (text_read(t, fd))
+        return 0;
+    fprintf(err, "it cannot be read: %s\n", strerror(errno));
+    return 1;
+}
+
 /* ---- here -------------------------------------------------------------------------------- */
 static char *own_folder(void)
 {

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
+#include "src/cli/text.h"
 
 enum { CHILD_FILE = 3, CHILD_ARGS = 16, CHILD_NO_PROGRAM = 127 };
 
@@ -18,6 +19,8 @@ enum { CHILD_SECONDS = 300, CHILD_MEMORY_GIB = 4, CHILD_OUTPUT_GIB = 1 };
 
 /* Reads the file fd and writes its text to out.  0, or 1 after writing one line about why not to err. */
 typedef int child_reader(int fd, FILE *out, FILE *err);
+/* For a reader that takes the file as one text: as it returns. */
+int child_text(int fd, struct text *t, FILE *err);
 
 struct child {
     pid_t    pid;               /* 0: none                                                */

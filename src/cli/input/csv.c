@@ -108,9 +108,10 @@ int read_csv(int fd, FILE *out, FILE *err)
     struct grid g = { .out = &line };
     const char *p;
     char        between;
+    const int   code = child_text(fd, &t, err);
 
-    (void)err;
-    text_read(&t, fd);
+    if (code)
+        t.n = 0;
     p = t.p;
     if (t.n >= 3 && !memcmp(p, "\xef\xbb\xbf", 3))
         p += 3;
@@ -124,5 +125,5 @@ int read_csv(int fd, FILE *out, FILE *err)
     grid_free(&g);
     text_free(&t);
     text_free(&line);
-    return 0;
+    return code;
 }

@@ -455,12 +455,13 @@ int read_mail(int fd, FILE *out, FILE *err)
     struct text all = { NULL, 0, 0 }, one = { NULL, 0, 0 }, t = { NULL, 0, 0 };
     size_t      n = 0;
     struct span box;
+    const int   code = child_text(fd, &all, err);
 
-    (void)err;
     text_add(&one, "", 0);
-    text_read(&all, fd);
     box = (struct span){ all.p, all.p + all.n };
-    if (all.n < 5 || memcmp(all.p, "From ", 5)) {
+    if (code) {
+        text_free(&all);
+    } else if (all.n < 5 || memcmp(all.p, "From ", 5)) {
         message(box, 0, &t);
         fwrite(t.p, 1, t.n, out);
     } else {
@@ -474,5 +475,5 @@ int read_mail(int fd, FILE *out, FILE *err)
     text_free(&all);
     text_free(&one);
     text_free(&t);
-    return 0;
+    return code;
 }

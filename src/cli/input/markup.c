@@ -347,13 +347,13 @@ void text_of_html(const char *html, size_t n, bool title, struct text *out)
 int read_html(int fd, FILE *out, FILE *err)
 {
     struct text html = { NULL, 0, 0 }, t = { NULL, 0, 0 };
+    const int   code = child_text(fd, &html, err);
 
-    (void)err;
-    text_read(&html, fd);
-    text_of_html(html.p, html.n, true, &t);
+    if (!code)
+        text_of_html(html.p, html.n, true, &t);
     fwrite(t.p ? t.p : "", 1, t.n, out);
     text_free(&html);
     text_free(&t);
-    return 0;
+    return code;
 }
 #endif

@@ -241,11 +241,14 @@ int read_rtf(int fd, FILE *out, FILE *err)
     struct rtf *r = grow(NULL, 1, sizeof *r);
     size_t      deeper = 0;
     const char *p, *end;
+    int         code;
 
     memset(r, 0, sizeof *r);
     r->code_page = 1252;
     r->s[0].fallback = 1;
-    text_read(&t, fd);
+    code = child_text(fd, &t, err);
+    if (code)
+        t.n = 0;
     for (p = t.p, end = t.p + t.n; p < end;) {
         const char c = *p++;
 
@@ -276,5 +279,5 @@ int read_rtf(int fd, FILE *out, FILE *err)
     fwrite(r->out.p ? r->out.p : "", 1, r->out.n, out);
     if (r->depth)
         fprintf(err, "it ends too early\n");
-    return r->depth > 0;
+    return code || r->depth > 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * files.c - /v1/files, as OpenAI has it */
 #include "config.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,14 +95,14 @@ static void send_content(struct web_call *c, const struct stored *f)
     struct text text = { NULL, 0, 0 };
     const int   fd = open(f->path, O_RDONLY | O_CLOEXEC);
 
-    if (fd < 0) {                               /* it was deleted just now                */
+    if (fd >= 0 && text_read(&text, fd))
+        web_answer(c, 200, "text/plain; charset=utf-8", text.p, text.n);
+    else if (errno == ENOENT)
         no_file(c);
-        return;
-    }
-    text_add(&text, "", 0);
-    text_read(&text, fd);
-    close(fd);
-    web_answer(c, 200, "text/plain; charset=utf-8", text.p, text.n);
+    else
+        web_fail(c, 500, NULL, "its text cannot be read: %s", strerror(errno));
+    if (fd >= 0)
+        close(fd);
     text_free(&text);
 }
 

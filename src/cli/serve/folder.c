@@ -75,22 +75,26 @@ static void tidy(const struct folder *f)
     }
 }
 
-/* Files in it will be removed, so it has to be a server's: new, empty, or one where a server has been. */
-static bool is_ours(const struct folder *f)
+/* Files in it will be removed, so it has to be a server's: new, empty, or one where a server has been.  An exit status
+ * after saying that it is not. */
+static int check_ours(const struct folder *f, struct io *io)
 {
     size_t n;
     char **name = folder_list(f, "", &n);
     bool   ours = !n;
 
+    if (!name)
+        return fail(io, EXIT_FAILED, "%s: nothing can be kept there: %s", f->path, strerror(errno));
     for (size_t i = 0; i < n; free(name[i++]))
         ours |= !strcmp(name[i], LOCK);
     free(name);
-    return ours;
+    return ours ? 0 : fail(io, EXIT_FAILED, "%s: has files of others; give a new folder to --folder", f->path);
 }
 
 int folder_open(struct folder *f, struct io *io, const char *path)
 {
     char *lock;
+    int   code;
 
     *f = (struct folder){ .lasts = path != NULL, .lock = -1 };
     if (!path)
@@ -98,8 +102,9 @@ int folder_open(struct folder *f, struct io *io, const char *path)
     if (mkdir(path, 0700) && errno != EEXIST)
         return fail(io, EXIT_FAILED, "%s: the folder cannot be made: %s", path, strerror(errno));
     f->path = format("%s", path);
-    if (!is_ours(f))
-        return fail(io, EXIT_FAILED, "%s: has files of others; give a new folder to --folder", path);
+    code = check_ours(f, io);
+    if (code)
+        return code;
     lock = folder_file(f, LOCK);
     f->lock = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     free(lock);
@@ -133,18 +138,29 @@ static int by_name(const void *a, const void *b)
 
 char **folder_list(const struct folder *f, const char *begin, size_t *n)
 {
-    char         **list = grow(NULL, 1, sizeof *list);
+    char         **list;
     DIR           *d = opendir(f->path);
     struct dirent *e;
+    int            error;
 
     *n = 0;
-    while (d && (e = readdir(d)))
+    if (!d)
+        return NULL;
+    list = grow(NULL, 1, sizeof *list);
+    while (errno = 0, (e = readdir(d)))
         if (strcmp(e->d_name, ".") && strcmp(e->d_name, "..") && !strncmp(e->d_name, begin, strlen(begin))) {
             list = grow(list, *n + 1, sizeof *list);
             list[(*n)++] = format("%s", e->d_name);
         }
-    if (d)
-        closedir(d);
+    error = errno;
+    closedir(d);
+    if (error) {
+        while (*n)
+            free(list[--*n]);
+        free(list);
+        errno = error;
+        return NULL;
+    }
     qsort(list, *n, sizeof *list, by_name);
     return list;
 }

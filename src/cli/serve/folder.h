@@ -21,7 +21,8 @@ struct folder {                         /* zeroed before                        
 int  folder_open(struct folder *f, struct io *io, const char *path);
 /* Removes it, if it does not last and is empty. */
 void folder_close(struct folder *f);
-/* The names of its files that begin so, in order: an array of *n for free(), as are its members. */
+/* The names of its files that begin so, in order: an array of *n for free(), as are its members.
+ * NULL, and *n is 0: it cannot be listed, as errno says. */
 char **folder_list(const struct folder *f, const char *begin, size_t *n);
 char  *folder_file(const struct folder *f, const char *name);  /* its path, for free()      */
 

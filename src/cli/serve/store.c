@@ -96,8 +96,10 @@ static char *member(const struct value *v, const char *name)
     return s ? format("%s", s) : NULL;
 }
 
-/* False: what belongs to it is not whole, as after a crash. */
-static bool read_rest(struct entry *e)
+/* What is known of it then: all; that it is not whole, as after a crash; nothing, as errno says why. */
+enum found { WHOLE, REMAINS, UNKNOWN };
+
+static enum found read_rest(struct entry *e)
 {
     char         *path = rest_path(&e->s);
     const int     fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -106,14 +108,17 @@ static bool read_rest(struct entry *e)
     struct stat   st;
     const char   *why;
     size_t        at;
+    enum found    is = WHOLE;
+    int           error;
 
-    if (fd >= 0) {
-        text_read(&t, fd);
+    if (fd < 0 || !text_read(&t, fd) || stat(e->s.path, &st))
+        is = errno == ENOENT ? REMAINS : UNKNOWN;
+    error = errno;
+    if (fd >= 0)
         close(fd);
-        text_add(&t, "", 0);
+    if (is == WHOLE)
         v = parse_json(t.p, t.n, &why, &at);
-    }
-    if (v && v->type == PARSE_OBJECT && !stat(e->s.path, &st)) {
+    if (v && v->type == PARSE_OBJECT) {
         e->s.name = member(v, "name");
         e->s.remark = member(v, "remark");
         e->s.part = member(v, "part");
@@ -124,7 +129,8 @@ static bool read_rest(struct entry *e)
     parse_free(v);
     text_free(&t);
     free(path);
-    return e->s.name;
+    errno = error;
+    return is == WHOLE && !e->s.name ? REMAINS : is;
 }
 
 static int by_age(const void *a, const void *b)
@@ -143,7 +149,7 @@ static bool is_left_alone(const struct folder *f, const char *name)
 
     if (dot)
         *dot = 0;
-    alone = dot && stat(path, &st);
+    alone = dot && stat(path, &st) && errno == ENOENT;
     if (alone) {
         *dot = '.';
         unlink(path);
@@ -153,40 +159,47 @@ static bool is_left_alone(const struct folder *f, const char *name)
 }
 
 /* Of each file there is the text first, so those without the rest are remains. */
-static void find_files(struct store *s)
+static void find_files(struct store *s, struct io *io)
 {
     size_t n;
     char **name = folder_list(s->folder, "file-", &n);
 
+    if (!name)
+        warn(io, "%s: its files cannot be listed, and are left out: %s", s->folder->path, strerror(errno));
     for (size_t i = 0; i < n; free(name[i++])) {
         struct entry e = { .text = 0 };
+        enum found   is;
 
         if (is_left_alone(s->folder, name[i]) || strchr(name[i], '.') || strlen(name[i]) >= sizeof e.s.id)
             continue;
         memcpy(e.s.id, name[i], strlen(name[i]) + 1);
         e.s.path = folder_file(s->folder, name[i]);
-        if (read_rest(&e)) {
+        is = read_rest(&e);
+        if (is == WHOLE) {
             s->v = grow(s->v, s->n + 1, sizeof *s->v);
             s->v[s->n++] = e;
             s->bytes += e.text;
-        } else {
-            remove_files(&e.s);
-            stored_free(&e.s);
+            continue;
         }
+        if (is == REMAINS)
+            remove_files(&e.s);
+        else
+            warn(io, "%s: it cannot be read, and is left out: %s", e.s.path, strerror(errno));
+        stored_free(&e.s);
     }
     free(name);
     if (s->n)
         qsort(s->v, s->n, sizeof *s->v, by_age);
 }
 
-struct store *store_open(const struct folder *f, uint64_t most)
+struct store *store_open(const struct folder *f, uint64_t most, struct io *io)
 {
     struct store *s = grow(NULL, 1, sizeof *s);
 
     *s = (struct store){ .folder = f, .most = most };
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->change, NULL);
-    find_files(s);
+    find_files(s, io);
     return s;
 }
 

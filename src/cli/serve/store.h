@@ -21,8 +21,9 @@ struct stored {
 };
 
 struct store;
-/* All of its files lie in the folder, and have at most `most` bytes together.  Those that are there already are known. */
-struct store *store_open(const struct folder *f, uint64_t most);
+/* All of its files lie in the folder, and have at most `most` bytes together.  Those that are there already are known; of what
+ * cannot be read now there is a warning, and it stays for the next server. */
+struct store *store_open(const struct folder *f, uint64_t most, struct io *io);
 void store_close(struct store *s);              /* removes them, unless the folder lasts  */
 
 /* Reads the file and keeps its text; passing: only until this server ends.  0, or an exit status of the readers, and

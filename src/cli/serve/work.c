@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * work.c - see work.h */
 #include "config.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -73,13 +74,18 @@ static gkv_status load_text(struct source *s, gkv_error *err)
     if (!s->path || s->text.p)
         return GKV_OK;
     fd = open(s->path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
+    if (fd < 0 && errno == ENOENT) {
         snprintf(err->text, sizeof err->text, "%.100s: it was deleted meanwhile", s->name);
         return err->status = GKV_DOCUMENT;
     }
-    text_read(&s->text, fd);
-    close(fd);
-    return GKV_OK;
+    if (fd < 0 || !text_read(&s->text, fd)) {
+        snprintf(err->text, sizeof err->text, "%.100s: its text cannot be read: %s", s->name, strerror(errno));
+        err->status = GKV_IO;
+        text_free(&s->text);
+    }
+    if (fd >= 0)
+        close(fd);
+    return s->text.p ? GKV_OK : GKV_IO;
 }
 
 /* Of the documents, chat template, system prompt and thinking are for the model that answers. */
