@@ -21,7 +21,8 @@ src_libcore_la_SOURCES = \
 	src/gguf/gguf.c src/gguf/gguf.h src/gguf/metadata.c \
 	src/token/bpe.c src/token/kind.h src/token/merge.c src/token/merge.h src/token/pre.c \
 	src/token/pre.h src/token/spm.c src/token/token.c src/token/token.h \
-	src/template/call.c src/template/call.h src/template/parse.c src/template/parse.h \
+	src/template/call.c src/template/call.h src/template/expression.c src/template/expression.h \
+	src/template/lex.c src/template/lex.h src/template/parse.c src/template/parse.h \
 	src/template/run.c src/template/run.h src/template/template.c src/template/template.h \
 	src/template/value.c src/template/value.h \
 	src/model/arch-exaone4.c src/model/arch-gemma2.c src/model/arch-gemma3.c src/model/arch-gemma4.c \
