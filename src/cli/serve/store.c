@@ -164,8 +164,10 @@ static void find_files(struct store *s, struct io *io)
     size_t n;
     char **name = folder_list(s->folder, "file-", &n);
 
-    if (!name)
+    if (!name) {
         warn(io, "%s: its files cannot be listed, and are left out: %s", s->folder->path, strerror(errno));
+        return;
+    }
     for (size_t i = 0; i < n; free(name[i++])) {
         struct entry e = { .text = 0 };
         enum found   is;
