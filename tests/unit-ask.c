@@ -76,7 +76,7 @@ static void finish(struct ask *a, unsigned times)
 {
     const char *q = a->question;
 
-    if (ask_gone(a)) {
+    if (ask_gone(a) && !strstr(q, "stubborn")) {
         a->status = a->err.status = GKV_CANCELLED;
     } else if (strstr(q, "too large") || (strstr(q, "large") && times == 1)) {
         a->status = GKV_LIMIT;
@@ -396,6 +396,39 @@ static void test_beside(void)
     asks_close(w);
 }
 
+/* Who leaves a quick one beside a long one ends it, and only it. */
+static void test_left(void)
+{
+    struct asks *w = open_asks(5, 0);
+    struct ask  *a, *b;
+
+    hold("long", true);
+    hold("quick", true);
+    a = ask(w, "long");
+    until_tells("long", 1);
+    b = ask(w, "quick");
+    until_tells("quick", 1);
+    ask_end(b);
+    ok(!works("quick") && works("long") && asks_waiting(w) == 1, "who leaves a quick one beside a long one ends it");
+    hold("long", false);
+    ok(!strcmp(answer_of(a), "a b"), "... and the long one goes on");
+    ask_end(a);
+    hold("long, large, stubborn", true);
+    a = ask(w, "long, large, stubborn");
+    until_tells("long, large, stubborn", 1);
+    ask_end(a);
+    ok(played("long, large, stubborn")->times == 1 && asks_waiting(w) == 0, "one that needs more room is not put back for who has left");
+    hold("long, large", true);
+    a = ask(w, "long, large");
+    until_tells("long, large", 1);
+    asks_drain(w);
+    hold("long, large", false);
+    answer_of(a);
+    ok(a->status == GKV_LIMIT && played("long, large")->times == 1, "... nor while the server ends");
+    ask_end(a);
+    asks_close(w);
+}
+
 /* What a quick question needs beyond what is there, which is left to it beside a long one. */
 static void test_memory(void)
 {
@@ -458,6 +491,14 @@ static void test_memory(void)
     ask_end(b);
     asks_close(w);
     r.o.gkv.memory_limit = limit;
+    r.o.gkv.method = "nonsense";                /* what it needs cannot be known          */
+    w = open_asks(5, 0);
+    a = ask(w, "long");
+    answer_of(a);
+    ok(played("long")->limit == own, "a long one leaves nothing where it is not known what a quick one needs");
+    ask_end(a);
+    asks_close(w);
+    r.o.gkv.method = NULL;
 }
 
 static void test_late(void)
@@ -482,6 +523,14 @@ static void test_late(void)
     ok(!strcmp(answer_of(b), "a b"), "the next has time of its own");
     ask_end(a);
     ask_end(b);
+    asks_close(w);
+    w = open_asks(5, 0.001);
+    hold("long, stubborn", true);
+    a = ask(w, "long, stubborn");
+    while (!ask_gone(a))
+        asks_tick(w);
+    ok(!strcmp(answer_of(a), "a b") && a->status == GKV_END, "one that is answered nevertheless is answered");
+    ask_end(a);
     asks_close(w);
     w = open_asks(5, 0);
     hold("long", true);
@@ -566,6 +615,7 @@ int main(void)
     test_freed();
     test_queue();
     test_beside();
+    test_left();
     test_memory();
     test_late();
     test_end();

@@ -350,7 +350,7 @@ static void *run_lane(void *arg)
 
         if (a)
             answer(w, lane, a);
-        else if (w->ending && !w->n_queue)
+        else if (w->ending)                     /* nobody waits                           */
             break;
         else
             pthread_cond_wait(&w->change, &w->lock);
