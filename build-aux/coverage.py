@@ -43,23 +43,32 @@ def forget(where, name):
         os.unlink(kept(where, name))
 
 
-def lines_reached(where, name):
-    """{file: lines}, or nothing when it is not known."""
+def lines_reached(where, name, which="lines"):
+    """{file: lines}, or nothing when it is not known.  which "all": those that are counted."""
     if not os.path.exists(kept(where, name)):
         return None
     with gzip.open(kept(where, name), "rt") as f:
-        return {k: set(v) for k, v in json.load(f)["lines"].items()}
+        return {k: set(v) for k, v in json.load(f)[which].items()}
 
 
-# A program that a signal ended dies of it, as servers always do, and would not write its counters.
-DIES = """#include <signal.h>
+# A program that a signal ended dies of it, as servers always do, and readers of documents are processes that end by
+# _exit: neither would write its counters.
+ENDS = """#include <signal.h>
+#include <unistd.h>
 void __gcov_dump(void);
 int __real_raise(int sig);
+void __real__exit(int code) __attribute__((noreturn));
 int __wrap_raise(int sig);
+void __wrap__exit(int code);
 int __wrap_raise(int sig)
 {
     __gcov_dump();
     return __real_raise(sig);
+}
+void __wrap__exit(int code)
+{
+    __gcov_dump();
+    __real__exit(code);
 }
 """
 
@@ -74,7 +83,7 @@ def counted_tree(where, plan):
             text = f.read()
         with open(path, "w", encoding="utf-8") as f:
             f.write(re.sub(r"^#define (HAVE_LINUX_(LANDLOCK|SECCOMP)_H) 1", r"/* no \1 */", text, flags=re.M))
-        subprocess.run(["gcc", "-c", "-o", "dies.o", "-x", "c", "-"], cwd=at, input=DIES, text=True, check=True)
+        subprocess.run(["gcc", "-c", "-o", "ends.o", "-x", "c", "-"], cwd=at, input=ENDS, text=True, check=True)
     return testtree.Tree(plan, at, True)
 
 

@@ -198,7 +198,7 @@ class Run:
         self.list = candidates(self.plan, self.tree.at, args.seed, args.which)
         needs = testtree.tests_in(self.tree.at, self.plan["programs"])
         self.needs = {k: v for k, v in needs.items() if re.search(args.tests, k)}
-        self.seconds, self.reach, self.rows = {}, {}, {}
+        self.seconds, self.reach, self.counted, self.rows = {}, {}, {}, {}
         self.processor = processor()
         if os.path.exists(args.rows):
             with open(args.rows, newline="", encoding="utf-8") as f:
@@ -251,7 +251,7 @@ class Run:
         return changed or ("same" if objects else "no program")
 
     def reaches(self, n, c, changed):
-        if n in self.reach:
+        if n in self.reach and c["line"] in self.counted.get(c["file"], ()):       # a row of a table is not counted
             return c["line"] in self.reach[n].get(c["file"], ())
         has = self.tree.members.get(self.needs[n], set()).union(self.plan["programs"][self.needs[n]]["objects"])
         return not has.isdisjoint(changed)
@@ -349,6 +349,9 @@ class Run:
         if self.args.map:
             self.reach = {n: coverage.lines_reached(self.dir, n) for n in self.seconds}
             self.reach = {n: v for n, v in self.reach.items() if v}
+            for n in self.reach:
+                for k, v in coverage.lines_reached(self.dir, n, "all").items():
+                    self.counted.setdefault(k, set()).update(v)
 
     def mutants(self):
         return sum(r["state"] not in INVALID for r in self.rows.values())

@@ -279,7 +279,7 @@ class Tree:
             os.unlink(out)
         shared = name.endswith(".so")
         how = (["-shared"] if shared else []) + (["--coverage"] if self.counted else [])
-        how += ["-Wl,--wrap=raise", os.path.join(self.at, "dies.o")] if self.counted and not shared else []
+        how += ["-Wl,--wrap=raise,--wrap=_exit", os.path.join(self.at, "ends.o")] if self.counted and not shared else []
         how += [w for w in ("-fopenmp",) if any(w in self.plan["objects"][o]["flags"] for o in p["objects"])]
         done = subprocess.run(["gcc", "-pthread", "-Wl,--build-id=none", "-Wl,-t", "-Wl,-t", "-o", out] + how + words +
                               [os.path.join(self.at, archive_path(a)) for a in p["archives"]] +
