@@ -2,8 +2,10 @@
  * unit-rows.c - JSON, and what gemkv batch reads: rows, which of them have one document, and the lines of answers */
 #include "config.h"
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 #include "src/cli/batch/answers.h"
 #include "src/cli/batch/rows.h"
@@ -447,6 +449,64 @@ static void many(void)
     free(want);
 }
 
+/* Opens rows that come through a pipe, while no file may be larger, or a process have more files; 0: as many as it may. */
+static int open_piped(struct rows *r, struct io *io, size_t n, rlim_t bytes, rlim_t more_files)
+{
+    char         *text = malloc(n), name[40];
+    struct rlimit size, files, less;
+    int           p[2], code, fd;
+
+    memset(text, ' ', n);
+    if (pipe(p) || write(p[1], text, n) != (ssize_t)n)
+        printf("# no pipe\n");
+    free(text);
+    close(p[1]);
+    snprintf(name, sizeof name, "/dev/fd/%d", p[0]);
+    getrlimit(RLIMIT_FSIZE, &size);
+    getrlimit(RLIMIT_NOFILE, &files);
+    fd = dup(p[0]);
+    close(fd);
+    less = size;
+    less.rlim_cur = bytes ? bytes : size.rlim_cur;
+    setrlimit(RLIMIT_FSIZE, &less);
+    less = files;
+    less.rlim_cur = more_files ? (rlim_t)fd + more_files : files.rlim_cur;
+    free(said);
+    said = NULL;
+    *io = (struct io){ .err = open_memstream(&said, &n_said) };
+    setrlimit(RLIMIT_NOFILE, &less);
+    code = rows_open(r, io, name);
+    setrlimit(RLIMIT_NOFILE, &files);
+    setrlimit(RLIMIT_FSIZE, &size);
+    fflush(io->err);
+    close(p[0]);
+    return code;
+}
+
+/* What can be read only once has no room, and rows that were read cannot be read again. */
+static void lost(void)
+{
+    struct rows r;
+    struct io   io;
+    struct row  row;
+    int         fd;
+
+    signal(SIGXFSZ, SIG_IGN);
+    ok(open_piped(&r, &io, 30000, 1000, 0) == EXIT_FAILED && !strcmp(said, "gemkv: temporary file: File too large\n"), "no room: %s", said);
+    close_rows(&r, &io);
+    ok(open_piped(&r, &io, 30, 10, 0) == EXIT_FAILED && !strcmp(said, "gemkv: temporary file: File too large\n"), "... for the last of them");
+    close_rows(&r, &io);
+    ok(open_piped(&r, &io, 30, 0, 1) == EXIT_FAILED && !strcmp(said, "gemkv: cannot make a temporary file: Too many open files\n"),
+       "no temporary file: %s", said);
+    close_rows(&r, &io);
+    write_file("{\"file\": \"f\"" Q "\n", 32);
+    fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    ok(!open_rows(&r, &io, file) && r.n == 1 && dup2(fd, fileno(r.f)) >= 0, "a row");
+    ok(row_read(&r, r.entry, &row) == EXIT_DOCUMENT && !fflush(io.err) && strstr(said, ": cannot read: "), "... that cannot be read again: %s", said);
+    close_rows(&r, &io);
+    close(fd);
+}
+
 /* ---- answers ----------------------------------------------------------------------------- */
 static struct text   taken;
 static uint64_t      last_said;
@@ -592,6 +652,7 @@ int main(void)
     groups();
     deals();
     many();
+    lost();
     answers();
     answered_rows();
     unlink(file);
