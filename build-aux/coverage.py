@@ -26,7 +26,7 @@ import testtree
 PARSERS = {
     "GGUF": "src/gguf/", "vocabulary, tokenizer": "src/token/", "template": "src/template/",
     "JSON, JSONL": r"src/cli/(json-parse|batch/(rows|answers))\.c",
-    "HTTP": r"src/cli/(http|serve/(web|form|request|base64|chat|responses))\.c",
+    "HTTP, server": r"src/cli/(http|serve/\w+)\.c",
     "schema, grammar": r"src/cli/(schema|grammar)\.c|src/answer/(grammar|match)\.c",
     "segment, catalogue": r"src/library/|src/document-file\.c|src/first/index\.c",
     "options": r"src/cli/(args|options)\.c|src/base/param\.c",
