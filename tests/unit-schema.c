@@ -98,6 +98,9 @@ static const struct { const char *schema, *json[18]; } table[] = {
     { "{\"allOf\": [{\"properties\": {\"a\": {\"const\": 1}}, \"required\": [\"a\"]}, {\"$ref\": \"#/$defs/b\"}], \"$defs\": {\"b\": {\"properties\": {\"b\": {\"const\": 2}}}}}",
       { "+{\"a\": 1}", "+{\"a\":1,\"b\":2}", "-{\"b\":2}", "-{}" } },
     { "{\"$ref\": \"#/definitions/a~1b\", \"definitions\": {\"a/b\": {\"type\": \"integer\"}}}", { "+1", "-\"a\"" } },
+    { "{\"$ref\": \"#/definitions/a~0~1\", \"definitions\": {\"a~/\": {\"type\": \"integer\"}, \"a//\": {}}}", { "+1", "-\"a\"" } },
+    { "{\"$ref\": \"#/definitions/a~\", \"definitions\": {\"a~\": {\"type\": \"integer\", \"title\": \"x\", \"description\": \"y\"}}}",
+      { "+1", "-\"a\"" } },
     { "{\"$defs\": {\"n\": {\"type\": \"object\", \"properties\": {\"v\": {\"type\": \"integer\"}, \"next\": {\"anyOf\": [{\"$ref\": \"#/$defs/n\"}, {\"type\": \"null\"}]}}, "
       "\"required\": [\"v\", \"next\"]}}, \"$ref\": \"#/$defs/n\"}", { "+{\"v\":1,\"next\":{\"v\":2,\"next\":null}}", "-{\"v\":1}", "-{\"v\":1,\"next\":{}}" } },
     { "{\"$ref\": \"#/$defs/x/1\", \"$defs\": {\"x\": [{\"type\": \"null\"}, {\"type\": \"integer\"}]}}",
@@ -196,7 +199,7 @@ static void refuses(const char *schema, const char *want, const char *what)
 /* Small schemas whose grammars would take very long, or be very long. */
 static void test_large(void)
 {
-    static char text[1 << 20];
+    static char text[(1 << 20) + 2];
     char *at = text + sprintf(text, "{\"$ref\": \"#/$defs/d0\", \"$defs\": {");
 
     for (int i = 0; i < 14; i++) {                      /* ten times as many at each level */
@@ -207,6 +210,21 @@ static void test_large(void)
     }
     sprintf(at, "\"d14\": {\"type\": \"object\"}}}");
     refuses(text, "too many", "allOf of allOf, 10^14 of them");
+
+    memset(text, ' ', (1 << 20) + 1);
+    text[0] = '{';
+    text[1] = '}';
+    text[1 << 20] = 0;
+    {
+        char *why = NULL;
+        gkv_grammar *g = grammar_of(text, &why);
+
+        ok(g && !why, "a schema of 2^20 bytes");
+        gkv_grammar_close(g);
+        free(why);
+    }
+    text[1 << 20] = ' ';
+    refuses(text, "too large", "a schema of a byte more");
 
     at = text + sprintf(text, "{\"prefixItems\": [true");
     for (int i = 0; i < 10000; i++)
