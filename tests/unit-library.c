@@ -4,6 +4,9 @@
 #include "config.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+#include "src/base/sum.h"
+#include "src/library/folder.h"
 #include "src/library/passage.h"
 #include "tests/tap.h"
 
@@ -50,6 +53,13 @@ static void test_passages(void)
     ok(gkv__passage_end(text, 3000, 1150, GKV__PASSAGE) == 2150, "without any, a character's");
     ok(gkv__passage_end(text, 3000, 1800, GKV__PASSAGE) == 3000, "the rest is one passage");
     ok(gkv__passage_end(text, 0, 0, GKV__PASSAGE) == 0, "no text, no passage");
+    ok(gkv__passage_end(" abcd", 5, 0, 2) == 1, "after a blank that is first");
+    for (const char *blank = " \n\t\r\f"; *blank; blank++) {
+        char word[] = "abcd efgh";
+
+        word[4] = *blank;
+        ok(gkv__passage_end(word, 9, 0, 6) == 5, "after a blank, %d", *blank);
+    }
 }
 
 static void test_words(void)
@@ -77,6 +87,36 @@ static void test_words(void)
         ok(words && strlen(words) == 256 * 4 + 255 * 4 && !strcmp(words + strlen(words) - 4, "\"w5\""), "256 words are looked for, and no more");
         free(words);
     }
+}
+
+/* The sum of a file is that of its pieces of 2^20 bytes, the last of which may be empty. */
+static void test_segment_sum(void)
+{
+    enum { PIECE = 1 << 20, MOST = 2 * PIECE + 1000 };
+    static const size_t sizes[] = { 0, 1, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE, MOST };
+    static unsigned char bytes[MOST];
+    char path[] = "/tmp/unit-library-XXXXXX";
+    const int fd = mkstemp(path);
+    size_t good = 0;
+    uint64_t n, sum;
+
+    for (size_t i = 0; i < MOST; i++)
+        bytes[i] = (unsigned char)(i * i >> 7);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        uint64_t want = GKV__SUM_START;
+        FILE *f = fopen(path, "w");
+
+        if (!f || fwrite(bytes, 1, sizes[i], f) != sizes[i] || fclose(f))
+            printf("# %s cannot be written\n", path);
+        for (size_t at = 0; at < sizes[i] || (at == sizes[i] && at % PIECE == 0); at += PIECE)
+            want = gkv__sum(want, bytes + at, sizes[i] - at < PIECE ? sizes[i] - at : PIECE);
+        good += !gkv__segment_sum(path, &n, &sum, &err) && n == sizes[i] && sum == want;
+    }
+    ok(good == sizeof sizes / sizeof *sizes, "sums of files of 0 to %d bytes", MOST);
+    close(fd);
+    remove(path);
+    ok(gkv__segment_sum(path, &n, &sum, &err) == GKV_IO && strstr(err.text, path), "no file: %s", err.text);
+    ok(gkv__segment_sum("/", &n, &sum, &err) == GKV_IO, "a folder: %s", err.text);
 }
 
 #if HAVE_SQLITE
@@ -1140,6 +1180,7 @@ int main(void)
         return skip_all("big-endian machine");
     test_passages();
     test_words();
+    test_segment_sum();
     test_libraries();
     return done();
 }
