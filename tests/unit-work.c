@@ -614,6 +614,27 @@ static struct answerer *elsewhere(void)
     return answerer;
 }
 
+/* Each sentence of an answer that a passage supports is told. */
+static void test_claims(void)
+{
+    static const char text[] = "The cat sat on a mat. It was a fine day in May. The pass key is 48213. A dog barked at the moon.";
+    static const char grammar[] = "root ::= \"The pass key is 48213. Nobody knows why. The cat sat on a mat.\"";
+    struct work *w = open_work(UINT64_MAX);
+    struct ask  *a = ask_about("What is the pass key?");
+    gkv_error    err = { 0 };
+
+    text_puts(&source(a)->text, text);
+    ok(!gkv_grammar_open(&a->grammar, grammar, sizeof grammar - 1, &err), "an answer");
+    a->opt.max_tokens = 100;
+    ok(on(w, a) == GKV_END && a->n_claims == 2 && !strcmp(a->claim[0].sentence, "The pass key is 48213.") &&
+       !strcmp(a->claim[1].sentence, "The cat sat on a mat."), "two of its three sentences are cited");
+    ok(a->n_claims == 2 && a->claim[0].end == 22 && a->claim[1].end == strlen("The pass key is 48213. Nobody knows why. The cat sat on a mat.") &&
+       a->claim[1].passage < a->n_passages && strstr(a->passage[a->claim[1].passage].text, "The cat sat"), "... where they are");
+    gkv_grammar_close(a->grammar);
+    end(a);
+    work_close(w);
+}
+
 /* Somebody else answers, whose asker has left before: nothing is sent. */
 static void test_elsewhere(void)
 {
@@ -773,6 +794,7 @@ int main(void)
     test_reader();
     model = mini;
     test_prompts();
+    test_claims();
     test_elsewhere();
     test_library();
     gkv_model_close(tiny);
