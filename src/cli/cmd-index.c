@@ -38,6 +38,7 @@ struct index {
     uint64_t        tokens_done;
     size_t          n_indexed, n_same, n_failed;
     bool            stop;               /* the other files would fail as this one did     */
+    bool            lost;               /* the library cannot be read or written, as was said */
     double          began;              /* when the first file was read; 0: not yet, negative: time is told */
 };
 
@@ -90,12 +91,13 @@ static void state(struct index *x, const char *name, const char *what, const cha
     json_close(&x->json);
 }
 
-static int library_total(const struct index *x, size_t *n, uint64_t *tokens, uint64_t *bytes)
+static int library_total(struct index *x, size_t *n, uint64_t *tokens, uint64_t *bytes)
 {
     gkv_error  err = { 0 };
     gkv_status status = gkv_library_find(x->library, NULL, NULL, 0, n, &err);
 
     *tokens = *bytes = 0;
+    x->lost = status;
     if (status)
         return library_failed(x->o.io, status, &err);
     for (size_t i = 0; i < *n; i++) {
@@ -337,6 +339,7 @@ static int add(struct index *x)
     for (size_t i = 0; i < x->n_files; i++)
         look(x, &x->file[i], x->o.file.v[i]);
     first = foresee(x);
+    x->stop = x->lost;
     x->began = progress_clock();
     for (size_t i = 0; i < x->n_files && !x->stop && !progress_cancelled(); i++) {
         code = index_one(x, &x->file[i]);
@@ -383,6 +386,7 @@ static int open_to_add(struct index *x)
     status = gkv_library_open(&x->library, x->path, GKV_LIBRARY_WRITE | GKV_LIBRARY_CREATE, &err);
     if (!status)
         status = gkv_library_fits(x->library, x->model, x->layer, &err);
+    x->lost = status;
     if (status)
         return library_failed(x->o.io, status, &err);
     x->o.gkv.layer = x->layer;
@@ -570,7 +574,7 @@ static int run(const struct cmd *self, struct io *io, int argc, char **argv)
     code = work(&x);
     json_close(&x.json);
     json_close(&x.json);
-    if (x.library && !x.list)
+    if (x.library && !x.list && !x.lost)
         total = say_total(&x);
     if (x.o.json && x.library)
         json_print(io, &x.json);
