@@ -584,7 +584,8 @@ static float share_of(const struct null *d, uint32_t il, const float *rating, ui
         for (uint32_t j = 0; j < d->s.n_expert; j++) {
             const float other = (sigmoids ? sigmoid(rating[j]) : rating[j]) + (bias ? bias[j] : 0);
 
-            better += other > at || (!(other < at) && j < k);
+            /* Where sums have more digits than a float (i386), one that was stored is not what it is when added again. */
+            better += j != k && (other > at || (!(other < at) && j < k));
         }
         if (better >= d->s.n_used)
             continue;
