@@ -659,6 +659,8 @@ static void test_level(const struct gkv__simd *k)
         if (k->many[t].form)
             test_many(k, gkv__quant_of((enum gkv__type)t));
     }
+    if (!strcmp(k->level, "amx"))
+        ok(k->many[GKV__TYPE_Q8_0].form && k->many[GKV__TYPE_BF16].form, "amx multiplies many rows in tiles");
     if (k->product[GKV__TYPE_MXFP4].form)
         test_small_scales(k);
     if (k->coarse[GKV__TYPE_Q8_0].form)

@@ -2,7 +2,7 @@
  * gemm_bf16.h - products of bf16 weights in bf16: activations are rounded to bf16 (to nearest
  * even: up to 2^-8 of each), products of pairs are summed in f32.  The including file defines
  *
- *     BMR, BNV          tile; if there is no BMR, the file has its own gemm_bf16
+ *     BMR, BNV          tile
  *     bf16_dp(s, w, x)  s plus, in each lane, two products of bf16
  */
 
@@ -80,7 +80,6 @@ static void FN(pack_bf16)(void *panel, const void *w, size_t stride, size_t n, s
     }
 }
 
-#if BMR
 INLINE void bf16_tile(int mr, float *c, size_t ldc, const uint8_t *x, size_t ldx, const uint8_t *w,
                       size_t n, size_t k, int add)
 {
@@ -121,7 +120,6 @@ static void FN(gemm_bf16)(float *c, size_t ldc, const void *x, size_t ldx, const
             bf16_tile(1, c + r * ldc + j, ldc, rows + r * ldx, ldx, w, nj, k, add);
     }
 }
-#endif
 
 /* Two rows times x; sums in the same order as in formats.h. */
 INLINE void bf16_rows(float y[2], const uint8_t *const w[2], const uint8_t *x, size_t n)

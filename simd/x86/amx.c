@@ -16,20 +16,19 @@
 #define NV 2
 #define AMR 4
 #define ANV 4
+#define BMR 8
 #define BNV 2
 #include "simd/impl/vec.h"
 #include "simd/impl/bytes.h"
 #include "simd/impl/tile.h"
 
-/* For products of one row, which would use only one row of a tile.  */
+/* For products of few rows, which would use only few rows of a tile, and of widths that tiles do not divide. */
 INLINE vf bf16_dp(vf s, vi w, vi x)
 {
     s = fused((vf)(w << 16), (vf)(x << 16), s);
     return fused((vf)(w & (int32_t)0xffff0000), (vf)(x & (int32_t)0xffff0000), s);
 }
 
-static void gemm_bf16_amx(float *c, size_t ldc, const void *x, size_t ldx, const void *panels,
-                          size_t m, size_t n, size_t k, int add);
 #include "simd/impl/gemm_bf16.h"
 
 INLINE vi bf16_row(vf lo, vf hi)
@@ -79,42 +78,6 @@ INLINE void configure_columns(uint8_t a, uint8_t b)
     _tile_loadconfig(&config);
 }
 
-/* 32 x 32 sums over whole tiles of 32 inputs. */
-INLINE void block(float *sum, const uint8_t *x, size_t ldx, const uint8_t *w, size_t k)
-{
-    _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
-    for (size_t i = 0; i < k / 32; i++, x += 64, w += 16 * 4 * BNR) {
-        _tile_loadd(4, x, ldx);
-        _tile_loadd(6, w, 4 * BNR);
-        _tile_loadd(7, w + 64, 4 * BNR);
-        _tile_dpbf16ps(0, 4, 6);
-        _tile_dpbf16ps(1, 4, 7);
-        _tile_loadd(5, x + 16 * ldx, ldx);
-        _tile_dpbf16ps(2, 5, 6);
-        _tile_dpbf16ps(3, 5, 7);
-    }
-    _tile_stored(0, sum, 4 * BNR);
-    _tile_stored(1, sum + 16, 4 * BNR);
-    _tile_stored(2, sum + 16 * BNR, 4 * BNR);
-    _tile_stored(3, sum + 16 * BNR + 16, 4 * BNR);
-}
-
-/* The inputs after the last whole tile; all inputs when there are fewer than 32 rows. */
-static void rest(float *sum, const uint8_t *x, size_t ldx, const uint8_t *w, size_t m, size_t k)
-{
-    for (size_t r = 0; r < m; r++)
-        for (size_t j = 0; j < BNR; j += VW) {
-            vf s = load(sum + r * BNR + j);
-
-            for (size_t i = 0; i < k / 2; i++)
-                s = bf16_dp(s, load_i(w + (i * BNR + j) * 4), isplat(four(x + r * ldx + 4 * i)));
-            store(sum + r * BNR + j, s);
-        }
-}
-
 static void FN(put_sums)(float *c, const float *sum, size_t n, int add)
 {
     size_t i = 0;
@@ -123,32 +86,6 @@ static void FN(put_sums)(float *c, const float *sum, size_t n, int add)
         store(c + i, add ? load(c + i) + load(sum + i) : load(sum + i));
     for (; i < n; i++)
         c[i] = add ? c[i] + sum[i] : sum[i];
-}
-
-static void gemm_bf16_amx(float *c, size_t ldc, const void *x, size_t ldx, const void *panels,
-                          size_t m, size_t n, size_t k, int add)
-{
-    const size_t whole = k / 32 * 32;
-    const uint8_t *w = panels;
-    float sum[32 * BNR];
-
-    configure(16);
-    for (size_t j = 0; j < n; j += BNR, w += k / 2 * 4 * BNR)
-        for (size_t r = 0; r < m; r += 32) {
-            /* The last 32 rows may overlap rows that were computed before. */
-            const size_t at = r + 32 <= m || m < 32 ? r : m - 32, mr = m < 32 ? m : 32;
-            const uint8_t *rows = (const uint8_t *)x + at * ldx;
-
-            if (mr == 32)
-                block(sum, rows, ldx, w, whole);
-            else
-                memset(sum, 0, sizeof sum);
-            rest(sum, rows + (mr == 32 ? 2 * whole : 0), ldx, w + (mr == 32 ? 2 * whole * BNR : 0),
-                 mr, mr == 32 ? k - whole : k);
-            for (size_t i = r - at; i < mr; i++)
-                FN(put_sums)(c + (at + i) * ldc + j, sum + i * BNR, n - j < BNR ? n - j : BNR, add);
-        }
-    _tile_release();
 }
 
 INLINE void transpose16(__m512i r[16])
