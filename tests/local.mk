@@ -318,9 +318,14 @@ tests_unit_segment_test_LDADD   = src/libcore.la
 
 TESTS += tests/unit-serve.test
 check_PROGRAMS += tests/unit-serve.test
-tests_unit_serve_test_SOURCES = tests/unit-serve.c tests/file.h tests/tap.h
+tests_unit_serve_test_SOURCES = tests/unit-serve.c tests/file.h tests/folder.h tests/tap.h
 tests_unit_serve_test_LDADD   = $(CLI_LDADD)
 EXTRA_DIST += tests/files/serve.txt
+
+TESTS += tests/unit-store.test
+check_PROGRAMS += tests/unit-store.test
+tests_unit_store_test_SOURCES = tests/unit-store.c tests/folder.h tests/refuse.h tests/tap.h
+tests_unit_store_test_LDADD   = $(CLI_LDADD)
 
 TESTS += tests/unit-ask.test
 check_PROGRAMS += tests/unit-ask.test
@@ -329,7 +334,7 @@ tests_unit_ask_test_LDADD   = $(CLI_LDADD)
 
 TESTS += tests/unit-work.test
 check_PROGRAMS += tests/unit-work.test
-tests_unit_work_test_SOURCES = tests/unit-work.c tests/tap.h
+tests_unit_work_test_SOURCES = tests/unit-work.c tests/folder.h tests/tap.h
 tests_unit_work_test_LDADD   = $(CLI_LDADD)
 
 TESTS += tests/unit-args.test

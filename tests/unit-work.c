@@ -2,7 +2,6 @@
  * unit-work.c - what the server reads for a question, what it keeps of it for the next one, and how it fails.  The queue
  * (ask.c) is played here: one question after the other, whose asker leaves when the test says so. */
 #include "config.h"
-#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@
 #include "src/cli/say.h"
 #include "src/cli/serve/indexes.h"
 #include "src/cli/serve/work.h"
+#include "tests/folder.h"
 #include "tests/tap.h"
 
 enum { LONG = 5 << 10, LONGER = 17 << 10 };     /* bytes: of a text that gets an index, and of two that are not quick */
@@ -371,19 +371,6 @@ static void test_methods(void)
     ok(asked(w, 'a') == 'r' && !n_indexes(), "a model that can have no index of this grade reads each time");
     work_close(w);
     r.o.grade = "exact";
-}
-
-/* 0: they cannot be counted. */
-static size_t descriptors(void)
-{
-    DIR   *d = opendir("/proc/self/fd");
-    size_t n = 0;
-
-    while (d && readdir(d))
-        n++;
-    if (d)
-        closedir(d);
-    return n;
 }
 
 static void test_files(void)
