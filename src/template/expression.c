@@ -219,6 +219,16 @@ static struct gkv__jnode *subscript(struct gkv__jparser *s, struct gkv__jnode *a
     return node;
 }
 
+/* a(...), behind the bracket */
+static struct gkv__jnode *call(struct gkv__jparser *s, struct gkv__jnode *a)
+{
+    struct gkv__jnode *node = gkv__j_join(s, GKV__J_CALL, 0, a, NULL);
+
+    if (node)
+        node->args = gkv__j_arguments(s, ")");
+    return node;
+}
+
 static struct gkv__jnode *postfix(struct gkv__jparser *s, struct gkv__jnode *a)
 {
     while (s->r->status == GKV_OK && gkv__j_charge(s->r, 0)) {
@@ -237,9 +247,7 @@ static struct gkv__jnode *postfix(struct gkv__jparser *s, struct gkv__jnode *a)
         } else if (gkv__j_sign(s, "[")) {
             node = subscript(s, a);
         } else if (gkv__j_sign(s, "(")) {
-            node = gkv__j_join(s, GKV__J_CALL, 0, a, NULL);
-            if (node)
-                node->args = gkv__j_arguments(s, ")");
+            node = call(s, a);
         } else {
             break;
         }
@@ -289,9 +297,7 @@ struct gkv__jnode *gkv__j_filters(struct gkv__jparser *s, struct gkv__jnode *a)
         } else if (gkv__j_word(s, "is")) {
             a = test(s, a);
         } else if (gkv__j_sign(s, "(")) {
-            a = gkv__j_join(s, GKV__J_CALL, 0, a, NULL);
-            if (a)
-                a->args = gkv__j_arguments(s, ")");
+            a = call(s, a);
         } else {
             break;
         }
