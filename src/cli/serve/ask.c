@@ -350,7 +350,7 @@ static void *run_lane(void *arg)
 
         if (a)
             answer(w, lane, a);
-        else if (w->ending)                     /* nobody waits                           */
+        else if (w->ending)                     /* then the queue is empty: asks_drain    */
             break;
         else
             pthread_cond_wait(&w->change, &w->lock);
