@@ -131,7 +131,7 @@ INLINE void bf16_rows(float y[2], const uint8_t *const w[2], const uint8_t *x, s
     for (; i + 8 * VW <= n; i += 8 * VW) {
         const uint8_t *const at[2] = { w[0] + 2 * i, w[1] + 2 * i };
 
-        fetch_pair(at, 16 * VW, BF16_AHEAD);
+        fetch_pair(at, 16 * VW, BF16_AHEAD, 0);
 #pragma GCC unroll 4
         for (size_t j = 0; j < 4; j++)
 #pragma GCC unroll 2

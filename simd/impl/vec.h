@@ -68,14 +68,17 @@ INLINE void put_pair(float *y, struct pair p, const float sum[2], int add)
         y[p.at[1]] = add ? y[p.at[1]] + sum[1] : sum[1];
 }
 
-/* Prefetches n bytes of each row, `ahead` bytes after those read now, into the second-level cache. */
-INLINE void fetch_pair(const uint8_t *const row[2], size_t n, size_t ahead)
+/* Prefetches n bytes of each row, `ahead` bytes after those read now, into the second-level cache or, if `near`, the first. */
+INLINE void fetch_pair(const uint8_t *const row[2], size_t n, size_t ahead, int near)
 {
 #pragma GCC unroll 8
-    for (size_t line = 0; line < n; line += 64) {
-        __builtin_prefetch(row[0] + ahead + line, 0, 2);
-        __builtin_prefetch(row[1] + ahead + line, 0, 2);
-    }
+    for (size_t line = 0; line < n; line += 64)
+#pragma GCC unroll 2
+        for (int k = 0; k < 2; k++)
+            if (near)
+                __builtin_prefetch(row[k] + ahead + line, 0, 3);
+            else
+                __builtin_prefetch(row[k] + ahead + line, 0, 2);
 }
 
 INLINE vf load(const float *p) { return *(const vfu *)p; }
