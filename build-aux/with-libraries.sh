@@ -11,7 +11,8 @@ cp "$src"/data/*.gguf data/
 ./autogen.sh >log 2>&1
 ./configure --with-threads=openmp --with-openblas --with-onednn >>log 2>&1
 make -j"$(getconf _NPROCESSORS_ONLN)" >>log 2>&1
-make check TESTS="tests/unit-gemm.test tests/golden.test"
+tests="tests/unit-gemm.test tests/golden.test"
+make check TESTS="$tests" check_PROGRAMS="$tests" check_LTLIBRARIES=
 for library in openblas onednn; do
     grep -q "^ok .*, gemm $library\$" tests/golden.log || { echo "golden.test: nothing by $library" >&2; exit 1; }
 done
