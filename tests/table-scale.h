@@ -20,8 +20,13 @@ static void table_scale(const struct gkv__quant *q, uint8_t *block, uint16_t d)
 
     if (q->type != GKV__TYPE_IQ1_M)
         memcpy(block + at[q->type], &d, sizeof d);
-    for (size_t j = 0; j < 4 && q->type == GKV__TYPE_IQ1_M; j++)        /* the highest bits of four numbers */
-        spread[2 * j + 1] = (uint8_t)((spread[2 * j + 1] & 15) | (d >> 4 * j & 15) << 4);
+    for (size_t j = 0; j < 4 && q->type == GKV__TYPE_IQ1_M; j++) {      /* the highest bits of four numbers */
+        uint16_t number;
+
+        memcpy(&number, spread + 2 * j, sizeof number);
+        number = (uint16_t)((number & 0xfff) | (d >> 4 * j & 15) << 12);
+        memcpy(spread + 2 * j, &number, sizeof number);
+    }
 }
 
 #endif
