@@ -171,12 +171,12 @@ int main(void)
     const char *build = getenv("builddir") ? getenv("builddir") : ".";
     char plugins[4096], at[4096];
 
+    if (BIG_ENDIAN_HOST)
+        return skip_all("big-endian machine");
     snprintf(at, sizeof at, "%s/gpu/null/.libs/gemkv-null.so", build);
     if (access(at, R_OK) || !realpath(build, at) ||
-        snprintf(plugins, sizeof plugins, "%s/gpu/null/.libs", at) >= (int)sizeof plugins) {
-        printf("1..0 # SKIP no plugins in this build\n");
-        return 0;
-    }
+        snprintf(plugins, sizeof plugins, "%s/gpu/null/.libs", at) >= (int)sizeof plugins)
+        return skip_all("no plugins in this build");
     setenv("GEMKV_PLUGIN_DIR", plugins, 1);
     set_level();
     if (getenv("MKMODEL"))
