@@ -10,7 +10,7 @@
 #
 # An emulator is some twenty times slower, so only every 12th of the oracle's cases with short prompts is run,
 # with half of the methods (GOLDEN_TOKENS and GOLDEN_EVERY, tests/golden.c).  The tests in $slow, which run through
-# whole models and take ten minutes and more each, are left out, and those in $slower too on machines without
+# whole models and take seven minutes and more each, are left out, and those in $slower too on machines without
 # kernels to test; QEMU_ALL=1 runs them.  unit-team forks while it has threads, which qemu-user cannot.
 set -eu
 src=$(cd "$(dirname "$0")/.." && pwd)

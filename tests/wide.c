@@ -18,7 +18,7 @@
 #define I16 0
 #include "simd/impl/vec.h"
 
-/* Emulated instructions are functions: inlined into every kernel they take the compiler a quarter longer. */
+/* Emulated instructions are functions: inlined into every kernel they would take the compiler a third longer. */
 #define EMULATED __attribute__((noinline)) static
 
 /* VNNI's instruction in plain arithmetic. */
