@@ -5,33 +5,19 @@
  * of activations, in pairs.  So weights need no transposing, which would cost more than converting them; the sums
  * come out with outputs as rows, and are transposed once.
  *
- * A block of weights, 32 outputs times DEEP tiles, stays in the first-level cache for all rows.  While tiles multiply,
- * the vector units convert the next block, and the one after it is fetched.  Sums of a call stay in scratch, that is
- * in the second-level cache, with SLAB tiles of all rows of activations.  Outputs are then written without reading
- * their lines first, which takes half the time.
- *
- * The including file has bf16_row, configure_columns, transpose16, put_sums and WRITTEN. */
+ * The including file has tiles.h, bf16_row, configure_columns and WRITTEN. */
 
-enum { TILE_BYTES = 1024, DEEP = 8, SLAB = 32, MANY_ROWS = 256, MANY_COLS = 256, STREAMED = 1 << 20 };
-
-/* Scratch of a call: sums of 32 outputs times 32 rows, [cols / 32][rows / 32][4][16][16]; two blocks of weights;
- * outputs of 16 rows. */
+/* Scratch of a call: sums, two blocks of weights, lines. */
 enum {
-    SUMS = MANY_ROWS * MANY_COLS,
+    DEEP = 8, SLAB = 32,
     BLOCK_BYTES = 2 * DEEP * TILE_BYTES,
-    MANY_SCRATCH = SUMS * 4 + 2 * BLOCK_BYTES + GKV__GROUP * MANY_COLS * 4,
+    MANY_SCRATCH = SUMS * 4 + 2 * BLOCK_BYTES + LINES * 4,
 };
 
 /* Thirty-two weights of a row as bfloat16: group i. */
 typedef __m512i bf16s_fn(const void *row, size_t i);
 
-/* Weights that are to be converted: number `at` to end - 1 of a block, row at % 32 of tile at / 32. */
-struct packing {
-    const uint8_t *row[32];
-    uint8_t       *to;
-    size_t         first, at, end;      /* first: of the tiles                               */
-};
-
+/* Number `at` of a block is 32 weights: row at % 32 of tile at / 32. */
 INLINE void pack_one(bf16s_fn *bf16s, const struct packing *p, size_t at)
 {
     const size_t row = at % 32, tile = at / 32;
@@ -125,89 +111,8 @@ static void FN(last_sums)(float *sum, const uint8_t *w, const uint8_t *x, size_t
     configure_columns(16, 16);
 }
 
-/* ---- the order of the work -------------------------------------------------------------- */
-
-/* A matrix of weights, and a block of it: 32 outputs from col on, the tiles from `tile` to the end of the block. */
-struct matrix { const uint8_t *w; size_t stride, n, tiles; };
-struct place { size_t slab, col, tile; };
-
-static size_t FN(end_of)(const struct matrix *w, const struct place *p)
-{
-    const size_t slab = p->slab + SLAB < w->tiles ? p->slab + SLAB : w->tiles;
-
-    return p->tile + DEEP < slab ? p->tile + DEEP : slab;
-}
-
-/* Slab by slab, output by output.  Returns 0 after the last block. */
-static int FN(advance)(const struct matrix *w, struct place *p)
-{
-    const size_t slab = p->slab + SLAB < w->tiles ? p->slab + SLAB : w->tiles;
-
-    p->tile += DEEP;
-    if (p->tile < slab)
-        return 1;
-    p->tile = p->slab;
-    p->col += 32;
-    if (p->col < w->n)
-        return 1;
-    p->col = 0;
-    p->slab = p->tile = slab;
-    return slab < w->tiles;
-}
-
-/* Outputs from n on repeat the last one, and their sums are not used. */
-static struct packing FN(packing_of)(const struct matrix *w, const struct place *p, uint8_t *to)
-{
-    struct packing pack = { .to = to, .first = p->tile, .end = 32 * (FN(end_of)(w, p) - p->tile) };
-
-    for (size_t r = 0; r < 32; r++)
-        pack.row[r] = w->w + (p->col + r < w->n ? p->col + r : w->n - 1) * w->stride;
-    return pack;
-}
-
-/* Prefetches the rows from .. to - 1 of a block. */
-static void FN(fetch_rows)(const struct matrix *w, const struct place *p, size_t from, size_t to)
-{
-    const size_t begin = p->tile * w->stride / w->tiles, bytes = (FN(end_of)(w, p) - p->tile) * w->stride / w->tiles;
-
-    for (size_t r = from; r < to; r++)
-        for (size_t i = 0; i <= bytes; i += 64)
-            __builtin_prefetch(w->w + (p->col + r) * w->stride + begin + i, 0, 2);
-}
-
-/* c (+)= sums. */
-static void FN(put_all)(float *c, size_t ldc, const float *sums, float *lines, size_t m, size_t n, int add)
-{
-    const size_t across = (m + 31) / 32, width = (n + 15) / 16 * 16;
-    const int stream = !add && n % 16 == 0 && ldc % 16 == 0 && (uintptr_t)c % 64 == 0 && m * ldc * 4 >= STREAMED;
-
-    for (size_t r = 0; r < m; r += GKV__GROUP) {
-        for (size_t o = 0; o < n; o += 16) {
-            const float *tile = sums + (o / 32 * across + r / 32) * 1024 + (o / 16 % 2 * 2 + r / 16 % 2) * 256;
-            __m512i row[16];
-
-            UNROLL
-            for (size_t i = 0; i < 16; i++)
-                row[i] = _mm512_load_si512(tile + 16 * i);
-            transpose16(row);
-            UNROLL
-            for (size_t i = 0; i < 16; i++)
-                _mm512_store_si512(lines + i * width + o, row[i]);
-        }
-        for (size_t i = 0; i < GKV__GROUP && r + i < m; i++)
-            if (stream)
-                for (size_t o = 0; o < n; o += 16)
-                    _mm512_stream_si512((void *)(c + (r + i) * ldc + o), _mm512_load_si512(lines + i * width + o));
-            else
-                FN(put_sums)(c + (r + i) * ldc, lines + i * width, n, add);
-    }
-    if (stream)
-        _mm_sfence();
-}
-
 /* ---- products --------------------------------------------------------------------------- */
 
-/* Sums of all rows with the present block, at w; beside that converts `next`. */
 INLINE void rows_of_sums(bf16s_fn *bf16s, float *sums, const uint8_t *w, const uint8_t *x, size_t m,
                          const struct matrix *of, const struct place *now, struct packing *next,
                          const struct place *after)
@@ -228,43 +133,6 @@ INLINE void rows_of_sums(bf16s_fn *bf16s, float *sums, const uint8_t *w, const u
             FN(whole_sums)(sums, w, x + now->tile * TILE_BYTES, apart, tiles, first);
         }
     }
-}
-
-INLINE void gemm_many(bf16s_fn *bf16s, void (*finish)(struct packing *), float *c, size_t ldc, const void *x,
-                      const void *w, size_t stride, size_t m, size_t n, size_t k, void *scratch, int add)
-{
-    const struct matrix of = { w, stride, n, k / 32 };
-    const size_t across = (m + 31) / 32;
-    float *sums = scratch, *lines = sums + SUMS + 2 * BLOCK_BYTES / 4;
-    uint8_t *present = (uint8_t *)(sums + SUMS), *other = present + BLOCK_BYTES;
-    struct place now = { 0 }, next = now;
-    struct packing pack = FN(packing_of)(&of, &now, present);
-    int more;
-
-    configure(16);
-    finish(&pack);
-    do {
-        struct place after;
-        uint8_t *const done = present;
-
-        more = FN(advance)(&of, &next);
-        after = next;
-        if (more) {
-            pack = FN(packing_of)(&of, &next, other);
-            if (!FN(advance)(&of, &after))
-                after = (struct place){ .col = n };     /* probably those of the next call       */
-        } else {
-            pack.at = pack.end = 0;
-        }
-        rows_of_sums(bf16s, sums + now.col / 32 * across * 1024, present, x, m, &of, &now, &pack, &after);
-        finish(&pack);
-        present = other;
-        other = done;
-        now = next;
-    } while (more);
-    WRITTEN(sums);
-    _tile_release();
-    FN(put_all)(c, ldc, sums, lines, m, n, add);
 }
 
 /* Activations: [k / 32][16 pairs][rows][2], and of the next group after that. */
@@ -311,15 +179,24 @@ INLINE __m512i bf16s_bf16(const void *row, size_t i)
 }
 
 #define MANY(TYPE, name, ...)                                                               \
-    static void FN(finish_##name)(struct packing *p)                                        \
+    static void FN(convert_##name)(struct packing *p, size_t until)                         \
     {                                                                                       \
-        for (; p->at < p->end; p->at++)                                                     \
+        for (; p->at < until; p->at++)                                                      \
             pack_one(bf16s_##name, p, p->at);                                               \
+    }                                                                                       \
+    static void FN(rows_##name)(convert_fn *convert, float *sums, const uint8_t *w, const uint8_t *x, size_t m, \
+                                const struct matrix *of, const struct place *now, struct packing *next, \
+                                const struct place *after)                                  \
+    {                                                                                       \
+        (void)convert;                  /* here it is in between the tile products          */ \
+        rows_of_sums(bf16s_##name, sums, w, x, m, of, now, next, after);                    \
     }                                                                                       \
     static void FN(gemm_many_##name)(float *c, size_t ldc, const void *x, const void *w, size_t stride, size_t m, \
                                      size_t n, size_t k, void *scratch, int add)            \
     {                                                                                       \
-        gemm_many(bf16s_##name, FN(finish_##name), c, ldc, x, w, stride, m, n, k, scratch, add); \
+        const struct matrix of = { w, stride, n, k / 32, DEEP, SLAB, 0 };                   \
+                                                                                            \
+        FN(gemm_blocks)(FN(rows_##name), FN(convert_##name), BLOCK_BYTES, &of, c, ldc, x, m, scratch, add); \
     }
 GKV__BYTE_TYPES(MANY)
 MANY(BF16, bf16)

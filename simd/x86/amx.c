@@ -118,6 +118,7 @@ INLINE void transpose16(__m512i r[16])
     }
 }
 
+#include "simd/impl/tiles.h"
 #include "simd/impl/gemm_tiles.h"
 
 /* ---- attention -------------------------------------------------------------------------- */
