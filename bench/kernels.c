@@ -234,7 +234,8 @@ static void prefill(const char *gemm)
         if (simd->product[t].form) {
             qsort(rate[t], RUNS, sizeof **rate, ascending);
             printf("%-8s %-6s %7.1f  (%.1f - %.1f)\n", gkv__quant_of((enum gkv__type)t)->name,
-                   simd->many[t].form ? simd->many[t].form
+                   !strcmp(gemm, "coarse") && simd->many_coarse[t].form ? simd->many_coarse[t].form
+                   : simd->many[t].form ? simd->many[t].form
                    : !strcmp(gemm, "coarse") && simd->coarse[t].form ? simd->coarse[t].form : simd->product[t].form,
                    rate[t][RUNS / 2], rate[t][0], rate[t][RUNS - 1]);
         }

@@ -261,9 +261,10 @@ typedef struct {
     const char *gemm;           /* matrix products: "own" (NULL): quantised types with activations
                                    rounded to 8 or 16 bits in blocks of 32; "coarse": faster, these
                                    and the weights rounded to 8 bits in blocks of 128 where the
-                                   CPU has VNNI without AMX, else as "own"; "exact": all in f32;
-                                   "openblas", if built with it: the same; "onednn", likewise,
-                                   except that bf16 weights are multiplied in bf16 if possible */
+                                   CPU has VNNI, of 256 where it has AMX, else as "own"; "exact":
+                                   all in f32; "openblas", if built with it: the same; "onednn",
+                                   likewise, except that bf16 weights are multiplied in bf16 if
+                                   possible                                                  */
     uint32_t    keep;           /* budget in tokens, ...                                     */
     float       keep_percent;   /* ... or, when > 0, in percent of the prompt                */
     int32_t     layer;          /* filter layer; -1: the model's                             */

@@ -46,7 +46,7 @@ static bool has_amx(void)
     enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
     unsigned a, b, c, d;
 
-    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && d >> 24 & 1 && d >> 22 & 1 &&
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && d >> 25 & 1 && d >> 24 & 1 && d >> 22 & 1 &&
            !syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA);
 #else
     return false;

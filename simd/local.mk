@@ -6,7 +6,7 @@ simd_libsimd_la_SOURCES = simd/simd.h simd/simd.c simd/cpu.c simd/ref.c simd/vec
 	simd/impl/vec.h simd/impl/wide.h simd/impl/bytes.h simd/impl/formats.h simd/impl/gemm.h \
 	simd/impl/tile.h simd/impl/tiles.h simd/impl/scales.h simd/impl/form_int.h simd/impl/gemm_int.h \
 	simd/impl/gemm_coarse.h simd/impl/gemv_int.h \
-	simd/impl/gemm_bf16.h simd/impl/gemm_tiles.h \
+	simd/impl/gemm_bf16.h simd/impl/gemm_tiles.h simd/impl/gemm_tiles_i8.h \
 	simd/impl/pairs.h simd/impl/softmax.h simd/impl/attend.h simd/impl/attend_bf16.h \
 	simd/impl/attend_few.h simd/impl/attend_few_bf16.h \
 	simd/impl/rows.h simd/impl/state.h

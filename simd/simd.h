@@ -16,7 +16,7 @@ enum {
     GKV__CPU_AVXVNNI = 2,       /* VNNI without AVX-512: Alder Lake, Sierra Forest           */
     GKV__CPU_AVX512 = 4,        /* F BW DQ VL VNNI: Cascade Lake, Ice Lake, Zen 4            */
     GKV__CPU_AVX512BF16 = 8,    /* Cooper Lake, Zen 4                                        */
-    GKV__CPU_AMX = 16,          /* AMX-BF16: Sapphire Rapids                                 */
+    GKV__CPU_AMX = 16,          /* AMX-BF16, AMX-INT8: Sapphire Rapids                       */
     GKV__CPU_NEON = 32,         /* every AArch64                                             */
     GKV__CPU_DOTPROD = 64,      /* SDOT, UDOT: Cortex-A55 and A75 on, Neoverse N1            */
     GKV__CPU_I8MM = 128,        /* SMMLA, USDOT: Neoverse V1 and N2, Cortex-X2, Apple M2     */
@@ -88,6 +88,7 @@ static inline size_t gkv__one_bytes(const struct gkv__product *p, size_t n)
  *
  * "bf16": weights and activations are rounded to bfloat16 (to nearest even: up to 2^-8 of each), products are summed in
  * f32.  Weights of bf16 are exact.
+ * "i8/256": both are rounded to 8 bits with one scale for 256 inputs, whose products are summed exactly; then in f32.
  *
  * prepare converts up to GKV__GROUP rows of x, ldx floats apart.  Such a group takes x_bytes per unit of each of its
  * rows; only the last may have fewer rows.  gemm is c[m, n] (+)= x[m, k] W^T for at most `rows` rows and `cols`
@@ -223,6 +224,7 @@ struct gkv__simd {
     struct gkv__product coarse[GKV__N_TYPES];   /* rounds more, for many rows, without prepare_one and what follows;
                                                    form NULL: there is none, or it is no faster */
     struct gkv__many many[GKV__N_TYPES];        /* from its least rows on             */
+    struct gkv__many many_coarse[GKV__N_TYPES]; /* likewise, in place of coarse       */
     struct gkv__attend attend;
     gkv__attend_few_fn *attend_few[GKV__N_TYPES];   /* types that a cache can have           */
     gkv__rmsnorm_fn *rmsnorm;

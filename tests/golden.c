@@ -364,8 +364,8 @@ static void add_loss(struct loss *to, const struct golden *g, const char *form, 
     to->far = hypot(to->far, part * far);
 }
 
-/* The step of activations beside the coarsest of a model's types, in 8 bits: 1.  With one scale for 128 the largest of a block
- * is larger by a quarter, and weights are rounded as much as activations. */
+/* The step of activations beside the coarsest of a model's types, in 8 bits: 1.  With one scale for 128 or 256 the largest of a
+ * block is larger by a quarter or by three eighths, and weights are rounded as much as activations. */
 static double step_of(const gkv_model *m, const struct gkv__simd *simd, const char *gemm)
 {
     const struct gkv__layer_weights *w = m->layer;
@@ -377,7 +377,9 @@ static double step_of(const gkv_model *m, const struct gkv__simd *simd, const ch
 
         if (p && p->form)
             step = fmax(step, strcmp(p->form, "i8") ? 127.0 / 32767 : 1);
-        if (p && !strcmp(gemm, "coarse") && simd->coarse[mats[i]->format->type].form && !simd->many[mats[i]->format->type].form)
+        if (p && !strcmp(gemm, "coarse") && simd->many_coarse[mats[i]->format->type].form)
+            step = hypot(1.375, 1.375);
+        else if (p && !strcmp(gemm, "coarse") && simd->coarse[mats[i]->format->type].form)
             step = hypot(1.25, 1.25);
     }
     return step;

@@ -45,12 +45,18 @@ static inline void *guard(size_t bytes, int before)
     return before ? p + page : p + page + len - bytes;
 }
 
-static inline void release(void)
+/* Frees what was allocated after the first n. */
+static inline void release_but(int n)
 {
-    while (n_guarded) {
+    while (n_guarded > n) {
         n_guarded--;
         munmap(guarded[n_guarded].map, guarded[n_guarded].len);
     }
+}
+
+static inline void release(void)
+{
+    release_but(0);
 }
 
 static inline float *floats(size_t n, int before)

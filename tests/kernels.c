@@ -325,65 +325,111 @@ static double magnitude(const float *x, size_t n)
     return (double)most;
 }
 
-/* Products with one scale for 128 weights and activations.  Rows with a single 1 read back what the weights became: each is
- * off by half a step at most, a quarter in the mean, and a little more where a scale has 16 bits.  A step is 1/127 of the largest
- * weight that the scales allow, which random weights do not reach: of 32 none may, and grids end at 9 of 16.  With the weights
- * that were read, other activations add only their own half steps. */
-static void test_coarse(const struct gkv__simd *k, const struct gkv__quant *q)
+/* Products with one scale for many weights and activations, of either kind: from panels, or from tiles. */
+struct coarse {
+    const struct gkv__quant   *q;
+    const struct gkv__product *mul;
+    const struct gkv__many    *many;    /* or NULL                                           */
+};
+
+static const char *form_of(const struct coarse *s)
 {
-    static const size_t ks[2][4] = { { 128, 256, 384, 640 }, { 256, 512 } };
-    static const size_t ms[] = { 1, 5, 6, 13 };
-    const struct gkv__product *mul = &k->coarse[q->type];
+    return s->many ? s->many->form : s->mul->form;
+}
+
+/* c (+)= x w^T, of m packed rows of x. */
+static void multiply_coarse(const struct coarse *s, float *c, size_t ldc, const float *x, const uint8_t *w, size_t m, size_t n,
+                            size_t k, int add)
+{
+    const size_t unit = s->many ? s->many->unit : s->mul->unit;
+    const size_t stride = k / s->q->block * s->q->bytes, ldx = k / unit * (s->many ? s->many->x_bytes : s->mul->x_bytes);
+    const int had = n_guarded;
+    uint8_t *form = guard(m * ldx, add);
+
+    if (s->many) {
+        uint8_t *scratch = guard(s->many->scratch, 0);
+
+        for (size_t i = 0; i < m; i += GKV__GROUP)
+            s->many->prepare(form + i * ldx, x + i * k, k, m - i < GKV__GROUP ? m - i : GKV__GROUP, k);
+        s->many->gemm(c, ldc, form, w, stride, m, n, k, scratch, add);
+    } else {
+        const size_t nr = s->mul->nr, units = k / unit;
+        uint8_t *panels = guard((n + nr - 1) / nr * nr * units * s->mul->w_bytes, 1);
+
+        for (size_t j = 0; j < n; j += nr)
+            s->mul->pack(panels + j * units * s->mul->w_bytes, w + j * stride, stride, n - j < nr ? n - j : nr, k);
+        for (size_t i = 0; i < m; i++)
+            s->mul->prepare(form + i * ldx, x + i * k, k);
+        s->mul->gemm(c, ldc, form, ldx, panels, m, n, k, add);
+    }
+    release_but(had);
+}
+
+/* What the weights became, [k][n]: rows with a single 1 read them back. */
+static float *weights_became(const struct coarse *s, const uint8_t *w, size_t n, size_t k)
+{
+    float *became = malloc(k * n * sizeof *became), *hot = calloc(64 * k, sizeof *hot);
+
+    for (size_t i = 0; i < k; i += 64) {
+        const size_t m = k - i < 64 ? k - i : 64;
+
+        for (size_t r = 0; r < m; r++)
+            hot[r * k + i + r] = 1;
+        multiply_coarse(s, became + i * n, n, hot, w, m, n, k, 0);
+        for (size_t r = 0; r < m; r++)
+            hot[r * k + i + r] = 0;
+    }
+    free(hot);
+    return became;
+}
+
+/* Each weight is off by half a step at most, a quarter in the mean, and a little more where a scale has 16 bits.  A step is 1/127
+ * of the largest weight that the scales allow, which random weights do not reach: of 32 none may, and grids end at 9 of 16.
+ * With the weights that were read, other activations add only their own half steps.  block: inputs with one scale. */
+static void test_coarse(const struct gkv__simd *k, const struct coarse *s, size_t block)
+{
+    static const size_t ks[2][2][5] = { { { 128, 256, 384, 640 }, { 256, 512 } }, { { 64, 256, 320, 512, 1344 }, { 256, 1280 } } };
+    static const size_t ms[2][5] = { { 1, 5, 6, 13 }, { 1, 17, 31, 32, 77 } };
+    static const size_t ns[2][6] = { { 1, 2, 3, 18, 33, 48 }, { 1, 3, 16, 31, 33, 70 } };
+    const struct gkv__quant *q = s->q;
+    const int tiles = s->many != NULL;
     double worst_weight = 0, worst = 0, off = 0, weights = 0;
     int poison = 0, alone = 0;
 
-    for (size_t ik = 0; ik < 4 && ks[q->block == 256][ik]; ik++)
-        for (size_t n = 1; n <= (size_t)mul->nr + 3; n += n < 3 ? 1 : 15) {
-            const size_t kk = ks[q->block == 256][ik], units = kk / mul->unit, ldx = units * mul->x_bytes;
-            const size_t n_panels = (n + mul->nr - 1) / mul->nr, stride = kk / q->block * q->bytes;
-            uint8_t *w = blocks(q, n * kk, 1), *panels = guard(n_panels * mul->nr * units * mul->w_bytes, 1);
-            float *f = malloc(n * kk * sizeof *f), *became = malloc(n * kk * sizeof *became);
-            float *hot = calloc(kk, sizeof *hot);
+    for (size_t ik = 0; ik < 5 && ks[tiles][q->block == 256][ik]; ik++)
+        for (size_t in = 0; in < 6; in++) {
+            const size_t kk = ks[tiles][q->block == 256][ik], n = ns[tiles][in];
+            uint8_t *w = blocks(q, n * kk, 1);
+            float *f = malloc(n * kk * sizeof *f), *became = weights_became(s, w, n, kk);
 
             q->to_f32(w, f, n * kk);
-            for (size_t j = 0; j < n; j += mul->nr)
-                mul->pack(panels + j * units * mul->w_bytes, w + j * stride, stride, n - j < mul->nr ? n - j : mul->nr, kk);
-            for (size_t i = 0; i < kk; i++) {
-                uint8_t *form = malloc(ldx);
-
-                hot[i] = 1;
-                mul->prepare(form, hot, kk);
-                mul->gemm(became + i * n, n, form, ldx, panels, 1, n, kk, 0);
-                hot[i] = 0;
-                free(form);
-            }
             for (size_t j = 0; j < n; j++)
-                for (size_t g = 0; g < kk; g += 128) {
-                    const double most = magnitude(f + j * kk + g, 128);
+                for (size_t g = 0; g < kk; g += block) {
+                    const size_t wide = kk - g < block ? kk - g : block;
+                    const double most = magnitude(f + j * kk + g, wide);
 
-                    weights += most > 0 ? 128 : 0;
-                    for (size_t i = g; i < g + 128; i++) {
+                    weights += most > 0 ? (double)wide : 0;
+                    for (size_t i = g; i < g + wide; i++) {
                         const double e = fabs((double)became[i * n + j] - (double)f[j * kk + i]) / (most / 127 + 1e-30);
 
                         worst_weight = worse(worst_weight, e);
                         off += e;
                     }
                 }
-            for (size_t im = 0; im < sizeof ms / sizeof *ms; im++)
+            for (size_t im = 0; im < 5 && ms[tiles][im]; im++)
                 for (int add = 0; add < 2; add++) {
-                    const size_t m = ms[im], ldc = n + 2, n_c = (m - 1) * ldc + n;
+                    const size_t m = ms[tiles][im], ldc = n + 2, n_c = (m - 1) * ldc + n;
                     float *x = floats(m * kk, add), *c = floats(n_c, add), *old = malloc(n_c * sizeof *old);
                     float *one = malloc(n * sizeof *one);
-                    uint8_t *form = guard(m * ldx, add);
 
                     memcpy(old, c, n_c * sizeof *old);
-                    for (size_t r = 0; r < m; r++)
-                        mul->prepare(form + r * ldx, x + r * kk, kk);
-                    mul->gemm(c, ldc, form, ldx, panels, m, n, kk, add);
+                    multiply_coarse(s, c, ldc, x, w, m, n, kk, add);
                     for (size_t r = 0; r < m; r++) {
-                        memcpy(one, old + r * ldc, n * sizeof *one);
-                        mul->gemm(one, n, form + r * ldx, ldx, panels, 1, n, kk, add);
-                        alone += memcmp(one, c + r * ldc, n * sizeof *one) != 0;
+                        if (r % (1 + m / 8) == 0) {
+                            memcpy(one, old + r * ldc, n * sizeof *one);
+                            multiply_coarse(s, one, n, x + r * kk, w, 1, n, kk, add);
+                            alone += memcmp(one, c + r * ldc, n * sizeof *one) != 0;
+                        }
                         for (size_t j = 0; j < ldc && r * ldc + j < n_c; j++) {
                             double want = add ? (double)old[r * ldc + j] : 0, bound = EPS * fabs(want);
 
@@ -391,18 +437,19 @@ static void test_coarse(const struct gkv__simd *k, const struct gkv__quant *q)
                                 poison += c[r * ldc + j] != old[r * ldc + j];
                                 continue;
                             }
-                            for (size_t g = 0; g < kk; g += 128) {
+                            for (size_t g = 0; g < kk; g += block) {
+                                const size_t wide = kk - g < block ? kk - g : block;
                                 double abs_w = 0, sum = 0;
 
-                                for (size_t i = g; i < g + 128; i++) {
+                                for (size_t i = g; i < g + wide; i++) {
                                     const double a = (double)x[r * kk + i], b = (double)became[i * n + j];
 
                                     want += a * b;
                                     abs_w += fabs(b);
                                     sum += fabs(a * b);
                                 }
-                                bound += abs_w * magnitude(x + r * kk + g, 128) / 254 * 1.0001 +
-                                         (double)(units + 8) * EPS * sum;
+                                bound += abs_w * magnitude(x + r * kk + g, wide) / 254 * 1.0001 +
+                                         (double)(kk / block + 9) * EPS * sum;
                             }
                             worst = worse(worst, fabs((double)c[r * ldc + j] - want) / (bound + 1e-30));
                         }
@@ -412,24 +459,19 @@ static void test_coarse(const struct gkv__simd *k, const struct gkv__quant *q)
                 }
             free(f);
             free(became);
-            free(hot);
             release();
         }
     ok(worst_weight < 1.3 && off < (q->from_f32 ? 0.3 : 0.55) * weights,
-       "weights %s as %s: %s (off by %.2f, %.2f in the mean)", q->name, mul->form, k->level, worst_weight, off / weights);
-    ok(worst <= 1 && !poison && !alone, "gemm %s in %s: %s (%.2f of the bound)", q->name, mul->form, k->level, worst);
+       "weights %s as %s: %s (off by %.2f, %.2f in the mean)", q->name, form_of(s), k->level, worst_weight, off / weights);
+    ok(worst <= 1 && !poison && !alone, "gemm %s in %s: %s (%.2f of the bound)", q->name, form_of(s), k->level, worst);
 }
 
 /* Coarse products of what has no scale: what is infinite or no number makes its own results such, and no others; what is too
  * small for a scale becomes 0. */
-static void test_coarse_odd(const struct gkv__simd *k)
+static void test_coarse_odd(const struct gkv__simd *k, const struct coarse *s)
 {
     enum { N = 256, ROWS = 6, OUTS = 3, Q = 34 };
-    const struct gkv__quant *q = gkv__quant_of(GKV__TYPE_Q8_0);
-    const struct gkv__product *mul = &k->coarse[q->type];
-    const size_t ldx = N / mul->unit * mul->x_bytes;
-    uint8_t *w = guard(OUTS * N / 32 * Q, 0), *form = guard(ROWS * ldx, 0);
-    uint8_t *panel = guard(mul->nr * (N / mul->unit) * mul->w_bytes, 0);
+    uint8_t *w = guard(OUTS * N / 32 * Q, 0);
     float x[ROWS][N], c[ROWS][OUTS];
     int wrong = 0;
 
@@ -443,10 +485,7 @@ static void test_coarse_odd(const struct gkv__simd *k)
     for (size_t r = 0; r < ROWS; r++)
         for (size_t i = 0; i < N; i++)
             x[r][i] = r == 1 && i == 3 ? NAN : r == 2 && i == 200 ? -INFINITY : r == 3 ? 0x1p-125f : r == 4 ? 0 : 1;
-    for (size_t r = 0; r < ROWS; r++)
-        mul->prepare(form + r * ldx, x[r], N);
-    mul->pack(panel, w, N / 32 * Q, OUTS, N);
-    mul->gemm(c[0], OUTS, form, ldx, panel, ROWS, OUTS, N, 0);
+    multiply_coarse(s, c[0], OUTS, x[0], w, ROWS, OUTS, N, 0);
     for (size_t r = 0; r < ROWS; r++) {
         const int odd = r == 1 || r == 2;
 
@@ -456,7 +495,7 @@ static void test_coarse_odd(const struct gkv__simd *k)
         if (r == 3)
             wrong += c[r][0] != 0;
     }
-    ok(!wrong, "coarse products without a scale: %s, %d wrong", k->level, wrong);
+    ok(!wrong, "coarse products in %s without a scale: %s, %d wrong", form_of(s), k->level, wrong);
     release();
 }
 
@@ -663,16 +702,21 @@ static void test_level(const struct gkv__simd *k)
         if (k->product[t].form)
             test_mul(k, gkv__quant_of((enum gkv__type)t));
         if (k->coarse[t].form)
-            test_coarse(k, gkv__quant_of((enum gkv__type)t));
+            test_coarse(k, &(struct coarse){ gkv__quant_of((enum gkv__type)t), &k->coarse[t], NULL }, 128);
+        if (k->many_coarse[t].form)
+            test_coarse(k, &(struct coarse){ gkv__quant_of((enum gkv__type)t), NULL, &k->many_coarse[t] }, 256);
         if (k->many[t].form)
             test_many(k, gkv__quant_of((enum gkv__type)t));
     }
     if (!strcmp(k->level, "amx"))
-        ok(k->many[GKV__TYPE_Q8_0].form && k->many[GKV__TYPE_BF16].form, "amx multiplies many rows in tiles");
+        ok(k->many[GKV__TYPE_Q8_0].form && k->many[GKV__TYPE_BF16].form && k->many_coarse[GKV__TYPE_Q8_0].form,
+           "amx multiplies many rows in tiles");
     if (k->product[GKV__TYPE_MXFP4].form)
         test_small_scales(k);
     if (k->coarse[GKV__TYPE_Q8_0].form)
-        test_coarse_odd(k);
+        test_coarse_odd(k, &(struct coarse){ gkv__quant_of(GKV__TYPE_Q8_0), &k->coarse[GKV__TYPE_Q8_0], NULL });
+    if (k->many_coarse[GKV__TYPE_Q8_0].form)
+        test_coarse_odd(k, &(struct coarse){ gkv__quant_of(GKV__TYPE_Q8_0), NULL, &k->many_coarse[GKV__TYPE_Q8_0] });
     test_all_f16(k);
     test_gemm(k);
     test_rows(k);

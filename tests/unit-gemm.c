@@ -84,13 +84,15 @@ static void product(struct gkv__exec *e, float *to, size_t rows, const struct gk
 }
 
 /* |y - want| relative to what rounding explains: of sums in f32, and of activations to 8 bits in blocks
- * or to bf16, weights too where many rows are multiplied in bf16 or by 128 inputs. */
+ * or to bf16, weights too where many rows are multiplied in bf16 or by 128 or 256 inputs. */
 static double worst(const struct gkv__gemm *g, size_t rows, const struct gkv__mat *m, bool add)
 {
     const enum gkv__type type = m->format->type;
     const bool named = !strcmp(g->name, "coarse"), ints = (named || !strcmp(g->name, "own")) && gkv__simd()->product[type].form;
-    const bool many = ints && gkv__simd()->many[type].form && rows >= gkv__simd()->many[type].least;
-    const bool coarse = named && rows >= 6 && gkv__simd()->coarse[type].form && !gkv__simd()->many[type].form;
+    const struct gkv__simd *simd = gkv__simd();
+    const bool tiles = named && simd->many_coarse[type].form && rows >= simd->many_coarse[type].least;
+    const bool many = !tiles && ints && simd->many[type].form && rows >= simd->many[type].least;
+    const bool coarse = tiles || (named && rows >= 6 && simd->coarse[type].form && !simd->many[type].form);
     const bool bf16 = !strcmp(g->name, "onednn") && type == GKV__TYPE_BF16;
     double most = 0;
 

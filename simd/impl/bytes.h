@@ -9,13 +9,15 @@
  * in to_f32: d * (u - OFF) has 24 bits at most in every type, so it is exact).
  * HALVES_NAME: the halves have scales of their own.  BLOCK_NAME: weights per block; an unrolled loop
  * over the groups of one block computes only once what the groups share.  These constants are
- * columns of src/quant/types.h. */
+ * columns of src/quant/types.h.  TOP_NAME is the largest |u - OFF|, without minima a power of two; (u - OFF) << SHIFT_NAME
+ * has eight bits then. */
 
 #include "src/quant/grid.h"
 
 #define FORMAT(TYPE, name, ggml, block, bytes, bits, range, off, min, halves, ...)          \
     enum { BLOCK_##name = block, BITS_##name = bits, OFF_##name = off, MIN_##name = min,    \
-           HALVES_##name = halves };
+           HALVES_##name = halves, LAST_##name = (1 << bits) - 1 - off,                     \
+           TOP_##name = LAST_##name > off ? LAST_##name : off, SHIFT_##name = 7 - __builtin_ctz(TOP_##name) };
 GKV__BYTE_TYPES(FORMAT)
 #undef FORMAT
 

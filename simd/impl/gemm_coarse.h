@@ -73,8 +73,7 @@ INLINE struct FN(words) words_of(v8f x)
     return (struct FN(words)){ _mm256_unpacklo_epi32(both, both), _mm256_unpackhi_epi32(both, both) };
 }
 
-/* Without minima.  TOP is the largest |u - off|, a power of two; (u - off) << shift has eight bits, and a weight is
- * that times r / 2^15, rounded. */
+/* Without minima.  A weight is (u - off) << shift times r / 2^15, rounded. */
 INLINE v8i coarse_off(v8i u, int off, int shift, struct FN(words) r)
 {
     const __m256i b = _mm256_sub_epi8((__m256i)u, _mm256_set1_epi8((char)off)), zero = _mm256_setzero_si256();
@@ -217,11 +216,9 @@ TILE_I8(coarse, COARSE, 0, 0, 1)
     static void FN(pack_##name##_coarse)(void *panel, const void *w, size_t stride,         \
                                          size_t n, size_t k)                                \
     {                                                                                       \
-        enum { LAST = (1 << BITS_##name) - 1 - OFF_##name,                                  \
-               TOP = LAST > OFF_##name ? LAST : OFF_##name };                               \
         const struct FN(packing) m = { bytes_##name, scales_##name, .off = OFF_##name,      \
             .halves = HALVES_##name, .min = MIN_##name, .per_256 = PER_256(name),           \
-            .top = TOP, .shift = 7 - __builtin_ctz(TOP) };                                  \
+            .top = TOP_##name, .shift = SHIFT_##name };                                     \
         pack_coarse(m, panel, w, stride, n, k);                                             \
     }
 GKV__BYTE_TYPES(PACK_COARSE)

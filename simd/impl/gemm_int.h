@@ -492,7 +492,6 @@ INLINE v8i i16_products(v32 u, int off, int halves, const uint8_t *q)
 
 /* ---- table entries of each type ----------------------------------------------------------- */
 
-#define PER_256(name) (256 / BLOCK_##name * sizeof(struct gkv__block_##name))
 
 #define GEMV(name)                                                                          \
     static void FN(prepare_one_##name)(void *to, const float *x, size_t n)                  \

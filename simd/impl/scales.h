@@ -7,6 +7,8 @@
  * row points to the first of 256 weights; lane i of d[h] and m[h] is what bytes_NAME stores in
  * d[h] and m[h] for group i.  d[1] and m[1] are set only if HALVES_NAME, m only if MIN_NAME. */
 
+#define PER_256(name) (256 / BLOCK_##name * sizeof(struct gkv__block_##name))
+
 typedef uint8_t v8b __attribute__((vector_size(8)));
 typedef int8_t v8c __attribute__((vector_size(8)));
 typedef uint16_t v8h __attribute__((vector_size(16)));

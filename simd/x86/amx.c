@@ -21,6 +21,7 @@
 #include "simd/impl/vec.h"
 #include "simd/impl/bytes.h"
 #include "simd/impl/tile.h"
+#include "simd/impl/scales.h"
 
 /* For products of few rows, which would use only few rows of a tile, and of widths that tiles do not divide. */
 INLINE vf bf16_dp(vf s, vi w, vi x)
@@ -120,6 +121,7 @@ INLINE void transpose16(__m512i r[16])
 
 #include "simd/impl/tiles.h"
 #include "simd/impl/gemm_tiles.h"
+#include "simd/impl/gemm_tiles_i8.h"
 
 /* ---- attention -------------------------------------------------------------------------- */
 
@@ -266,4 +268,5 @@ void gkv__simd_amx(struct gkv__simd *k)
                                       values_amx, attend_amx };
     fill_bf16_amx(k);
     fill_many_amx(k);
+    fill_many_coarse_amx(k->many_coarse);
 }

@@ -81,12 +81,17 @@ static void begin_product(struct gkv__job *j, const struct gkv__product *mul)
     j->part_mc = items(items(j->mc, PARTS), SOME) * SOME;
 }
 
+static bool takes(const struct gkv__job *j, const struct gkv__many *many)
+{
+    return many->form && !j->few && j->x->n >= many->least && j->w->n_in % many->unit == 0;
+}
+
 static void begin_own(struct gkv__job *j)
 {
     const struct gkv__product *mul = &j->e->simd->product[j->w->format->type];
     const struct gkv__many *many = &j->e->simd->many[j->w->format->type];
 
-    if (!j->few && many->form && j->x->n >= many->least && j->w->n_in % many->unit == 0) {
+    if (takes(j, many)) {
         begin_many(j, many);
         return;
     }
@@ -94,14 +99,20 @@ static void begin_own(struct gkv__job *j)
         begin_product(j, mul);
 }
 
-/* Where tiles multiply many rows, which is faster and rounds less, it is as own for any number of rows. */
+/* Where tiles multiply many rows, fewer are as with own. */
 static void begin_coarse(struct gkv__job *j)
 {
-    const struct gkv__product *mul = &j->e->simd->coarse[j->w->format->type];
-    const struct gkv__many *many = &j->e->simd->many[j->w->format->type];
+    const struct gkv__simd *simd = j->e->simd;
+    const enum gkv__type type = j->w->format->type;
+    const struct gkv__product *mul = &simd->coarse[type];
+    const struct gkv__many *many = &simd->many_coarse[type];
 
+    if (takes(j, many)) {
+        begin_many(j, many);
+        return;
+    }
     begin_own(j);
-    if (mul->form && !many->form && !j->few && j->w->n_in % mul->unit == 0)
+    if (mul->form && !simd->many[type].form && !j->few && j->w->n_in % mul->unit == 0)
         begin_product(j, mul);
 }
 
@@ -174,9 +185,13 @@ static void about_own(char *to, size_t size)
 static void about_coarse(char *to, size_t size)
 {
     const struct gkv__simd *simd = gkv__simd();
-    const bool tiles = simd && simd->many[GKV__TYPE_Q8_0].form, has = simd && simd->coarse[GKV__TYPE_Q8_0].form;
+    const bool tiles = simd && simd->many_coarse[GKV__TYPE_Q8_0].form, has = simd && simd->coarse[GKV__TYPE_Q8_0].form;
 
-    snprintf(to, size, "%s", tiles || !has ? "as own" : "integer formats and activations rounded to 8 bits, a scale for 128");
+    if (tiles || has)
+        snprintf(to, size, "%sinteger formats and activations rounded to 8 bits, a scale for %d", tiles ? "many rows: " : "",
+                 tiles ? 256 : 128);
+    else
+        snprintf(to, size, "as own");
 }
 
 static void about_exact(char *to, size_t size)
@@ -282,8 +297,8 @@ uint64_t gkv__gemm_scratch(const struct gkv__gemm *g, const struct gkv__simd *si
 
             most = bytes > most ? bytes : most;
         }
-        if (simd->many[t].form && simd->many[t].scratch > most)
-            most = simd->many[t].scratch;
+        if (simd->many[t].form)
+            most = gkv__max(most, gkv__max(simd->many[t].scratch, simd->many_coarse[t].scratch));
     }
     return theirs > most ? theirs : most;
 }

@@ -12,7 +12,8 @@
  *              where the processor multiplies bf16; otherwise f32.  Where it has tiles, many rows are
  *              multiplied in bf16, with integer types weights being rounded, too
  *   coarse     as own, but activations and weights of integer types are rounded to 8 bits in blocks of 128,
- *              where a level has such products (gkv__simd.coarse) and no tiles
+ *              or, where tiles multiply many rows, of 256: where a level has such products (gkv__simd: coarse,
+ *              many_coarse)
  *   exact      f32 activations with exactly dequantised weights, sums in f32
  *   openblas   the same, by that library
  *   onednn     the same, by that library; where the processor multiplies bf16, bf16 weights with

@@ -82,6 +82,18 @@ static void tile_stored(int t, void *to, size_t stride)
         memcpy((char *)to + r * stride, tile_state.data[t][r], tile_state.bytes[t]);
 }
 
+/* What both kinds of products ask for. */
+static void tile_product(int c, int a, int b)
+{
+    tile_there(a);
+    tile_there(b);
+    tile_there(c);
+    tile_must(a != b && a != c && b != c, "a tile twice");
+    tile_must(tile_state.bytes[a] % 4 == 0 && tile_state.bytes[b] % 4 == 0, "part of a word");
+    tile_must(tile_state.rows[c] == tile_state.rows[a] && tile_state.bytes[c] == tile_state.bytes[b] &&
+              tile_state.rows[b] == tile_state.bytes[a] / 4, "shapes of a product");
+}
+
 /* Zero where the exponent is: what has no exponent counts as nothing, before and behind each operation. */
 static __m512 tile_flushed(__m512 x)
 {
@@ -103,12 +115,7 @@ static void tile_dpbf16ps(int c, int a, int b)
 {
     const size_t k = tile_state.bytes[a] / 4;
 
-    tile_there(a);
-    tile_there(b);
-    tile_there(c);
-    tile_must(a != b && a != c && b != c, "a tile twice");
-    tile_must(tile_state.bytes[a] % 4 == 0 && tile_state.bytes[b] % 4 == 0, "half a pair");
-    tile_must(tile_state.rows[c] == tile_state.rows[a] && tile_state.bytes[c] == tile_state.bytes[b] && tile_state.rows[b] == k, "shapes of a product");
+    tile_product(c, a, b);
     for (size_t r = 0; r < tile_state.rows[c]; r++) {
         __m512 even = _mm512_setzero_ps(), odd = even, sum;
 
@@ -128,17 +135,36 @@ static void tile_dpbf16ps(int c, int a, int b)
     }
 }
 
+/* c += a b of signed bytes, modulo 2^32: 16 rows of a row of bytes, four of which are beside each other in b. */
+static void tile_dpbssd(int c, int a, int b)
+{
+    const size_t k = tile_state.bytes[a] / 4, n = tile_state.bytes[b] / 4;
+
+    tile_product(c, a, b);
+    for (size_t r = 0; r < tile_state.rows[c]; r++)
+        for (size_t j = 0; j < n; j++) {
+            uint32_t sum;
+
+            memcpy(&sum, tile_state.data[c][r] + 4 * j, sizeof sum);
+            for (size_t i = 0; i < 4 * k; i++)
+                sum += (uint32_t)((int8_t)tile_state.data[a][r][i] * (int8_t)tile_state.data[b][i / 4][4 * j + i % 4]);
+            memcpy(tile_state.data[c][r] + 4 * j, &sum, sizeof sum);
+        }
+}
+
 #undef _tile_loadconfig
 #undef _tile_release
 #undef _tile_zero
 #undef _tile_loadd
 #undef _tile_stored
 #undef _tile_dpbf16ps
+#undef _tile_dpbssd
 #define _tile_loadconfig tile_loadconfig
 #define _tile_release    tile_release
 #define _tile_zero       tile_zero
 #define _tile_loadd      tile_loadd
 #define _tile_stored     tile_stored
 #define _tile_dpbf16ps   tile_dpbf16ps
+#define _tile_dpbssd     tile_dpbssd
 
 #endif

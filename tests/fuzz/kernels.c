@@ -305,6 +305,32 @@ static void many(const struct gkv__quant *q)
     free(old);
 }
 
+/* As coarse, in tiles. */
+static void many_coarse(const struct gkv__quant *q)
+{
+    const struct gkv__many *p = &simd.many_coarse[q->type];
+    const size_t step = q->block > p->unit ? q->block : p->unit, k = step * (1 + c % (2048 / step));
+    const size_t m = 1 + a % p->rows, n = 1 + b % p->cols, stride = k / q->block * q->bytes;
+    const size_t row = k / p->unit * p->x_bytes, r = a % m, o = b * 7 % n;
+    uint8_t     *w = weights(q, n * k), *form = room(m * row), *form1 = room(row);
+    void        *scratch = aligned_alloc(64, (p->scratch + 63) / 64 * 64 + 64);
+    float       *x = floats(m * k), *y = floats(m * n), z = y[r * n + o];
+
+    must(scratch);
+    for (size_t i = 0; i < m; i += GKV__GROUP)
+        p->prepare(form + i * row, x + i * k, k, m - i < GKV__GROUP ? m - i : GKV__GROUP, k);
+    p->gemm(y, n, form, w, stride, m, n, k, scratch, add);
+    p->prepare(form1, x + r * k, k, 1, k);
+    p->gemm(&z, 1, form1, w + o * stride, stride, 1, 1, k, scratch, add);
+    must(!memcmp(&z, &y[r * n + o], sizeof z));
+    free(w);
+    free(form);
+    free(form1);
+    free(scratch);
+    free(x);
+    free(y);
+}
+
 /* Queries that give scores of at most 4 d, in base 2, and keys and values of at most 1. */
 static float *small(size_t n, float most)
 {
@@ -608,7 +634,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (simd.coarse[q->type].form)
             coarse(q);
         break;
-    case 4: if (simd.many[q->type].form) many(q); break;
+    case 4:
+        if (simd.many[q->type].form)
+            many(q);
+        if (simd.many_coarse[q->type].form)
+            many_coarse(q);
+        break;
     case 5: if (simd.attend_few[q->type]) attend_few(q); break;
     case 6: attend(); break;
     case 7: rows(); break;
