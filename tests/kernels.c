@@ -385,6 +385,7 @@ static float *weights_became(const struct coarse *s, const uint8_t *w, size_t n,
 
 /* Each weight is off by half a step at most, a quarter in the mean, and a little more where a scale has 16 bits.  A step is 1/127
  * of the largest weight that the scales allow, which random weights do not reach: of 32 none may, and grids end at 9 of 16.
+ * Those of mxfp4 are 0 to 4, 6, 8 and 12 of 16, and one block in 10,000 has none above 6.
  * With the weights that were read, other activations add only their own half steps.  block: inputs with one scale. */
 static void test_coarse(const struct gkv__simd *k, const struct coarse *s, size_t block)
 {
@@ -461,7 +462,7 @@ static void test_coarse(const struct gkv__simd *k, const struct coarse *s, size_
             free(became);
             release();
         }
-    ok(worst_weight < 1.3 && off < (q->from_f32 ? 0.3 : 0.55) * weights,
+    ok(worst_weight < (q->type == GKV__TYPE_MXFP4 ? 2.1 : 1.3) && off < (q->from_f32 ? 0.3 : 0.55) * weights,
        "weights %s as %s: %s (off by %.2f, %.2f in the mean)", q->name, form_of(s), k->level, worst_weight, off / weights);
     ok(worst <= 1 && !poison && !alone, "gemm %s in %s: %s (%.2f of the bound)", q->name, form_of(s), k->level, worst);
 }
