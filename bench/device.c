@@ -124,7 +124,7 @@ static void on_cpu(const gkv_model *m, const char *gemm, const uint32_t *id, flo
         gkv__logits(&e, m, x, 1, out + i * s->n_vocab);
         if (d && !i)
             cut(m, &c);
-        if (d && (i ? gkv__device_forward(d, id + at, 1, at, also + i * s->n_vocab, &best, &err)
+        if (d && (i ? gkv__device_forward(d, id + at, 1, at, 1, also + i * s->n_vocab, &best, &err)
                     : gkv__device_take(d, &c, n_prompt, N_STEPS, n_prompt + N_STEPS, &err)))
             stop(err.text);
     }
@@ -140,14 +140,14 @@ static void on_device(const gkv_model *m, const uint32_t *id, float *out, uint32
     struct gkv__device *d = start(m, n_prompt, n_prompt + N_STEPS);
     const size_t n_vocab = m->shape.n_vocab, block = gkv__device_block(d);
     gkv_error err = { 0 };
-    int bad = gkv__device_forward(d, id, FIRST, 0, NULL, NULL, &err) != GKV_OK;
+    int bad = gkv__device_forward(d, id, FIRST, 0, 0, NULL, NULL, &err) != GKV_OK;
 
     for (size_t at = FIRST, n; at < n_prompt && !bad; at += n) {
         n = n_prompt - at < block ? n_prompt - at : block;
-        bad = gkv__device_forward(d, id + at, n, at, at + n < n_prompt ? NULL : out, &best[0], &err) != GKV_OK;
+        bad = gkv__device_forward(d, id + at, n, at, at + n == n_prompt, out, best, &err) != GKV_OK;
     }
     for (size_t i = 1; i <= N_STEPS && !bad; i++)
-        bad = gkv__device_forward(d, id + n_prompt + i - 1, 1, n_prompt + i - 1, out + i * n_vocab, &best[i],
+        bad = gkv__device_forward(d, id + n_prompt + i - 1, 1, n_prompt + i - 1, 1, out + i * n_vocab, &best[i],
                                   &err);
     if (bad)
         stop(err.text);
@@ -239,13 +239,13 @@ static void time_it(const gkv_model *m, const char *path, const size_t *k, size_
             for (size_t at = 0; at < k[i]; at += gkv__device_block(d)) {
                 const size_t left = k[i] - at, block = gkv__device_block(d);
 
-                if (gkv__device_forward(d, id + at, left < block ? left : block, at, NULL, &best, &err))
+                if (gkv__device_forward(d, id + at, left < block ? left : block, at, left <= block, NULL, &best, &err))
                     stop(err.text);
             }
             prefill[r] = gkv__seconds() - t;
             t = gkv__seconds();
             for (size_t j = 0; j < N_TIMED; j++)
-                if (gkv__device_forward(d, &best, 1, k[i] + j, NULL, &best, &err))
+                if (gkv__device_forward(d, &best, 1, k[i] + j, 1, NULL, &best, &err))
                     stop(err.text);
             decode[r] = (gkv__seconds() - t) / N_TIMED;
         }

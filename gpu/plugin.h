@@ -2,7 +2,7 @@
  * plugin.h - the interface between libgemkv and a device plugin, gemkv-NAME.so.
  *
  * A plugin runs all layers of the second pass and of decoding on its device.  Once the weights are
- * uploaded, only token ids go to the device, and logits or the best token come back.
+ * uploaded, only token ids go to the device, and logits or the best tokens come back.
  *
  *     count, describe        list the devices
  *     open, plan, upload...  are called in a thread of their own, beside the first pass
@@ -23,9 +23,10 @@
 #include <stdint.h>
 
 /* Increased with any change below; a plugin with another number is not used. */
-#define GKV_PLUGIN_ABI 2
+#define GKV_PLUGIN_ABI 3
 
 enum { GKV_PLUGIN_ERROR = 256, GKV_PLUGIN_NAME = 64 };  /* bytes, with the NUL */
+enum { GKV_PLUGIN_ROWS = 5 };           /* tokens of a forward that have results, at most    */
 
 /* Tensors, with the names by which messages call them.  Vectors are f32, [n_embd] unless said.  What a model or a layer
  * does not have is not listed; a model without OUTPUT uses EMBED in its place. */
@@ -203,10 +204,11 @@ struct gkv_plugin {
     int  (*begin)(void *d, const struct gkv_plugin_begin *b, char *error);
     /* Slots 0 .. n - 1 of one head of a layer: keys, rotated, and values, f16 [n][head_dim]. */
     int  (*keys)(void *d, uint32_t layer, uint32_t head, uint32_t n, const uint16_t *k, const uint16_t *v, char *error);
-    /* Tokens id[n] at positions pos ..., after those of earlier calls.  n is at most
-     * largest_block().  Results: logits[n_vocab] of the last token, unless NULL; in *best, unless
-     * NULL, the id of the largest (of equal ones the first). */
-    int  (*forward)(void *d, const uint32_t *id, uint32_t n, uint32_t pos, float *logits,
+    /* Tokens id[n] at positions pos ..., behind those of earlier calls or in the place of some: what there was at pos and
+     * behind it is forgotten.  (A model with states of layers never goes back, but to position 0.)  n is at most
+     * largest_block().  Results of the last `rows` tokens, at most n and GKV_PLUGIN_ROWS: logits[rows][n_vocab], unless NULL;
+     * in best[rows], unless NULL, the ids of the largest (of equal ones the first). */
+    int  (*forward)(void *d, const uint32_t *id, uint32_t n, uint32_t pos, uint32_t rows, float *logits,
                     uint32_t *best, char *error);
     uint32_t (*largest_block)(void *d);                     /* tokens of one forward       */
     void (*use)(void *d, struct gkv_plugin_use *out);

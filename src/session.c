@@ -465,9 +465,10 @@ static gkv_status try_whole(gkv_session *s, const struct gkv__asked *asked, gkv_
     return GKV_OK;
 }
 
+/* A device does not take states back (answer/decode.c). */
 static bool may_guess(const gkv_session *s)
 {
-    return guesses(&s->opt, s->model, s->writer) && !s->decode.device;
+    return guesses(&s->opt, s->model, s->writer) && !(s->decode.device && gkv__has_states(s->writer));
 }
 
 static gkv_status plan(gkv_session *s, gkv_error *err)
@@ -753,6 +754,9 @@ static gkv_status prefill(gkv_session *s, gkv_error *err)
     if (s->decode.with_mtp && s->decode.device && !*s->warning)
         snprintf(s->warning, sizeof s->warning, "a device computes the answer, so the model's own layer does not guess; "
                  "with --device cpu it does");
+    if (guesses(o, s->model, s->writer) && s->decode.device && gkv__has_states(s->writer) && !*s->warning)
+        snprintf(s->warning, sizeof s->warning, "a device does not take back what layers with a state have seen, so the reader "
+                 "does not guess; with --device cpu it does");
     return status;
 }
 

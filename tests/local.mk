@@ -367,6 +367,11 @@ TESTS += tests/unit-device.test
 check_PROGRAMS += tests/unit-device.test
 tests_unit_device_test_SOURCES = tests/unit-device.c tests/level.h tests/tap.h
 tests_unit_device_test_LDADD   = src/libcore.la
+
+TESTS += tests/unit-guess.test
+check_PROGRAMS += tests/unit-guess.test
+tests_unit_guess_test_SOURCES = tests/unit-guess.c tests/level.h tests/tap.h
+tests_unit_guess_test_LDADD   = src/libcore.la
 TESTS += tests/unit-arch.test
 check_PROGRAMS += tests/unit-arch.test
 tests_unit_arch_test_SOURCES = tests/unit-arch.c tests/tap.h

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * unit-device.c - the interface of device plugins, through gpu/null, a device that is this processor: every
- * architecture has the logits of the CPU, after a prompt and after keys and values that were copied. */
+ * architecture has the logits of the CPU, after a prompt and after keys and values that were copied; and rows of one call are
+ * those of calls one by one, also in the place of others. */
 #include "config.h"
 #include <math.h>
 #include <stdio.h>
@@ -111,7 +112,7 @@ static void on_cpu(const gkv_model *m, const uint32_t *id, float *out, struct gk
                 cut(&c, s->n_layer - 1, N_PROMPT);
             if (gkv__device_take(d, &c, N_PROMPT, N_STEPS, N_ALL, &err))
                 bail("the device");
-        } else if (gkv__device_forward(d, id + at, 1, at, also + i * s->n_vocab, &best, &err)) {
+        } else if (gkv__device_forward(d, id + at, 1, at, 1, also + i * s->n_vocab, &best, &err)) {
             bail("the device");
         }
     }
@@ -124,12 +125,66 @@ static void on_device(struct gkv__device *d, size_t n_vocab, const uint32_t *id,
 {
     uint32_t best;
 
-    if (gkv__device_ready(d, N_ALL, &err) || gkv__device_forward(d, id, 50, 0, NULL, NULL, &err) ||
-        gkv__device_forward(d, id + 50, N_PROMPT - 50, 50, out, &best, &err))
+    if (gkv__device_ready(d, N_ALL, &err) || gkv__device_forward(d, id, 50, 0, 0, NULL, NULL, &err) ||
+        gkv__device_forward(d, id + 50, N_PROMPT - 50, 50, 1, out, &best, &err))
         bail("the device");
     for (size_t i = 1; i <= N_STEPS; i++)
-        if (gkv__device_forward(d, id + N_PROMPT + i - 1, 1, N_PROMPT + i - 1, out + i * n_vocab, &best, &err))
+        if (gkv__device_forward(d, id + N_PROMPT + i - 1, 1, N_PROMPT + i - 1, 1, out + i * n_vocab, &best, &err))
             bail("the device");
+}
+
+/* The same, with the logits of all rows from one call. */
+static void in_rows(struct gkv__device *d, const uint32_t *id, float *out, uint32_t best[1 + N_STEPS])
+{
+    if (gkv__device_ready(d, N_ALL, &err) || gkv__device_forward(d, id, 50, 0, 0, NULL, NULL, &err) ||
+        gkv__device_forward(d, id + 50, N_ALL - 50, 50, 1 + N_STEPS, out, best, &err))
+        bail("the device");
+}
+
+/* The steps once more, in the place of others: all were wrong, or the first were right. */
+static void over_others(struct gkv__device *d, size_t n_vocab, const uint32_t *id, size_t right, float *out,
+                        uint32_t best[1 + N_STEPS])
+{
+    uint32_t other[N_STEPS];
+
+    for (size_t i = 0; i < N_STEPS; i++)
+        other[i] = i < right ? id[N_PROMPT + i] : (id[N_PROMPT + i] + 1) % (uint32_t)n_vocab;
+    if (gkv__device_forward(d, other, N_STEPS, N_PROMPT, N_STEPS, NULL, best, &err) ||
+        gkv__device_forward(d, id + N_PROMPT + right, N_STEPS - right, N_PROMPT + right, N_STEPS - right,
+                            out + (1 + right) * n_vocab, best + 1 + right, &err))
+        bail("the device");
+}
+
+static size_t largest(const float *x, size_t n)
+{
+    size_t best = 0;
+
+    for (size_t i = 1; i < n; i++)
+        best = x[i] > x[best] ? i : best;
+    return best;
+}
+
+/* This device computes row by row, so the same bits are expected. */
+static void test_rows(const gkv_model *m, struct gkv__device *d, const uint32_t *id, const float *want, float *got)
+{
+    const size_t n_vocab = m->shape.n_vocab, bytes = (1 + N_STEPS) * n_vocab * sizeof *got;
+    uint32_t best[1 + N_STEPS];
+    size_t wrong = 0;
+
+    memset(got, 0, bytes);
+    in_rows(d, id, got, best);
+    ok(!memcmp(got, want, bytes), "... rows of one call");
+    for (size_t i = 0; i <= N_STEPS; i++)
+        wrong += best[i] != largest(want + i * n_vocab, n_vocab);
+    for (size_t right = 0; right < N_STEPS && !gkv__has_states(m); right++) {
+        memset(got + n_vocab, 0, bytes - n_vocab * sizeof *got);
+        over_others(d, n_vocab, id, right, got, best);
+        wrong += !!memcmp(got + (1 + right) * n_vocab, want + (1 + right) * n_vocab,
+                          (N_STEPS - right) * n_vocab * sizeof *got);
+        for (size_t i = 1 + right; i <= N_STEPS; i++)
+            wrong += best[i] != largest(want + i * n_vocab, n_vocab);
+    }
+    ok(!wrong, "... the best of each, and rows in the place of others: %zu wrong", wrong);
 }
 
 /* The cache rounds to f16, here from products that differ in their last bits; so a few of its numbers round the other
@@ -138,7 +193,7 @@ static void test_model(const char *options)
 {
     gkv_model *m = make(options);
     const size_t n_vocab = m->shape.n_vocab, n = (1 + N_STEPS) * n_vocab;
-    float *want = calloc(n, sizeof *want), *got = calloc(n, sizeof *got);
+    float *want = calloc(n, sizeof *want), *got = calloc(n, sizeof *got), *rows = calloc(n, sizeof *rows);
     struct gkv__device *d = NULL;
     char why[256];
     uint32_t id[N_ALL];
@@ -147,13 +202,14 @@ static void test_model(const char *options)
     bring_near(m);
     for (uint32_t i = 0; i < N_ALL; i++)
         id[i] = (uint32_t)((i * 2654435761u >> 8) % n_vocab);
-    if (!want || !got || gkv__device_open(&d, m, "null", 0, N_PROMPT, N_ALL, why, &err))
+    if (!want || !got || !rows || gkv__device_open(&d, m, "null", 0, N_PROMPT, N_ALL, why, &err))
         bail(options);
     on_cpu(m, id, want, NULL, NULL);
     on_device(d, n_vocab, id, got);
     for (size_t i = 0; i <= N_STEPS; i++)
         most = worse(most, distance(got + i * n_vocab, want + i * n_vocab, n_vocab));
     ok(most < 1e-3, "%s: a prompt and steps after it, off by %.1e", options, most);
+    test_rows(m, d, id, got, rows);
     most = 0;
     if (!gkv__has_states(m))            /* methods of one pass refuse such a model */
         on_cpu(m, id, want, d, got);
@@ -164,6 +220,7 @@ static void test_model(const char *options)
     gkv_model_close(m);
     free(want);
     free(got);
+    free(rows);
 }
 
 int main(void)

@@ -190,6 +190,15 @@ static void learns(void)
        "two made: a row is half a step");
     gkv__draft_lost(&d, 0.125);
     ok(d.gained == -1.875 && d.spent == 3.875, "taking states back costs, too");
+    d.used = 1;
+    gkv__draft_elsewhere(&d);
+    ok(!d.n && !d.used && d.drafted == 1 && d.by_model == 1 && !(d.one > 0) && !(d.more > 0) && d.make == 0.25,
+       "further steps are elsewhere: one guess was not checked, and what steps take is not known");
+    gkv__draft_guess(&d, (const uint32_t[]){ 1, 2, 3, 4, 1, 2 }, 6, 3);
+    d.kind = 0;
+    d.drafted = d.n;
+    gkv__draft_elsewhere(&d);
+    ok(!d.drafted && d.by_model == 1, "... guesses from text");
 }
 
 /* ---- answers ----------------------------------------------------------------------------- */

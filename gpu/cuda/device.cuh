@@ -100,15 +100,16 @@ struct device {
     bool             used_form[N_FORMS];
     size_t           unpacked;          /* f16 weights of the largest product */
     /* [chunk][...] */
-    float           *x, *y, *qkv, *both, *att, *logits;
+    float           *x, *y, *qkv, *both, *att;
     void            *operand[N_FORMS];
     half            *rotated, *weights;
     uint32_t        *ids, *pos;
     step_input      *input, *input_host;
     float           *partial;
     uint32_t        *arrived;
+    /* Results: [GKV_PLUGIN_ROWS], [GKV_PLUGIN_ROWS][n_vocab] */
     unsigned long long *best, *best_host;
-    float           *logits_host;
+    float           *logits, *logits_host;
     half            *cache;
     float           *states, *rows;     /* of all layers that have one: state.cu             */
     /* Experts: [chunk][...], pairs of a row and one of its experts [chunk * n_used][...]: moe.cu */
@@ -308,7 +309,7 @@ int gkv__mlp(device *d, const mat *gate, const mat *up, const mat *down, const f
              uint32_t n, char *error);
 /* d->x += scale times norm(d->y + bias) of n rows; norm and bias may be NULL. */
 int gkv__add(device *d, const float *bias, const float *post, float scale, uint32_t n, char *error);
-int gkv__forward(void *state, const uint32_t *id, uint32_t n, uint32_t pos, float *logits, uint32_t *best,
+int gkv__forward(void *state, const uint32_t *id, uint32_t n, uint32_t pos, uint32_t rows, float *logits, uint32_t *best,
                  char *error);
 
 #endif

@@ -301,19 +301,22 @@ static int run_layer(device *d, uint32_t il, const uint32_t *id, const uint32_t 
 
 /* ---- one token -------------------------------------------------------------------------- */
 
-/* Logits of row x, and the best token. */
-static int finish(device *d, const float *x, char *error)
+/* Logits of rows x[n], and the best token of each. */
+static int finish(device *d, const float *x, uint32_t n, char *error)
 {
     const mat *const output[] = { &d->output };
-    gemv_args g = from_x(d, GEMV_STORE, x, (const float *)(d->fixed + d->output_norm));
 
-    g.factor = d->s.logit_scale;
-    g.cap = d->s.logit_cap;
-    TRY(gkv__gemvs(d, output, 1, &g, d->logits, NULL, error));
-    CUDA(cudaMemsetAsync(d->best, 0, sizeof *d->best, d->stream));
-    best_of<<<64, 256, 0, d->stream>>>(d->logits, d->s.n_vocab, d->best);
+    for (uint32_t i = 0; i < n; i++) {
+        gemv_args g = from_x(d, GEMV_STORE, x + (size_t)i * d->s.n_embd, (const float *)(d->fixed + d->output_norm));
+
+        g.factor = d->s.logit_scale;
+        g.cap = d->s.logit_cap;
+        TRY(gkv__gemvs(d, output, 1, &g, d->logits + (size_t)i * d->s.n_vocab, NULL, error));
+    }
+    CUDA(cudaMemsetAsync(d->best, 0, n * sizeof *d->best, d->stream));
+    best_of<<<dim3(64, n), 256, 0, d->stream>>>(d->logits, d->s.n_vocab, d->best);
     CUDA(cudaGetLastError());
-    CUDA(cudaMemcpyAsync(d->best_host, d->best, sizeof *d->best, cudaMemcpyDeviceToHost, d->stream));
+    CUDA(cudaMemcpyAsync(d->best_host, d->best, n * sizeof *d->best, cudaMemcpyDeviceToHost, d->stream));
     return 0;
 }
 
@@ -323,7 +326,7 @@ static int one_token(device *d, char *error)
     TRY(embed(d, &d->input->id, d->x, 1, error));
     for (uint32_t il = 0; il < d->s.n_layer; il++)
         TRY(run_layer(d, il, &d->input->id, &d->input->pos, 0, 1, error));
-    return finish(d, d->x, error);
+    return finish(d, d->x, 1, error);
 }
 
 /* Captures the launches of a step as a graph; all their inputs are in memory. */
@@ -356,36 +359,37 @@ static int one(device *d, uint32_t id, uint32_t pos, char *error)
     return 0;
 }
 
-static int many(device *d, const uint32_t *id, uint32_t n, uint32_t pos, char *error)
+static int many(device *d, const uint32_t *id, uint32_t n, uint32_t pos, uint32_t rows, char *error)
 {
     CUDA(cudaMemcpyAsync(d->ids, id, n * sizeof *id, cudaMemcpyHostToDevice, d->stream));
     CUDA(cudaMemcpyAsync(d->pos, &pos, sizeof pos, cudaMemcpyHostToDevice, d->stream));
     TRY(embed(d, d->ids, d->x, n, error));
     for (uint32_t il = 0; il < d->s.n_layer; il++)
         TRY(run_layer(d, il, d->ids, d->pos, pos, n, error));
-    return finish(d, d->x + (size_t)(n - 1) * d->s.n_embd, error);
+    return rows ? finish(d, d->x + (size_t)(n - rows) * d->s.n_embd, rows, error) : 0;
 }
 
-int gkv__forward(void *state, const uint32_t *id, uint32_t n, uint32_t pos, float *logits, uint32_t *best,
+int gkv__forward(void *state, const uint32_t *id, uint32_t n, uint32_t pos, uint32_t rows, float *logits, uint32_t *best,
                  char *error)
 {
     device *d = (device *)state;
+    const size_t bytes = (size_t)rows * d->s.n_vocab * sizeof *logits;
 
     CUDA(cudaSetDevice(d->number));
     if (!n || n > d->chunk || pos < d->first || pos - d->first > d->n_positions ||
         n > d->n_positions - (pos - d->first))
-                if (!n || n > d->chunk || pos < d->first || pos - d->first > d->n_positions || n > d->n_positions - (pos - d->first))
         return fail(error, "%u tokens at %u, of %u positions from %u on", n, pos, d->n_positions, d->first);
+    if (rows > n || rows > GKV_PLUGIN_ROWS)
+        return fail(error, "results of %u tokens, of %u", rows, n);
     if (pos == 0)
         TRY(gkv__forget_states(d, error));
-    TRY(n == 1 ? one(d, *id, pos, error) : many(d, id, n, pos, error));
-    if (logits)
-        CUDA(cudaMemcpyAsync(d->logits_host, d->logits, d->s.n_vocab * sizeof *logits, cudaMemcpyDeviceToHost,
-                             d->stream));
+    TRY(n == 1 ? one(d, *id, pos, error) : many(d, id, n, pos, rows, error));
+    if (logits && rows)
+        CUDA(cudaMemcpyAsync(d->logits_host, d->logits, bytes, cudaMemcpyDeviceToHost, d->stream));
     CUDA(cudaStreamSynchronize(d->stream));
     if (logits)
-        memcpy(logits, d->logits_host, d->s.n_vocab * sizeof *logits);
-    if (best)
-        *best = 0xffffffff - (uint32_t)*d->best_host;
+        memcpy(logits, d->logits_host, bytes);
+    for (uint32_t i = 0; best && i < rows; i++)
+        best[i] = 0xffffffff - (uint32_t)d->best_host[i];
     return 0;
 }

@@ -129,10 +129,10 @@ static void close_device(void *state)
 static int warm_up(device *d, uint32_t n, char *error)
 {
     uint32_t *id = (uint32_t *)calloc(n, sizeof *id);
-    int bad = id ? gkv__forward(d, id, n, 0, NULL, NULL, error) : fail(error, "out of memory");
+    int bad = id ? gkv__forward(d, id, n, 0, 1, NULL, NULL, error) : fail(error, "out of memory");
 
     if (!bad)
-        bad = gkv__forward(d, id, 1, n - 1, NULL, NULL, error);
+        bad = gkv__forward(d, id, 1, n - 1, 1, NULL, NULL, error);
     free(id);
     return bad;
 }

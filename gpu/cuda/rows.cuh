@@ -116,12 +116,13 @@ __global__ void own_rows(float *both, const float *own, const float *norm, float
 }
 
 /* *best = the largest logit, as an integer of the same order, above the complement of its index, so that of
- * equal logits the first wins. */
+ * equal logits the first wins.  blockIdx.y is the row. */
 __global__ void best_of(const float *logits, uint32_t n, unsigned long long *best)
 {
     __shared__ unsigned long long part[32];
     unsigned long long mine = 0;
 
+    logits += (size_t)blockIdx.y * n;
     for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
         const uint32_t bits = __float_as_uint(logits[i]);
         const uint32_t order = isnan(logits[i]) ? 0 : bits >> 31 ? ~bits : bits | 0x80000000;
@@ -141,7 +142,7 @@ __global__ void best_of(const float *logits, uint32_t n, unsigned long long *bes
         return;
     for (uint32_t i = 1; i < blockDim.x / 32; i++)
         mine = part[i] > mine ? part[i] : mine;
-    atomicMax(best, mine);
+    atomicMax(best + blockIdx.y, mine);
 }
 
 #endif

@@ -2,7 +2,7 @@
  * null.c - gemkv-null.so: a device that is this processor, for tests.  It computes one token at a time in
  * plain loops, and fails where environment variables say:
  *
- *     GEMKV_NULL_FAIL     count describe open plan upload ready begin keys prefill step: the call that
+ *     GEMKV_NULL_FAIL     count describe open plan upload ready begin keys prefill step guess: the call that
  *                         fails; "upload:5": after 5 successful ones
  *     GEMKV_NULL_SLEEP    milliseconds that each upload takes
  *     GEMKV_NULL_BLOCK    most tokens of one forward; default 64
@@ -31,6 +31,7 @@ struct null {
     size_t                    n_tensors, n_uploaded;
     struct slots             *slots;            /* [n_layer]                                 */
     struct gkv_plugin_begin   begun;
+    uint32_t                  next;             /* position after the last token             */
     double                   *freq[GKV_PLUGIN_N_ROPES];
     size_t                    width;            /* of each row below: more than any tensor needs */
     float                    *x, *h, *q, *kv, *att, *gate, *up, *out, *row, *sum, *rating, *score, *logits;
@@ -208,6 +209,7 @@ static int begin(void *state, const struct gkv_plugin_begin *b, char *error)
 
     drop_slots(d);
     d->begun = *b;
+    d->next = b->first;
     for (size_t i = 0; i < GKV_PLUGIN_N_ROPES; i++)
         if (b->rope[i].freq) {
             if (!(d->freq[i] = malloc(b->rope[i].n_rot / 2 * sizeof **d->freq)))
@@ -719,25 +721,9 @@ static uint32_t largest_block(void *state)
     return (uint32_t)setting("GEMKV_NULL_BLOCK", 64);
 }
 
-static int forward(void *state, const uint32_t *id, uint32_t n, uint32_t pos, float *logits, uint32_t *best,
-                   char *error)
+/* Results of the token in d->x. */
+static void finish(struct null *d, float *logits, uint32_t *best)
 {
-    struct null *d = state;
-
-    if (!n || n > largest_block(d) || pos < d->begun.first || pos - d->begun.first > d->begun.n ||
-        n > d->begun.n - (pos - d->begun.first))
-        return fail(error, "positions that were not reserved");
-    if (broken(n == 1 ? "step" : "prefill", error))
-        return 1;
-    for (uint32_t il = 0; il < d->s.n_layer && pos == 0; il++) {
-        memset(d->slots[il].tail, 0, d->s.state_width * channels(&d->s) * sizeof(float));
-        memset(d->slots[il].state, 0, state_floats(&d->s) * sizeof(float));
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        embed(d, id[i], d->x);
-        for (uint32_t il = 0; il < d->s.n_layer; il++)
-            layer(d, il, id[i], pos + i);
-    }
     norm(d, vector(d, GKV_PLUGIN_OUTPUT_NORM, 0), d->x, d->h, d->s.n_embd);
     product(d, tensor(d, GKV_PLUGIN_OUTPUT, 0)->data ? GKV_PLUGIN_OUTPUT : GKV_PLUGIN_EMBED, 0, d->h, d->logits);
     for (uint32_t i = 0; i < d->s.n_vocab; i++)
@@ -749,6 +735,36 @@ static int forward(void *state, const uint32_t *id, uint32_t n, uint32_t pos, fl
         for (uint32_t i = 1; i < d->s.n_vocab; i++)
             *best = d->logits[i] > d->logits[*best] ? i : *best;
     }
+}
+
+static int forward(void *state, const uint32_t *id, uint32_t n, uint32_t pos, uint32_t rows, float *logits, uint32_t *best,
+                   char *error)
+{
+    struct null *d = state;
+
+    if (!n || n > largest_block(d) || pos < d->begun.first || pos - d->begun.first > d->begun.n ||
+        n > d->begun.n - (pos - d->begun.first))
+        return fail(error, "positions that were not reserved");
+    if (rows > n || rows > GKV_PLUGIN_ROWS)
+        return fail(error, "results of more tokens than there are");
+    if (pos > d->next || (pos < d->next && pos && d->s.state_width))
+        return fail(error, "tokens that nothing is there before, or that a state has seen");
+    if (broken(rows > 1 ? "guess" : n == 1 ? "step" : "prefill", error))
+        return 1;
+    for (uint32_t il = 0; il < d->s.n_layer && pos == 0; il++) {
+        memset(d->slots[il].tail, 0, d->s.state_width * channels(&d->s) * sizeof(float));
+        memset(d->slots[il].state, 0, state_floats(&d->s) * sizeof(float));
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t row = i + rows - n;      /* of the results, if it is less than rows */
+
+        embed(d, id[i], d->x);
+        for (uint32_t il = 0; il < d->s.n_layer; il++)
+            layer(d, il, id[i], pos + i);
+        if (row < rows)
+            finish(d, logits ? logits + (size_t)row * d->s.n_vocab : NULL, best ? best + row : NULL);
+    }
+    d->next = pos + n;
     return 0;
 }
 

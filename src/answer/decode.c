@@ -104,6 +104,8 @@ void gkv__decode_on_cpu(struct gkv__decode *d, const char *why)
 {
     if (d->device && why)
         snprintf(d->device_why, sizeof d->device_why, "%.255s", why);
+    if (d->device)
+        gkv__draft_elsewhere(&d->draft);
     gkv__device_close(d->device);
     d->device = NULL;
 }
@@ -156,23 +158,24 @@ static gkv_status reach_device(struct gkv__decode *d, gkv_error *err)
     return GKV_OK;
 }
 
-static gkv_status on_device(struct gkv__decode *d, uint64_t n, gkv_error *err)
+/* Tokens n_done .. n - 1, with the results of the last `rows` of them. */
+static gkv_status on_device(struct gkv__decode *d, uint64_t n, size_t rows, gkv_error *err)
 {
     const struct gkv__shape *s = &d->m->shape;
 
-    GKV__TRY(reach_device(d, err));
     while (d->n_done < n) {
         const size_t nb = gkv__min(n - d->n_done, gkv__device_block(d->device));
         const bool last = d->n_done + nb == n;
 
-        GKV__TRY(gkv__device_forward(d->device, d->id + d->n_done, nb, d->n_done + d->next - d->n_kept,
-                                     last && !likeliest_only(d) ? d->logits : NULL, last ? &d->best : NULL, err));
-        if (nb > 1)
+        GKV__TRY(gkv__device_forward(d->device, d->id + d->n_done, nb, d->n_done + d->next - d->n_kept, last ? rows : 0,
+                                     last && !likeliest_only(d) ? d->all : NULL, last ? d->best_of : NULL, err));
+        if (nb > rows)
             gkv__progress(d->e, s->n_layer * gkv__layer_work(s, d->n_done, nb));
         d->n_done += nb;
         if (gkv__cancelled(d->e))
             return gkv__fail(err, GKV_CANCELLED, "cancelled at token %" PRIu64, d->n_done);
     }
+    d->best = d->best_of[0];
     return GKV_OK;
 }
 
@@ -279,11 +282,20 @@ static gkv_status on_cpu(struct gkv__decode *d, uint64_t n, gkv_error *err)
     return GKV_OK;
 }
 
-/* In steps of the answer, where rows can be taken back: a method that goes on acting has seen them. */
+/* In steps of the answer, where rows can be taken back: a method that goes on acting has seen them, and on a device a state
+ * has. */
 static bool may_guess(const struct gkv__decode *d, uint64_t n)
 {
-    return gkv__decode_rows(d->draft.most) > 1 && !d->hook.attended && !d->hook.window && d->n_done + 1 == n &&
-           d->n_thought + d->n_answer;
+    return gkv__decode_rows(d->draft.most) > 1 && !d->hook.attended && !d->hook.window &&
+           !(d->device && gkv__has_states(d->m)) && d->n_done + 1 == n && d->n_thought + d->n_answer;
+}
+
+/* Guesses that there may be behind n tokens. */
+static size_t room_for_guesses(const struct gkv__decode *d, uint64_t n)
+{
+    const uint64_t left = d->n_kept + d->n_new - n;
+
+    return (size_t)(d->device ? gkv__min(left, gkv__device_block(d->device) - 1) : left);
 }
 
 /* The model's own layer, or the other model, makes the guesses that were asked of it.  That the other's prompt goes through
@@ -317,32 +329,40 @@ static double touch(struct gkv__decode *d, size_t rows)
     return gkv__seconds() - start;
 }
 
-/* The n-th token, and guesses after it, each in a row of its own. */
-static gkv_status step(struct gkv__decode *d, uint64_t n, gkv_error *err)
+/* The n-th token and the guesses after it. */
+static gkv_status rows_on_cpu(struct gkv__decode *d, uint64_t n, size_t rows, gkv_error *err)
 {
-    double start = gkv__seconds();
     struct gkv__pass p = d->p;
-    size_t rows;
 
-    gkv__draft_guess(&d->draft, d->id, (size_t)n, (size_t)(d->n_kept + d->n_new - n));
-    if (d->draft.n && d->draft.kind == GKV__DRAFT_MODEL)
-        GKV__TRY(ask_drafter(d, n, &start, err));
-    if (!d->draft.n) {
-        GKV__TRY(on_cpu(d, n, err));
-        gkv__draft_took(&d->draft, gkv__seconds() - start);
-        return GKV_OK;
-    }
-    rows = 1 + d->draft.n;
-    start += touch(d, rows);
-    memcpy(d->id + n, d->draft.id, d->draft.n * sizeof *d->id);
     if (d->prefix)
-        d->prefix->touched = gkv__max(d->prefix->touched, n + d->draft.n);
+        d->prefix->touched = gkv__max(d->prefix->touched, n + rows - 1);
     p.alone = true;
     p.rewind = &d->rewind;
     gkv__rewind_begin(&d->rewind, &d->cache, rows);
     GKV__TRY(gkv__block(&p, d->id + d->n_done, rows, d->n_done + d->next - d->n_kept, d->x, err));
     gkv__logits(d->e, d->m, d->x, rows, d->all);
-    d->n_done = n;
+    return GKV_OK;
+}
+
+/* The n-th token, and guesses after it, each in a row of its own. */
+static gkv_status step(struct gkv__decode *d, uint64_t n, gkv_error *err)
+{
+    double start = gkv__seconds();
+
+    gkv__draft_guess(&d->draft, d->id, (size_t)n, room_for_guesses(d, n));
+    if (d->draft.n && d->draft.kind == GKV__DRAFT_MODEL)
+        GKV__TRY(ask_drafter(d, n, &start, err));
+    if (d->draft.n) {
+        const size_t rows = 1 + d->draft.n;
+
+        if (!d->device)
+            start += touch(d, rows);
+        memcpy(d->id + n, d->draft.id, d->draft.n * sizeof *d->id);
+        GKV__TRY(d->device ? on_device(d, n + d->draft.n, rows, err) : rows_on_cpu(d, n, rows, err));
+        d->n_done = n;
+    } else {
+        GKV__TRY(d->device ? on_device(d, n, 1, err) : on_cpu(d, n, err));
+    }
     gkv__draft_took(&d->draft, gkv__seconds() - start);
     return GKV_OK;
 }
@@ -353,6 +373,7 @@ static bool is_there(struct gkv__decode *d, uint64_t n)
     if (d->n_done + 1 != n || !gkv__draft_is_next(&d->draft, d->id[n - 1]))
         return false;
     d->logits += d->m->shape.n_vocab;
+    d->best = d->best_of[d->draft.used];
     d->n_done = n;
     return true;
 }
@@ -385,9 +406,15 @@ static gkv_status forward(struct gkv__decode *d, uint64_t n, gkv_error *err)
 {
     gkv_error why = { 0 };
 
+    if (is_there(d, n))
+        return GKV_OK;
+    take_back(d);
+    d->logits = d->all;
     if (d->device) {
-        const gkv_status status = on_device(d, n, &why);
+        gkv_status status = reach_device(d, &why);
 
+        if (status == GKV_OK)
+            status = may_guess(d, n) ? step(d, n, &why) : on_device(d, n, 1, &why);
         if (status != GKV_DEVICE && status != GKV_UNSUPPORTED) {
             if (status != GKV_OK && err)
                 *err = why;
@@ -395,10 +422,6 @@ static gkv_status forward(struct gkv__decode *d, uint64_t n, gkv_error *err)
         }
         leave_device(d, &why);
     }
-    if (is_there(d, n))
-        return GKV_OK;
-    take_back(d);
-    d->logits = d->all;
     return may_guess(d, n) ? step(d, n, err) : on_cpu(d, n, err);
 }
 

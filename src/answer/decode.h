@@ -65,7 +65,8 @@ struct gkv__decode {
     uint64_t                 next;      /* position of the first token after the kept ones   */
     float                   *x, *all;           /* [rows][n_embd], [rows][n_vocab]; rows: of a step */
     float                   *logits;            /* [n_vocab] of all: after the last token    */
-    uint32_t                 best;      /* instead of logits, if a device can choose it      */
+    uint32_t                 best;      /* instead of logits, if a device can choose it; of each row: */
+    uint32_t                 best_of[1 + GKV__DRAFT_MOST];
     struct gkv__candidate   *candidates;
     struct gkv__match       *match;     /* of the grammar, and the answer; or NULL           */
     bool                     hurried;   /* a token was refused since it left no room to end  */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "gpu/plugin.h"
 #include "src/answer/device.h"
+#include "src/answer/draft.h"
 #include "src/base/mem.h"
 #include "src/base/size.h"
 #include "src/base/thread.h"
@@ -583,10 +584,12 @@ size_t gkv__device_block(const struct gkv__device *d)
     return d->api->largest_block(d->state);
 }
 
-gkv_status gkv__device_forward(struct gkv__device *d, const uint32_t *id, size_t n, uint64_t pos,
+_Static_assert(1 + GKV__DRAFT_MOST <= GKV_PLUGIN_ROWS, "a step with guesses");
+
+gkv_status gkv__device_forward(struct gkv__device *d, const uint32_t *id, size_t n, uint64_t pos, size_t rows,
                                float *logits, uint32_t *best, gkv_error *err)
 {
-    if (d->api->forward(d->state, id, (uint32_t)n, (uint32_t)pos, logits, best, d->why))
+    if (d->api->forward(d->state, id, (uint32_t)n, (uint32_t)pos, (uint32_t)rows, logits, best, d->why))
         return failed(d, err);
     return GKV_OK;
 }

@@ -40,8 +40,8 @@ gkv_status  gkv__device_take(struct gkv__device *d, const struct gkv__cache *c, 
                              uint64_t span, gkv_error *err);
 const char *gkv__device_cannot_take(const gkv_model *m, const struct gkv__cache *c);
 
-/* As in gpu/plugin.h.  n is at most gkv__device_block. */
-gkv_status gkv__device_forward(struct gkv__device *d, const uint32_t *id, size_t n, uint64_t pos,
+/* As in gpu/plugin.h.  n is at most gkv__device_block, rows at most one more than GKV__DRAFT_MOST. */
+gkv_status gkv__device_forward(struct gkv__device *d, const uint32_t *id, size_t n, uint64_t pos, size_t rows,
                                float *logits, uint32_t *best, gkv_error *err);
 size_t     gkv__device_block(const struct gkv__device *d);
 

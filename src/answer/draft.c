@@ -171,6 +171,16 @@ void gkv__draft_lost(struct gkv__draft *d, double seconds)
     d->gained -= seconds;
 }
 
+void gkv__draft_elsewhere(struct gkv__draft *d)
+{
+    const size_t unknown = d->n - d->used;
+
+    d->drafted -= unknown;
+    d->by_model -= d->kind == GKV__DRAFT_MODEL ? unknown : 0;
+    d->n = d->used = 0;
+    d->one = d->more = 0;
+}
+
 bool gkv__draft_is_next(struct gkv__draft *d, uint32_t id)
 {
     const bool is = d->used < d->n && d->id[d->used] == id;

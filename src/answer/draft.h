@@ -49,6 +49,8 @@ void   gkv__draft_made(struct gkv__draft *d, size_t n, size_t made, double secon
 void   gkv__draft_took(struct gkv__draft *d, double seconds);
 /* ... and then it took so long to take wrong ones back. */
 void   gkv__draft_lost(struct gkv__draft *d, double seconds);
+/* Further steps are computed elsewhere, where they take another time, and guesses that were not checked yet are none. */
+void   gkv__draft_elsewhere(struct gkv__draft *d);
 /* The token after the right ones is known.  True: the next guess is right, too. */
 bool   gkv__draft_is_next(struct gkv__draft *d, uint32_t id);
 
