@@ -24,7 +24,7 @@ int gkv__check_heads(const gkv_plugin_shape *s, char *error)
 
 size_t gkv__partial_floats(const device *d)
 {
-    return (size_t)d->s.n_head * MAX_PARTS * (d->head_most + 2);
+    return GKV_PLUGIN_ROWS * (size_t)d->s.n_head * MAX_PARTS * (d->head_most + 2);
 }
 
 /* Whether a layer has keys and values of its own. */
@@ -126,9 +126,9 @@ static int attend_some(device *d, const present *p, const uint32_t *pos, uint32_
                   dim3(n_parts, kept_heads(h) * bunches_of(h), n), FEW_THREADS, few_bytes(passes), error, a);
 }
 
-int gkv__attend_one(device *d, const present *p, const uint32_t *on_device, char *error)
+int gkv__attend_few(device *d, const present *p, const uint32_t *on_device, uint32_t n, char *error)
 {
-    return attend_some(d, p, on_device, 1, parts_for(d, heads_of(d, &p->l.f)), error);
+    return attend_some(d, p, on_device, n, parts_for(d, heads_of(d, &p->l.f)), error);
 }
 
 int gkv__attend_many(device *d, const present *p, const uint32_t *on_device, uint32_t pos, uint32_t n, char *error)
@@ -207,10 +207,11 @@ static bool has_room(const device *d, const gkv_plugin_begin *b)
 static int drop_room(device *d, char *error)
 {
     CUDA(cudaDeviceSynchronize());
-    if (d->step) {                      /* the graph has the addresses of the old cache */
-        CUDA(cudaGraphExecDestroy(d->step));
-        d->step = NULL;
-    }
+    for (cudaGraphExec_t &step : d->step)
+        if (step) {                     /* the graph has the addresses of the old cache */
+            CUDA(cudaGraphExecDestroy(step));
+            step = NULL;
+        }
     CUDA(cudaFree(d->cache));
     d->cache = NULL;
     for (rope_table &r : d->rope) {
@@ -288,7 +289,7 @@ int gkv__begin(void *state, const gkv_plugin_begin *b, char *error)
     }
     TRY(take_ropes(d, b, error));
     d->position_bytes = d->used - before;
-    return 0;
+    return d->warm ? gkv__capture(d, error) : 0;        /* not in the first steps, whose time says what guesses cost */
 }
 
 int gkv__begin_fresh(device *d, uint32_t n, char *error)

@@ -113,8 +113,8 @@ enum { FEW_PASSES = 4, MANY_PASSES = 8 };
 struct few_args {
     const half     *q, *k, *v;
     float          *out;                /* [n][n_head * head_dim]                            */
-    float          *partial;            /* [n_head][MAX_PARTS][head_dim + 2]                 */
-    uint32_t       *arrived;            /* [n_head]: parts done per bunch of heads; left at 0 */
+    float          *partial;            /* [n][n_head][MAX_PARTS][head_dim + 2]; n, if there are parts, is few */
+    uint32_t       *arrived;            /* [n][n_head]: parts done per bunch of heads; left at 0 */
     const uint32_t *pos;                /* of the first query                                */
     uint32_t        passes;             /* FEW_PASSES or MANY_PASSES                         */
     heads           h;
@@ -179,6 +179,7 @@ __global__ void __launch_bounds__(FEW_THREADS, 2) attend_few(const __grid_consta
     const half *k = a.k + (size_t)ih * h.n_max * d + at, *v = a.v + (size_t)ih * h.n_max * d + at;
     uint4 *const mine = s->lanes + tid;                 /* [passes][2][FEW_THREADS] */
     float *const sums = (float *)s->lanes;
+    const size_t row0 = (size_t)query * h.n_head + head0;       /* of results, partial and whole */
     float q[FEW_HEADS][8], acc[FEW_HEADS][8], top[FEW_HEADS], sum[FEW_HEADS];
     const auto load = [&](uint32_t first, uint32_t from, uint32_t to) {
 #pragma unroll 1
@@ -273,7 +274,7 @@ __global__ void __launch_bounds__(FEW_THREADS, 2) attend_few(const __grid_consta
 
         s->weight[lane][g] = n_parts > 1 ? t[0] : t[0] / (all.y + sink_of(a.sinks, head0 + g, all.x));
         if (lane == 0 && n_parts > 1)
-            *(float2 *)(a.partial + ((size_t)(head0 + g) * MAX_PARTS + part) * (d + 2) + d) = all;
+            *(float2 *)(a.partial + ((row0 + g) * MAX_PARTS + part) * (d + 2) + d) = all;
     }
     __syncthreads();
     for (uint32_t i = tid; i < ng * LANES * 8; i += FEW_THREADS) {
@@ -286,22 +287,22 @@ __global__ void __launch_bounds__(FEW_THREADS, 2) attend_few(const __grid_consta
         for (uint32_t j = 0; j < N_GROUPS; j++)
             x = fmaf(s->weight[j][g], sums[(j * FEW_HEADS + g) * d + e], x);
         if (n_parts == 1)
-            a.out[((size_t)query * h.n_head + head0 + g) * d + e] = x;
+            a.out[(row0 + g) * d + e] = x;
         else
-            a.partial[((size_t)(head0 + g) * MAX_PARTS + part) * (d + 2) + e] = x;
+            a.partial[((row0 + g) * MAX_PARTS + part) * (d + 2) + e] = x;
     }
     if (n_parts == 1)
         return;
     __threadfence();
     __syncthreads();
     if (tid == 0)
-        s->is_last = atomicAdd(a.arrived + head0, 1) == n_parts - 1;
+        s->is_last = atomicAdd(a.arrived + row0, 1) == n_parts - 1;
     __syncthreads();
     if (!s->is_last)
         return;
     __threadfence();
     for (uint32_t g = warp; g < ng; g += FEW_WARPS) {
-        const float *from = a.partial + (size_t)(head0 + g) * MAX_PARTS * (d + 2) + d;
+        const float *from = a.partial + (row0 + g) * MAX_PARTS * (d + 2) + d;
         float2 all;
         float t[2], e[2], whole;
 
@@ -322,7 +323,7 @@ __global__ void __launch_bounds__(FEW_THREADS, 2) attend_few(const __grid_consta
     __syncthreads();
     for (uint32_t i = tid; i < ng * LANES * 8; i += FEW_THREADS) {
         const uint32_t g = i / (LANES * 8), e = i % (LANES * 8);
-        const float *from = a.partial + (size_t)(head0 + g) * MAX_PARTS * (d + 2) + e;
+        const float *from = a.partial + (row0 + g) * MAX_PARTS * (d + 2) + e;
         float x = 0;
 
         if (e >= d)
@@ -330,10 +331,10 @@ __global__ void __launch_bounds__(FEW_THREADS, 2) attend_few(const __grid_consta
 #pragma unroll 8
         for (uint32_t p = 0; p < n_parts; p++)
             x = fmaf(s->weight[p][g], __ldcg(from + (size_t)p * (d + 2)), x);
-        a.out[(size_t)(head0 + g) * d + e] = x;
+        a.out[(row0 + g) * d + e] = x;
     }
     if (tid == 0)
-        a.arrived[head0] = 0;
+        a.arrived[row0] = 0;
 }
 
 /* ---- heads wider than FEW_MAX_DIM --------------------------------------------------------- */

@@ -67,7 +67,7 @@ struct rope_table {
     float2  *turn;                      /* [n][n_rot / 2] from position `first` of begin on  */
 };
 
-struct step_input { uint32_t id, pos; };
+struct step_input { uint32_t id[GKV_PLUGIN_ROWS], pos; };
 
 struct device {
     int              number, capability, n_sm;
@@ -116,7 +116,8 @@ struct device {
     float           *rating, *share, *all_share, *mid, *result, *sum;
     uint32_t        *chosen, *pair, *place_of;
     uint32_t        *chosen_host, *pair_host, *place_host;
-    cudaGraphExec_t  step;
+    cudaGraphExec_t  step[GKV_PLUGIN_ROWS];             /* of 1, 2, ... tokens           */
+    bool             warm;              /* everything has run once                           */
 };
 
 /* ---- errors ----------------------------------------------------------------------------- */
@@ -164,6 +165,12 @@ static inline int take(device *d, void **out, size_t bytes, const char *what, ch
 template <class T> static inline int take(device *d, T **out, size_t n, const char *what, char *error)
 {
     return take(d, (void **)out, n * sizeof(T), what, error);
+}
+
+/* Whether so many tokens go through the kernels of gemv.cuh. */
+static inline bool are_few(uint32_t n)
+{
+    return n <= MOST_TOKENS;
 }
 
 static inline unsigned blocks_for(uint64_t n, unsigned per)
@@ -255,7 +262,7 @@ int gkv__products_of(device *d, const mat *m, uint32_t first, uint32_t n_out, ui
  * they share; bias: NULL, or the bias of each, or NULL. */
 int gkv__gemvs(device *d, const mat *const *m, int n_mats, const gemv_args *all, float *y, const float *const *bias,
                char *error);
-/* Products of n_y experts, whose segments are in the arguments. */
+/* Products of the experts of args->n tokens, n_y in all, whose segments are in the arguments. */
 int gkv__expert_gemv(device *d, const mat *m, const gemv_args *args, uint32_t n_y, char *error);
 int gkv__allow_gemv(const device *d, char *error);
 
@@ -276,7 +283,7 @@ bool gkv__only_rotates(const device *d, const present *p);
 /* Heads of rows d->qkv, at positions *pos ...: to d->rotated and to the cache. */
 int gkv__heads(device *d, const present *p, const uint32_t *pos, uint32_t n, char *error);
 /* Queries d->rotated at positions pos ...; *on_device is the same number. */
-int gkv__attend_one(device *d, const present *p, const uint32_t *on_device, char *error);
+int gkv__attend_few(device *d, const present *p, const uint32_t *on_device, uint32_t n, char *error);
 int gkv__attend_many(device *d, const present *p, const uint32_t *on_device, uint32_t pos, uint32_t n, char *error);
 
 /* state.cu */
@@ -309,6 +316,8 @@ int gkv__mlp(device *d, const mat *gate, const mat *up, const mat *down, const f
              uint32_t n, char *error);
 /* d->x += scale times norm(d->y + bias) of n rows; norm and bias may be NULL. */
 int gkv__add(device *d, const float *bias, const float *post, float scale, uint32_t n, char *error);
+/* The graphs of steps that are not there. */
+int gkv__capture(device *d, char *error);
 int gkv__forward(void *state, const uint32_t *id, uint32_t n, uint32_t pos, uint32_t rows, float *logits, uint32_t *best,
                  char *error);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * gemv.cuh - one token times the weights of a layer, read in the file's types.
+ * gemv.cuh - one token, or a few, times the weights of a layer, read once and in the file's types.
  *
- * Each block prepares the token's row in shared memory.  Then each warp takes ROWS rows of weights
- * at a time, with its lanes side by side along them.  For quantised types the row is rounded to 16 bits
+ * Each block prepares the tokens' rows in shared memory.  Then each warp takes ROWS rows of weights
+ * at a time, with its lanes side by side along them.  For quantised types a token's row is rounded to 16 bits
  * in runs of 16, stored as two planes of bytes, so that integer products are exact and take two
- * instructions for four weights. */
+ * instructions for four weights.  A token's sums are added in the same order however many there are. */
 #ifndef GEMV_CUH
 #define GEMV_CUH
 
@@ -15,6 +15,9 @@ enum { GEMV_THREADS = 512, GEMV_WARPS = GEMV_THREADS / 32, MAX_SEGMENTS = 3 };
 
 /* Rows of weights at a time: two, because RoPE's pairs are. */
 enum { ROWS = 2 };
+
+/* Tokens at a time, at most. */
+enum { MOST_TOKENS = GKV_PLUGIN_ROWS };
 
 enum gemv_to { GEMV_STORE, GEMV_ADD, GEMV_GLU, GEMV_HEADS, GEMV_QKV };
 
@@ -67,7 +70,7 @@ struct rotation {
     uint32_t        temper_span, temper_shift;
 };
 
-/* y[n_out] of each segment = or += W x, with x as it is or after RMSNorm with weights `norm`.
+/* For each token y[n_out] of each segment = or += W x, with x as it is or after RMSNorm with weights `norm`.
  * STORE: times factor, capped; ADD: times factor.  GLU: two segments, gate and up; silu(gate) * up, or what `glu`
  * says, goes to the y of the first.  HEADS: rotated, to r.  QKV: to each segment's y.
  * Otherwise one segment is given twice: a group's second row is read from the second. */
@@ -78,14 +81,16 @@ struct gemv_args {
     uint32_t     share;                 /* units of a row for each of these warps            */
     gemv_to      to;
     bool         first, last;           /* among the launches that share x: see gemv         */
-    const float *x, *norm;
+    uint32_t     n, token;              /* tokens, and the number of the first               */
+    const float *x, *norm;              /* of token 0                                        */
+    uint32_t     x_step, y_step;        /* from token to token                               */
     float        eps, factor, cap;
     int          glu;                   /* enum gkv_plugin_glu                               */
     rotation     r;
-    /* Of experts: blockIdx.y is the number of one, x_step and y_step from x to x and from y to y. */
+    /* Of experts: blockIdx.y is the number of a token and one of its experts, per_x of which have the same x. */
     const uint32_t *expert;             /* [gridDim.y], or NULL: none                        */
     const float    *x_share;            /* [gridDim.y] factor of x, or NULL                  */
-    uint32_t        x_step, y_step;
+    uint32_t        per_x;
 };
 
 /* Which rows of weights a kernel takes. */
@@ -252,7 +257,7 @@ __device__ inline float4 times(float4 v, float4 w)
     return make_float4(v.x * w.x, v.y * w.y, v.z * w.z, v.w * w.w);
 }
 
-/* How a type multiplies: PER weights in a unit, and the row in shared memory.  All threads of a warp call
+/* How a type multiplies: PER weights in a unit, and the tokens' rows in shared memory.  All threads of a warp call
  * put, each with four elements.  RMSNorm divides all of x by one number, so the division is done at the end,
  * on the products. */
 template <int T, bool DENSE = is_dense(T)> struct product;
@@ -263,28 +268,33 @@ template <int T> struct product<T, true> {
     uint32_t n_units;
 
     __device__ product(uint4 *shared, uint32_t n_in) : row((float4 *)shared), n_units(n_in / PER) { }
-    __device__ inline void put(uint32_t i, bool there, float4 x) const
+    __device__ inline void put(uint32_t token, uint32_t i, bool there, float4 x) const
     {
         if (there)
-            row[i % PARTS * n_units + i / PARTS] = x;
+            row[(token * PARTS + i % PARTS) * n_units + i / PARTS] = x;
     }
-    __device__ inline void add(const uint32_t (*w)[4], uint32_t step, const uint32_t *, float *acc) const
+    template <int N>
+    __device__ inline void add(const uint32_t (*w)[4], uint32_t step, const uint32_t *, float (*acc)[ROWS]) const
     {
-#pragma unroll
-        for (int i = 0; i < ROWS; i++) {
-            float wide[PER];
+        float wide[ROWS][PER];
 
-            widen<T>(w[i], wide);
+#pragma unroll
+        for (int i = 0; i < ROWS; i++)
+            widen<T>(w[i], wide[i]);
+#pragma unroll
+        for (uint32_t t = 0; t < N; t++)
 #pragma unroll
             for (uint32_t p = 0; p < PARTS; p++) {
-                const float4 x = row[p * n_units + step];
+                const float4 x = row[(t * PARTS + p) * n_units + step];
 
-                acc[i] = fmaf(x.x, wide[4 * p], acc[i]);
-                acc[i] = fmaf(x.y, wide[4 * p + 1], acc[i]);
-                acc[i] = fmaf(x.z, wide[4 * p + 2], acc[i]);
-                acc[i] = fmaf(x.w, wide[4 * p + 3], acc[i]);
+#pragma unroll
+                for (int i = 0; i < ROWS; i++) {
+                    acc[t][i] = fmaf(x.x, wide[i][4 * p], acc[t][i]);
+                    acc[t][i] = fmaf(x.y, wide[i][4 * p + 1], acc[t][i]);
+                    acc[t][i] = fmaf(x.z, wide[i][4 * p + 2], acc[t][i]);
+                    acc[t][i] = fmaf(x.w, wide[i][4 * p + 3], acc[t][i]);
+                }
             }
-        }
     }
 };
 
@@ -313,7 +323,7 @@ struct unit_row {
     run_scale scale[2];
 };
 
-/* Bytes of the row in shared memory. */
+/* Bytes of a token's row in shared memory. */
 static inline size_t gemv_row(int type, uint32_t n_in)
 {
     return is_dense(type) ? (size_t)n_in * 4 : (size_t)n_in / 32 * sizeof(unit_row);
@@ -338,7 +348,7 @@ template <int T> struct product<T, false> {
     uint32_t  n_units;
 
     __device__ product(uint4 *shared, uint32_t n_in) : row((unit_row *)shared), n_units(n_in / 32) { }
-    __device__ inline void put(uint32_t i, bool there, float4 x) const
+    __device__ inline void put(uint32_t token, uint32_t i, bool there, float4 x) const
     {
         const float v[4] = { x.x, x.y, x.z, x.w };
         const float most = most_of_four(fmaxf(fmaxf(fabsf(x.x), fabsf(x.y)), fmaxf(fabsf(x.z), fabsf(x.w))));
@@ -358,78 +368,96 @@ template <int T> struct product<T, false> {
         if (!there)
             return;
         unit_of_run<T>(i / 4, &unit, &which);
+        unit += token * n_units;
         ((uint32_t *)&row[unit].high[which])[i % 4] = high;
         ((uint32_t *)&row[unit].low[which])[i % 4] = low;
         if (i % 4 == 0)
             row[unit].scale[which] = { s, s * (float)sum };
     }
+    template <int N>
     __device__ inline void add(const uint32_t (*w)[unit_bytes(T) / 4], uint32_t step, const uint32_t *n,
-                        float *acc) const
+                               float (*acc)[ROWS]) const
     {
-        const uint4 h0 = row[step].high[0], h1 = row[step].high[1];
-        const uint4 l0 = row[step].low[0], l1 = row[step].low[1];
-        const float4 s = *(const float4 *)row[step].scale;
+        unit u[ROWS];
 
 #pragma unroll
-        for (int i = 0; i < ROWS; i++) {
-            unit u;
+        for (int i = 0; i < ROWS; i++)
+            unpack_unit<T>(w[i], n[i], u[i]);
+#pragma unroll
+        for (uint32_t t = 0; t < N; t++) {
+            const unit_row &x = row[t * n_units + step];
+            const uint4 h0 = x.high[0], h1 = x.high[1], l0 = x.low[0], l1 = x.low[1];
+            const float4 s = *(const float4 *)x.scale;
 
-            unpack_unit<T>(w[i], n[i], u);
-            acc[i] = run_dot(u.q, h0, l0, { s.x, s.y }, u.a[0], u.b[0], acc[i]);
-            acc[i] = run_dot(u.q + 4, h1, l1, { s.z, s.w }, u.a[1], u.b[1], acc[i]);
+#pragma unroll
+            for (int i = 0; i < ROWS; i++) {
+                acc[t][i] = run_dot(u[i].q, h0, l0, { s.x, s.y }, u[i].a[0], u[i].b[0], acc[t][i]);
+                acc[t][i] = run_dot(u[i].q + 4, h1, l1, { s.z, s.w }, u[i].a[1], u[i].b[1], acc[t][i]);
+            }
         }
     }
 };
 
-/* Groups of four elements of a row that a thread takes at a time. */
-enum { FOURS = 4 };
+/* Groups of four elements of each of n rows that a thread takes at a time. */
+__host__ __device__ constexpr uint32_t fours_of(int n)
+{
+    return n <= 2 ? 4 : 2;
+}
 
 /* Weights of the norm for the groups of four from number `from` on, loaded before x is available. */
-__device__ inline void load_norm(const gemv_args &g, uint32_t from, float4 *w)
+template <int N> __device__ inline void load_norm(const gemv_args &g, uint32_t from, float4 *w)
 {
     const float4 *const norm = (const float4 *)g.norm + from + threadIdx.x;
     const int n_left = (int)(g.n_in / 4 - from - threadIdx.x);
 
 #pragma unroll
-    for (uint32_t i = 0; i < FOURS && g.norm; i++)
+    for (uint32_t i = 0; i < fours_of(N) && g.norm; i++)
         if ((int)(i * blockDim.x) < n_left)
             w[i] = __ldg(norm + i * blockDim.x);
 }
 
-/* Prepares x in shared memory; returns the factor for products with it. */
-template <class P> __device__ inline float prepare(const gemv_args &g, const float *from_x, const P &p, float4 *w)
+/* Prepares x of N tokens in shared memory; factor[N] is for products with them. */
+template <int N, class P>
+__device__ inline void prepare(const gemv_args &g, const float *from_x, const P &p, float4 *w, float *factor)
 {
+    constexpr uint32_t FOURS = fours_of(N);
     const uint32_t n = g.n_in / 4;
-    float sum = 0;
+    float sum[N] = { 0 };
 
     for (uint32_t from = 0; from < n; from += FOURS * blockDim.x) {
-        float4 x[FOURS];
+        float4 x[N][FOURS];
 
 #pragma unroll
-        for (uint32_t i = 0; i < FOURS; i++) {
-            const uint32_t at = from + i * blockDim.x + threadIdx.x;
+        for (uint32_t t = 0; t < N; t++)
+#pragma unroll
+            for (uint32_t i = 0; i < FOURS; i++) {
+                const uint32_t at = from + i * blockDim.x + threadIdx.x;
 
-            x[i] = at < n ? fresh(from_x, at) : make_float4(0, 0, 0, 0);
-        }
+                x[t][i] = at < n ? fresh(from_x + (size_t)t * g.x_step, at) : make_float4(0, 0, 0, 0);
+            }
         if (from)
-            load_norm(g, from, w);
+            load_norm<N>(g, from, w);
 #pragma unroll
         for (uint32_t i = 0; i < FOURS; i++) {
             const uint32_t at = from + i * blockDim.x + threadIdx.x;
 
             if (from + i * blockDim.x >= n)
                 break;
-            if (g.norm) {
-                sum += square(x[i]);
-                x[i] = times(x[i], w[i]);
+#pragma unroll
+            for (uint32_t t = 0; t < N; t++) {
+                if (g.norm) {
+                    sum[t] += square(x[t][i]);
+                    x[t][i] = times(x[t][i], w[i]);
+                }
+                p.put(t, at, at < n, x[t][i]);
             }
-            p.put(at, at < n, x[i]);
         }
     }
-    if (g.norm)
-        return rsqrtf(block_sum(sum) / (float)g.n_in + g.eps);
-    __syncthreads();
-    return 1;
+#pragma unroll
+    for (uint32_t t = 0; t < N; t++)
+        factor[t] = g.norm ? rsqrtf(block_sum(sum[t]) / (float)g.n_in + g.eps) : 1;
+    if (!g.norm)
+        __syncthreads();
 }
 
 /* ---- rows ------------------------------------------------------------------------------- */
@@ -478,9 +506,10 @@ template <int MODE> __device__ inline rows rows_of(const gemv_args &g, uint32_t 
     return r;
 }
 
-template <int MODE> __device__ inline void put_rows(const gemv_args &g, uint32_t group, float2 sum, uint32_t expert)
+template <int MODE>
+__device__ inline void put_rows(const gemv_args &g, uint32_t group, uint32_t token, float2 sum, uint32_t expert)
 {
-    const size_t y_at = MODE == BY_EXPERTS ? (size_t)blockIdx.y * g.y_step : 0;
+    const size_t y_at = (size_t)(MODE == BY_EXPERTS ? blockIdx.y : token) * g.y_step;
     const uint32_t first_bias = MODE == BY_EXPERTS ? expert * g.seg[0].n_out : 0;
 
     if (MODE == BY_EXPERTS && g.x_share) {
@@ -500,10 +529,10 @@ template <int MODE> __device__ inline void put_rows(const gemv_args &g, uint32_t
         sum.x = plus(seg.bias, first, sum.x);
         sum.y = plus(seg.bias, second, sum.y);
         if (g.to == GEMV_HEADS) {
-            put_pair(g.r, seg.kind, 0, p.head, p.pair, sum.x, sum.y);
+            put_pair(g.r, seg.kind, token, p.head, p.pair, sum.x, sum.y);
         } else {
-            seg.y[first] = sum.x;
-            seg.y[second] = sum.y;
+            seg.y[y_at + first] = sum.x;
+            seg.y[y_at + second] = sum.y;
         }
     } else if (g.to == GEMV_GLU) {
         g.seg[0].y[y_at + group] = activate(g.glu, plus(g.seg[0].bias, first_bias + group, sum.x),
@@ -560,14 +589,14 @@ __device__ inline void load_batch(const gemv_args &g, const rows &r, uint32_t at
 }
 
 /* A batch is loaded while the previous one is used; the first batch, while the previous kernel still
- * runs.  A warp takes a group of rows, or shares it with split - 1 others.
+ * runs.  A warp takes a group of rows, or shares it with split - 1 others; lane t stores the results of token t.
  * Launches that share x run side by side.  Only the first waits for x, and lets the next one begin
  * when it has x; the others wait at their end, so that waiting for the last launch is waiting for all. */
-template <int T, int MODE>
+template <int T, int MODE, int N>
 __global__ void __launch_bounds__(GEMV_THREADS, 1) gemv(const __grid_constant__ gemv_args g)
 {
     extern __shared__ uint4 shared[];
-    __shared__ float2 part[2][GEMV_WARPS];
+    __shared__ float2 part[2][N][GEMV_WARPS];
     typedef product<T> P;
     constexpr uint32_t PER_BATCH = 32 * batch_of(T);
     const P p(shared, g.n_in);
@@ -578,17 +607,24 @@ __global__ void __launch_bounds__(GEMV_THREADS, 1) gemv(const __grid_constant__ 
     uint32_t first = blockIdx.x * per_block, at = begin, round = 0;     /* first: the block's first group */
     batch<T> one, two;
     rows r;
-    float4 norm[FOURS];
-    float factor, acc[ROWS] = { 0 };
+    float4 norm[fours_of(N)];
+    float factor[N], acc[N][ROWS] = { };
     uint32_t expert = 0;
     const auto finish = [&] {
         const uint32_t group = first + mine;
-        float2 sum = make_float2(warp_sum(acc[0]) * factor, warp_sum(acc[1]) * factor);
+        float2 sum = make_float2(0, 0);
 
+#pragma unroll
+        for (uint32_t t = 0; t < N; t++) {
+            const float2 all = make_float2(warp_sum(acc[t][0]) * factor[t], warp_sum(acc[t][1]) * factor[t]);
+
+            sum = lane == t ? all : sum;
+            acc[t][0] = acc[t][1] = 0;
+        }
         if (g.split > 1) {
-            float2 *all = part[round++ % 2];
+            float2 *all = part[round++ % 2][lane < N ? lane : 0];
 
-            if (lane == 0)
+            if (lane < N)
                 all[warp] = sum;
             __syncthreads();
 #pragma unroll 1
@@ -597,9 +633,8 @@ __global__ void __launch_bounds__(GEMV_THREADS, 1) gemv(const __grid_constant__ 
                 sum.y += all[warp + w].y;
             }
         }
-        if (lane == 0 && with == 0 && group < g.n_groups)
-            put_rows<MODE>(g, group, sum, expert);
-        acc[0] = acc[1] = 0;
+        if (lane < N && with == 0 && group < g.n_groups)
+            put_rows<MODE>(g, group, g.token + lane, sum, expert);
     };
     /* Uses a batch while the next one is loaded; false when this one was the last. */
     const auto turn = [&](const batch<T> &now, batch<T> &next) {
@@ -612,7 +647,7 @@ __global__ void __launch_bounds__(GEMV_THREADS, 1) gemv(const __grid_constant__ 
 #pragma unroll
         for (uint32_t b = 0; b < batch_of(T); b++)
             if (at + 32 * b < end)
-                p.add(now.v[b], at + 32 * b, now.n, acc);
+                p.template add<N>(now.v[b], at + 32 * b, now.n, acc);
         at += PER_BATCH;
         if (!last)
             return true;
@@ -630,12 +665,12 @@ __global__ void __launch_bounds__(GEMV_THREADS, 1) gemv(const __grid_constant__ 
     }
     r = rows_of<MODE>(g, first + mine, p.n_units, expert);
     load_batch<T, MODE>(g, r, begin, one);
-    load_norm(g, 0, norm);
+    load_norm<N>(g, 0, norm);
     if (g.first)
         grid_wait();
     if (!g.last)
         grid_go();
-    factor = prepare(g, MODE == BY_EXPERTS ? g.x + (size_t)blockIdx.y * g.x_step : g.x, p, norm);
+    prepare<N>(g, g.x + (size_t)(MODE == BY_EXPERTS ? blockIdx.y / g.per_x : g.token) * g.x_step, p, norm, factor);
     while (turn(one, two) && turn(two, one))
         ;
     if (!g.first)

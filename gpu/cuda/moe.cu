@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause
  * moe.cu - mixtures of experts (src/engine/moe.c computes the same).
  *
- * One row: all its experts at once, a row of blocks for each.  Many rows: sorted by expert, so that each expert's
+ * One row or a few: all their experts at once, a row of blocks for each.  Many rows: sorted by expert, so that each expert's
  * weights are read once; the host sorts them, as it has to know how many there are for the products. */
 #include <stdlib.h>
 #include "gpu/cuda/device.cuh"
@@ -57,10 +57,10 @@ void gkv__free_experts(device *d)
     cudaFreeHost(d->place_host);
 }
 
-/* ---- one row ---------------------------------------------------------------------------- */
+/* ---- one row, or a few ------------------------------------------------------------------ */
 
 /* Without UP, GATE has each expert's gate and then its up. */
-static int one_row(device *d, const present *p, const float *norm, char *error)
+static int few_rows(device *d, const present *p, const float *norm, uint32_t n, char *error)
 {
     const gkv_plugin_shape *s = &d->s;
     const mat *gate = p->mat_of(GKV_PLUGIN_GATE), *down = p->mat_of(GKV_PLUGIN_DOWN);
@@ -69,7 +69,10 @@ static int one_row(device *d, const present *p, const float *norm, char *error)
     gemv_args g = {};
 
     g.to = GEMV_GLU;
+    g.n = n;
     g.x = d->x;
+    g.x_step = s->n_embd;
+    g.per_x = s->n_used;
     g.norm = norm;
     g.factor = 1;
     g.glu = (int)s->glu;
@@ -78,16 +81,18 @@ static int one_row(device *d, const present *p, const float *norm, char *error)
     g.y_step = f;
     g.seg[0] = { gate->w, f, d->mid, 0, p->vec(GKV_PLUGIN_GATE_BIAS), every, 0 };
     g.seg[1] = { up->w, f, d->mid, 0, p->vec(GKV_PLUGIN_UP_BIAS), every, up == gate ? f : 0 };
-    TRY(gkv__expert_gemv(d, gate, &g, s->n_used, error));
+    TRY(gkv__expert_gemv(d, gate, &g, n * s->n_used, error));
     g = {};
     g.to = GEMV_STORE;
+    g.n = n;
     g.x = d->mid;
+    g.per_x = 1;
     g.factor = 1;
     g.expert = d->chosen;
     g.x_step = f;
     g.y_step = s->n_embd;
     g.seg[0] = { down->w, s->n_embd, d->result, 0, p->vec(GKV_PLUGIN_DOWN_BIAS), s->n_embd, 0 };
-    return gkv__expert_gemv(d, down, &g, s->n_used, error);
+    return gkv__expert_gemv(d, down, &g, n * s->n_used, error);
 }
 
 /* ---- many rows -------------------------------------------------------------------------- */
@@ -179,8 +184,8 @@ int gkv__experts(device *d, const present *p, uint32_t n, char *error)
     const float *norm = p->vec(GKV_PLUGIN_FFN_NORM), *router = p->vec(GKV_PLUGIN_SHARED_ROUTER);
     const bool shared = p->has(GKV_PLUGIN_SHARED_GATE);
     combine_args c = { d->result, s->router == GKV_PLUGIN_SIGMOID_IN ? NULL : d->share,
-                       n > 1 ? p->vec(GKV_PLUGIN_DOWN_BIAS) : NULL, shared && !s->beside ? d->y : NULL,
-                       router ? d->all_share : NULL, n > 1 ? d->place_of : NULL, d->chosen, s->n_used, s->n_embd,
+                       are_few(n) ? NULL : p->vec(GKV_PLUGIN_DOWN_BIAS), shared && !s->beside ? d->y : NULL,
+                       router ? d->all_share : NULL, are_few(n) ? NULL : d->place_of, d->chosen, s->n_used, s->n_embd,
                        !s->beside, s->residual_scale, s->beside ? d->sum : d->x };
 
     if (shared)
@@ -192,7 +197,7 @@ int gkv__experts(device *d, const present *p, uint32_t n, char *error)
     TRY(rate(d, p, n, error));
     if (s->beside)
         norm = p->vec(GKV_PLUGIN_EXPERT_NORM);
-    TRY(n == 1 ? one_row(d, p, norm, error) : many_rows(d, p, norm, n, error));
+    TRY(are_few(n) ? few_rows(d, p, norm, n, error) : many_rows(d, p, norm, n, error));
     TRY(launch(d, combine, dim3(blocks_for(s->n_embd, 256), n), 256, 0, error, c));
     if (!s->beside)
         return 0;

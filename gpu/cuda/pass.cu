@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * pass.cu - tokens through all layers: many at once, or one, with all launches in a graph. */
+ * pass.cu - tokens through all layers: many at once, or one or a few, with all launches in a graph. */
 #include <string.h>
 #include "gpu/cuda/device.cuh"
 #include "gpu/cuda/rows.cuh"
@@ -77,29 +77,31 @@ static int gate(device *d, const mat *down, uint32_t n_ff, uint32_t n, char *err
     return 0;
 }
 
-/* The arguments that gkv__gemvs does not set. */
-static gemv_args from_x(const device *d, gemv_to to, const float *x, const float *norm)
+/* The arguments that gkv__gemvs does not set, for n tokens; y_step: elements of a row of results. */
+static gemv_args from_x(const device *d, gemv_to to, const float *x, const float *norm, uint32_t n, uint32_t y_step)
 {
     gemv_args g = {};
 
     g.to = to;
+    g.n = n;
     g.x = x;
     g.norm = norm;
+    g.y_step = y_step;
     g.factor = to == GEMV_ADD ? d->s.residual_scale : 1;
     g.glu = (int)d->s.glu;
     return g;
 }
 
-/* ---- products of one row or many ---------------------------------------------------------- */
+/* ---- products of few rows or many --------------------------------------------------------- */
 
 int gkv__project(device *d, const mat *m, const float *x, const float *norm, float *y, uint32_t n, float factor,
                  char *error)
 {
     const mat *const one[] = { m };
-    gemv_args g = from_x(d, GEMV_STORE, x, norm);
+    gemv_args g = from_x(d, GEMV_STORE, x, norm, n, m->n_out);
 
     g.factor = factor;
-    if (n == 1)
+    if (are_few(n))
         return gkv__gemvs(d, one, 1, &g, y, NULL, error);
     TRY(gkv__operands(d, one, 1, x, norm, m->n_in, n, error));
     return gkv__products(d, one, 1, y, m->n_out, n, false, factor, false, error);
@@ -112,16 +114,18 @@ static int gate_and_up(device *d, const mat *const *both, const float *x, const 
     return gkv__products(d, both, 2, d->both, 2 * both[0]->n_out, n, false, 1, false, error);
 }
 
-/* d->both[n_ff] = the activation of gate and up of norm(x). */
-static int one_gate(device *d, const mat *const *both, const float *x, const float *norm, char *error)
+/* out[n][n_ff], in d->both, = the activation of gate and up of norm(x). */
+static int few_gates(device *d, const mat *const *both, const float *x, const float *norm, uint32_t n, float **out,
+                     char *error)
 {
     const bool together = both[0]->type == both[1]->type;
     const uint32_t n_ff = both[0]->n_out;
-    const gemv_args g = from_x(d, together ? GEMV_GLU : GEMV_STORE, x, norm);
+    const gemv_args g = from_x(d, together ? GEMV_GLU : GEMV_STORE, x, norm, n, together ? n_ff : 2 * n_ff);
 
+    *out = together ? d->both : d->both + (size_t)n * 2 * n_ff;
     TRY(gkv__gemvs(d, both, 2, &g, d->both, NULL, error));
     if (!together)
-        glu_rows<FORM_F32><<<blocks_for(n_ff, 256), 256, 0, d->stream>>>(d->both, 1, n_ff, (int)d->s.glu, d->both);
+        glu_rows<FORM_F32><<<dim3(blocks_for(n_ff, 256), n), 256, 0, d->stream>>>(d->both, 1, n_ff, (int)d->s.glu, *out);
     CUDA(cudaGetLastError());
     return 0;
 }
@@ -130,10 +134,11 @@ int gkv__mlp(device *d, const mat *gate_of, const mat *up, const mat *down, cons
              uint32_t n, char *error)
 {
     const mat *const both[] = { gate_of, up }, *const one[] = { down };
+    float *mid;
 
-    if (n == 1) {
-        TRY(one_gate(d, both, x, norm, error));
-        return gkv__project(d, down, d->both, NULL, y, 1, 1, error);
+    if (are_few(n)) {
+        TRY(few_gates(d, both, x, norm, n, &mid, error));
+        return gkv__project(d, down, mid, NULL, y, n, 1, error);
     }
     TRY(gate_and_up(d, both, x, norm, n, error));
     TRY(gate(d, down, gate_of->n_out, n, error));
@@ -159,10 +164,10 @@ static int own_embeddings(device *d, const present *p, uint32_t il, const uint32
     FOR_QUANTISED(m->type, (embed_quantised<T><<<grid, 128, 0, d->stream>>>(m->w, id, own, every, il * w, w, scale)));
     own_rows<<<n, 256, 0, d->stream>>>(d->both, own, norm, d->s.eps, w);
     CUDA(cudaGetLastError());
-    if (n == 1) {
-        glu_rows<FORM_F32><<<blocks_for(w, 256), 256, 0, d->stream>>>(d->both, 1, w, (int)d->s.glu, d->both);
+    if (are_few(n)) {
+        glu_rows<FORM_F32><<<dim3(blocks_for(w, 256), n), 256, 0, d->stream>>>(d->both, 1, w, (int)d->s.glu, own);
         CUDA(cudaGetLastError());
-        TRY(gkv__project(d, out, d->both, NULL, d->y, 1, 1, error));
+        TRY(gkv__project(d, out, own, NULL, d->y, n, 1, error));
     } else {
         const mat *const one[] = { out };
 
@@ -210,32 +215,32 @@ static int many_attention(device *d, const present *p, uint32_t pos, uint32_t n,
 }
 
 /* d->x += residual scale times norm(m x + bias). */
-static int one_add(device *d, const mat *m, const float *x, const float *bias, const float *post, char *error)
+static int few_add(device *d, const mat *m, const float *x, const float *bias, const float *post, uint32_t n, char *error)
 {
     const mat *const one[] = { m };
     const float *const biases[] = { bias };
-    const gemv_args g = from_x(d, post ? GEMV_STORE : GEMV_ADD, x, NULL);
+    const gemv_args g = from_x(d, post ? GEMV_STORE : GEMV_ADD, x, NULL, n, d->s.n_embd);
 
     TRY(gkv__gemvs(d, one, 1, &g, post ? d->y : d->x, biases, error));
-    return post ? gkv__add(d, NULL, post, d->s.residual_scale, 1, error) : 0;
+    return post ? gkv__add(d, NULL, post, d->s.residual_scale, n, error) : 0;
 }
 
-static int one_attention(device *d, const present *p, char *error)
+static int few_attention(device *d, const present *p, uint32_t n, char *error)
 {
     const bool rotates = gkv__only_rotates(d, p);
     const float *const bias[] = { p->vec(GKV_PLUGIN_Q_BIAS), p->vec(GKV_PLUGIN_K_BIAS), p->vec(GKV_PLUGIN_V_BIAS) };
     const mat *qkv[3];
     const int n_qkv = qkv_of(p, qkv);
-    gemv_args g = from_x(d, rotates ? GEMV_HEADS : GEMV_QKV, d->x, p->vec(GKV_PLUGIN_ATTN_NORM));
+    gemv_args g = from_x(d, rotates ? GEMV_HEADS : GEMV_QKV, d->x, p->vec(GKV_PLUGIN_ATTN_NORM), n, width_of(qkv, n_qkv));
 
     g.r = gkv__rotation_of(d, p, &d->input->pos);
     TRY(gkv__gemvs(d, qkv, n_qkv, &g, rotates ? NULL : d->qkv, rotates ? bias : NULL, error));
     if (!rotates)
-        TRY(gkv__heads(d, p, &d->input->pos, 1, error));
-    TRY(gkv__attend_one(d, p, &d->input->pos, error));
+        TRY(gkv__heads(d, p, &d->input->pos, n, error));
+    TRY(gkv__attend_few(d, p, &d->input->pos, n, error));
     if (d->s.gated)
-        TRY(gkv__gate_heads(d, p, 1, error));
-    return one_add(d, p->mat_of(GKV_PLUGIN_O), d->att, p->vec(GKV_PLUGIN_O_BIAS), p->vec(GKV_PLUGIN_ATTN_POST), error);
+        TRY(gkv__gate_heads(d, p, n, error));
+    return few_add(d, p->mat_of(GKV_PLUGIN_O), d->att, p->vec(GKV_PLUGIN_O_BIAS), p->vec(GKV_PLUGIN_ATTN_POST), n, error);
 }
 
 static int many_mlp(device *d, const present *p, uint32_t n, char *error)
@@ -248,28 +253,30 @@ static int many_mlp(device *d, const present *p, uint32_t n, char *error)
     return add_products(d, down, NULL, p->vec(GKV_PLUGIN_FFN_POST), n, true, error);
 }
 
-static int one_mlp(device *d, const present *p, char *error)
+static int few_mlp(device *d, const present *p, uint32_t n, char *error)
 {
     const mat *const both[] = { p->mat_of(GKV_PLUGIN_GATE), p->mat_of(GKV_PLUGIN_UP) };
+    float *mid;
 
-    TRY(one_gate(d, both, d->x, p->vec(GKV_PLUGIN_FFN_NORM), error));
-    return one_add(d, p->mat_of(GKV_PLUGIN_DOWN), d->both, NULL, p->vec(GKV_PLUGIN_FFN_POST), error);
+    TRY(few_gates(d, both, d->x, p->vec(GKV_PLUGIN_FFN_NORM), n, &mid, error));
+    return few_add(d, p->mat_of(GKV_PLUGIN_DOWN), mid, NULL, p->vec(GKV_PLUGIN_FFN_POST), n, error);
 }
 
 static int by_state(device *d, const present *p, uint32_t n, char *error)
 {
     const mat *in[4], *out = p->mat_of(GKV_PLUGIN_STATE_OUT), *const one[] = { out };
     const float *norm = p->vec(GKV_PLUGIN_ATTN_NORM);
-    const gemv_args g = from_x(d, GEMV_STORE, d->x, norm);
+    gemv_args g;
     int n_in = 0;
 
     for (int role : { GKV_PLUGIN_STATE_QKV, GKV_PLUGIN_STATE_Z, GKV_PLUGIN_STATE_BETA, GKV_PLUGIN_STATE_ALPHA })
         if (p->has(role))
             in[n_in++] = p->mat_of(role);
-    if (n == 1) {
+    if (are_few(n)) {
+        g = from_x(d, GEMV_STORE, d->x, norm, n, width_of(in, n_in));
         TRY(gkv__gemvs(d, in, n_in, &g, d->qkv, NULL, error));
         TRY(gkv__state(d, p, n, error));
-        return one_add(d, out, d->att, NULL, NULL, error);
+        return few_add(d, out, d->att, NULL, NULL, n, error);
     }
     TRY(gkv__operands(d, in, n_in, d->x, norm, d->s.n_embd, n, error));
     TRY(gkv__products(d, in, n_in, d->qkv, width_of(in, n_in), n, false, 1, false, error));
@@ -278,9 +285,8 @@ static int by_state(device *d, const present *p, uint32_t n, char *error)
     return add_products(d, out, NULL, NULL, n, false, error);
 }
 
-/* Tokens id[n] at positions *on_device ..., which is pos. */
-static int run_layer(device *d, uint32_t il, const uint32_t *id, const uint32_t *on_device, uint32_t pos, uint32_t n,
-                     char *error)
+/* Tokens id[n], on the device, at positions pos ...; those of a few are in d->input. */
+static int run_layer(device *d, uint32_t il, const uint32_t *id, uint32_t pos, uint32_t n, char *error)
 {
     present p;
 
@@ -288,31 +294,28 @@ static int run_layer(device *d, uint32_t il, const uint32_t *id, const uint32_t 
     if (p.l.f.mixer != GKV_PLUGIN_ATTENTION)
         TRY(by_state(d, &p, n, error));
     else
-        TRY(on_device == &d->input->pos ? one_attention(d, &p, error) : many_attention(d, &p, pos, n, error));
+        TRY(are_few(n) ? few_attention(d, &p, n, error) : many_attention(d, &p, pos, n, error));
     if (p.has(GKV_PLUGIN_ROUTER))
         TRY(gkv__experts(d, &p, n, error));
     else
-        TRY(n == 1 ? one_mlp(d, &p, error) : many_mlp(d, &p, n, error));
+        TRY(are_few(n) ? few_mlp(d, &p, n, error) : many_mlp(d, &p, n, error));
     if (p.has(GKV_PLUGIN_EMBED_GATE))
         TRY(own_embeddings(d, &p, il, id, n, error));
     TRY(scale(d, &p, n, error));
     return gkv__release(d, il, error);
 }
 
-/* ---- one token -------------------------------------------------------------------------- */
+/* ---- one token, or a few ---------------------------------------------------------------- */
 
 /* Logits of rows x[n], and the best token of each. */
 static int finish(device *d, const float *x, uint32_t n, char *error)
 {
     const mat *const output[] = { &d->output };
+    gemv_args g = from_x(d, GEMV_STORE, x, (const float *)(d->fixed + d->output_norm), n, d->s.n_vocab);
 
-    for (uint32_t i = 0; i < n; i++) {
-        gemv_args g = from_x(d, GEMV_STORE, x + (size_t)i * d->s.n_embd, (const float *)(d->fixed + d->output_norm));
-
-        g.factor = d->s.logit_scale;
-        g.cap = d->s.logit_cap;
-        TRY(gkv__gemvs(d, output, 1, &g, d->logits + (size_t)i * d->s.n_vocab, NULL, error));
-    }
+    g.factor = d->s.logit_scale;
+    g.cap = d->s.logit_cap;
+    TRY(gkv__gemvs(d, output, 1, &g, d->logits, NULL, error));
     CUDA(cudaMemsetAsync(d->best, 0, n * sizeof *d->best, d->stream));
     best_of<<<dim3(64, n), 256, 0, d->stream>>>(d->logits, d->s.n_vocab, d->best);
     CUDA(cudaGetLastError());
@@ -320,27 +323,28 @@ static int finish(device *d, const float *x, uint32_t n, char *error)
     return 0;
 }
 
-static int one_token(device *d, char *error)
+static int few_tokens(device *d, uint32_t n, char *error)
 {
     CUDA(cudaMemcpyAsync(d->input, d->input_host, sizeof *d->input, cudaMemcpyHostToDevice, d->stream));
-    TRY(embed(d, &d->input->id, d->x, 1, error));
+    TRY(embed(d, d->input->id, d->x, n, error));
     for (uint32_t il = 0; il < d->s.n_layer; il++)
-        TRY(run_layer(d, il, &d->input->id, &d->input->pos, 0, 1, error));
-    return finish(d, d->x, 1, error);
+        TRY(run_layer(d, il, d->input->id, 0, n, error));
+    return finish(d, d->x, n, error);
 }
 
-/* Captures the launches of a step as a graph; all their inputs are in memory. */
-static int capture(device *d, char *error)
+/* Captures the launches of a step of n tokens as a graph; all their inputs are in memory. */
+static int capture(device *d, uint32_t n, char *error)
 {
+    cudaGraphExec_t *step = &d->step[n - 1];
     cudaGraph_t graph = NULL;
     cudaError_t ended;
     int bad;
 
     CUDA(cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal));
-    bad = one_token(d, error);
+    bad = few_tokens(d, n, error);
     ended = cudaStreamEndCapture(d->stream, &graph);
     if (!bad && ended == cudaSuccess)
-        ended = cudaGraphInstantiateWithFlags(&d->step, graph, 0);
+        ended = cudaGraphInstantiateWithFlags(step, graph, 0);
     if (graph)
         cudaGraphDestroy(graph);
     TRY(bad);                           /* report the first error */
@@ -348,14 +352,29 @@ static int capture(device *d, char *error)
     return 0;
 }
 
-static int one(device *d, uint32_t id, uint32_t pos, char *error)
+/* Streamed layers are copied anew for each step. */
+static bool has_graphs(const device *d)
 {
-    *d->input_host = { id, pos };
-    if (d->n_resident < d->s.n_layer)
-        return one_token(d, error);
-    if (!d->step)
-        TRY(capture(d, error));
-    CUDA(cudaGraphLaunch(d->step, d->stream));
+    return d->n_resident == d->s.n_layer;
+}
+
+int gkv__capture(device *d, char *error)
+{
+    for (uint32_t n = 1; n <= GKV_PLUGIN_ROWS && has_graphs(d); n++)
+        if (!d->step[n - 1])
+            TRY(capture(d, n, error));
+    return 0;
+}
+
+static int few(device *d, const uint32_t *id, uint32_t n, uint32_t pos, char *error)
+{
+    memcpy(d->input_host->id, id, n * sizeof *id);
+    d->input_host->pos = pos;
+    if (!has_graphs(d))
+        return few_tokens(d, n, error);
+    if (!d->step[n - 1])
+        TRY(capture(d, n, error));
+    CUDA(cudaGraphLaunch(d->step[n - 1], d->stream));
     return 0;
 }
 
@@ -365,7 +384,7 @@ static int many(device *d, const uint32_t *id, uint32_t n, uint32_t pos, uint32_
     CUDA(cudaMemcpyAsync(d->pos, &pos, sizeof pos, cudaMemcpyHostToDevice, d->stream));
     TRY(embed(d, d->ids, d->x, n, error));
     for (uint32_t il = 0; il < d->s.n_layer; il++)
-        TRY(run_layer(d, il, d->ids, d->pos, pos, n, error));
+        TRY(run_layer(d, il, d->ids, pos, n, error));
     return rows ? finish(d, d->x + (size_t)(n - rows) * d->s.n_embd, rows, error) : 0;
 }
 
@@ -374,6 +393,7 @@ int gkv__forward(void *state, const uint32_t *id, uint32_t n, uint32_t pos, uint
 {
     device *d = (device *)state;
     const size_t bytes = (size_t)rows * d->s.n_vocab * sizeof *logits;
+    const uint32_t first = are_few(n) ? n - rows : 0;           /* of a few, there are results of all */
 
     CUDA(cudaSetDevice(d->number));
     if (!n || n > d->chunk || pos < d->first || pos - d->first > d->n_positions ||
@@ -383,13 +403,14 @@ int gkv__forward(void *state, const uint32_t *id, uint32_t n, uint32_t pos, uint
         return fail(error, "results of %u tokens, of %u", rows, n);
     if (pos == 0)
         TRY(gkv__forget_states(d, error));
-    TRY(n == 1 ? one(d, *id, pos, error) : many(d, id, n, pos, rows, error));
+    TRY(are_few(n) ? few(d, id, n, pos, error) : many(d, id, n, pos, rows, error));
     if (logits && rows)
-        CUDA(cudaMemcpyAsync(d->logits_host, d->logits, bytes, cudaMemcpyDeviceToHost, d->stream));
+        CUDA(cudaMemcpyAsync(d->logits_host, d->logits + (size_t)first * d->s.n_vocab, bytes, cudaMemcpyDeviceToHost,
+                             d->stream));
     CUDA(cudaStreamSynchronize(d->stream));
     if (logits)
         memcpy(logits, d->logits_host, bytes);
     for (uint32_t i = 0; best && i < rows; i++)
-        best[i] = 0xffffffff - (uint32_t)d->best_host[i];
+        best[i] = 0xffffffff - (uint32_t)d->best_host[first + i];
     return 0;
 }

@@ -181,8 +181,7 @@ static size_t work_bytes(const device *d, uint32_t n)
     row += widest(d) * (4 * d->used_form[FORM_F32] + 2 * d->used_form[FORM_F16] +
                         2 * d->used_form[FORM_BF16]);
     return row * n + gkv__expert_bytes(d, n) + gkv__state_bytes(d, n) + 2 * d->unpacked +
-           4 * GKV_PLUGIN_ROWS * (size_t)d->s.n_vocab +
-           WORKSPACE + gkv__partial_floats(d) * 4 + (1 << 20);
+           4 * GKV_PLUGIN_ROWS * (size_t)d->s.n_vocab + WORKSPACE + gkv__partial_floats(d) * 4 + (1 << 20);
 }
 
 /* Chooses the largest chunk with which all layers stay on the device; if there is none, the smallest, and some
@@ -270,13 +269,13 @@ static int take_work(device *d, char *error)
     TRY(take(d, &d->pos, 1, what, error));
     TRY(take(d, &d->input, 1, what, error));
     TRY(take(d, &d->partial, gkv__partial_floats(d), what, error));
-    TRY(take(d, &d->arrived, s->n_head, what, error));
+    TRY(take(d, &d->arrived, GKV_PLUGIN_ROWS * (size_t)s->n_head, what, error));
     TRY(take(d, &d->best, (size_t)GKV_PLUGIN_ROWS, what, error));
     TRY(take(d, &d->workspace, WORKSPACE, what, error));
     TRY(gkv__take_states(d, error));
     if (s->n_expert)
         TRY(gkv__take_experts(d, error));
-    CUDA(cudaMemsetAsync(d->arrived, 0, s->n_head * sizeof *d->arrived, d->stream));
+    CUDA(cudaMemsetAsync(d->arrived, 0, GKV_PLUGIN_ROWS * s->n_head * sizeof *d->arrived, d->stream));
     CUDA(cudaMallocHost((void **)&d->best_host, GKV_PLUGIN_ROWS * sizeof *d->best_host));
     CUDA(cudaMallocHost((void **)&d->input_host, sizeof *d->input_host));
     CUDA(cudaMallocHost((void **)&d->logits_host, GKV_PLUGIN_ROWS * (size_t)s->n_vocab * sizeof *d->logits_host));

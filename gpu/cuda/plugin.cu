@@ -2,7 +2,7 @@
  * plugin.cu - gemkv-cuda.so: the second pass on a CUDA device (gpu/plugin.h).
  *
  * Weights stay in the file's types.  Many tokens at once are multiplied by cuBLAS, with quantised
- * weights converted to f16 product by product.  One token is multiplied by the kernels of
+ * weights converted to f16 product by product.  One token, or a few, are multiplied by the kernels of
  * gemv.cuh, and the launches of a whole step are one graph.  Layers for which there is no room
  * are copied to two slots in turn, each while the previous layer computes. */
 #include <stdlib.h>
@@ -87,8 +87,9 @@ static void close_device(void *state)
 
     cudaSetDevice(d->number);
     cudaDeviceSynchronize();
-    if (d->step)
-        cudaGraphExecDestroy(d->step);
+    for (cudaGraphExec_t step : d->step)
+        if (step)
+            cudaGraphExecDestroy(step);
     if (d->blas)
         cublasDestroy(d->blas);
     for (void *p : owned)
@@ -131,9 +132,10 @@ static int warm_up(device *d, uint32_t n, char *error)
     uint32_t *id = (uint32_t *)calloc(n, sizeof *id);
     int bad = id ? gkv__forward(d, id, n, 0, 1, NULL, NULL, error) : fail(error, "out of memory");
 
-    if (!bad)
-        bad = gkv__forward(d, id, 1, n - 1, 1, NULL, NULL, error);
+    for (uint32_t k = 1; !bad && k <= GKV_PLUGIN_ROWS && k <= n; k++)
+        bad = gkv__forward(d, id, k, n - k, k, NULL, NULL, error);
     free(id);
+    d->warm = !bad;
     return bad;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause
- * product.cu - weights times activations: many tokens with cuBLAS, one token with the kernels of
+ * product.cu - weights times activations: many tokens with cuBLAS, one token or a few with the kernels of
  * gemv.cuh. */
 #include "gpu/cuda/device.cuh"
 #include "gpu/cuda/unpack.cuh"
@@ -73,7 +73,7 @@ int gkv__products(device *d, const mat *const *m, int n_mats, float *y, uint32_t
     return 0;
 }
 
-/* ---- one token -------------------------------------------------------------------------- */
+/* ---- one token, or a few ---------------------------------------------------------------- */
 
 /* Batches of the warp with the most work, of n warps, when `split` of them share a group. */
 static uint32_t batches_of(uint32_t n_groups, uint32_t n_units, uint32_t n, uint32_t split, int batch)
@@ -86,19 +86,32 @@ static bool by_heads(const gemv_args *g)
     return g->to == GEMV_HEADS || g->to == GEMV_QKV;
 }
 
-/* Launches as many blocks as run at a time, if there is work for so many. */
-template <int T> static int gemv_of(const device *d, gemv_args *g, uint32_t n_y, char *error)
+/* Blocks of each of n_y that run at a time. */
+static int blocks_at_once(const device *d, void (*kernel)(gemv_args), size_t shared, uint32_t n_y, int *out, char *error)
+{
+    CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(out, kernel, GEMV_THREADS, shared));
+    *out = *out * d->n_sm / (int)n_y;
+    *out = *out ? *out : 1;
+    return 0;
+}
+
+template <int T, int N> static void (*kernel_for(const gemv_args *g))(gemv_args)
+{
+    return by_heads(g) ? gemv<T, BY_HEADS, N> : gemv<T, BY_ROWS, N>;
+}
+
+/* Launches as many blocks as run at a time, if there is work for so many.  How many warps share a group is chosen as for one
+ * token, so that a token's sums are the same whatever others there are. */
+template <int T, int N> static int gemv_of(const device *d, gemv_args *g, uint32_t n_y, char *error)
 {
     const uint32_t n_units = g->n_in / product<T>::PER;
-    const size_t shared = gemv_row(T, g->n_in);
-    void (*const kernel)(gemv_args) = g->expert ? gemv<T, BY_EXPERTS>
-                                    : by_heads(g) ? gemv<T, BY_HEADS> : gemv<T, BY_ROWS>;
+    const size_t shared = N * gemv_row(T, g->n_in);
+    void (*const kernel)(gemv_args) = g->expert ? gemv<T, BY_EXPERTS, 1> : kernel_for<T, N>(g);
+    void (*const kernel_of_one)(gemv_args) = g->expert ? kernel : kernel_for<T, 1>(g);
     uint32_t least = UINT32_MAX, wanted;
     int at_once = 0;
 
-    CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, kernel, GEMV_THREADS, shared));
-    at_once = at_once * d->n_sm / (int)n_y;
-    at_once = at_once ? at_once : 1;
+    TRY(blocks_at_once(d, kernel_of_one, gemv_row(T, g->n_in), g->expert ? n_y / g->n : 1, &at_once, error));
     for (uint32_t split = 1; split <= GEMV_WARPS && (split - 1) * units_of_warp(n_units, split) < n_units;
          split *= 2) {
         const uint32_t n = batches_of(g->n_groups, n_units, GEMV_WARPS * at_once, split, batch_of(T));
@@ -111,9 +124,18 @@ template <int T> static int gemv_of(const device *d, gemv_args *g, uint32_t n_y,
     g->share = units_of_warp(n_units, g->split);
     for (g->shift = 0; 1u << g->shift < g->split;)
         g->shift++;
+    TRY(blocks_at_once(d, kernel, shared, n_y, &at_once, error));
     wanted = blocks_for(g->n_groups, GEMV_WARPS / g->split);
     return launch(d, kernel, dim3(wanted < (uint32_t)at_once ? wanted : (uint32_t)at_once, n_y), GEMV_THREADS, shared,
                   error, *g);
+}
+
+template <int T, int N = 1> static int gemv_few(const device *d, gemv_args *g, uint32_t n_y, char *error)
+{
+    if constexpr (N < MOST_TOKENS)
+        if (g->n > N && !g->expert)
+            return gemv_few<T, N + 1>(d, g, n_y, error);
+    return gemv_of<T, N>(d, g, n_y, error);
 }
 
 static int gemv_any(const device *d, gemv_args *g, int type, uint32_t n_y, char *error)
@@ -125,9 +147,17 @@ static int gemv_any(const device *d, gemv_args *g, int type, uint32_t n_y, char 
         g->n_groups += blocks_for(g->seg[i].n_out, ROWS);
     if (g->to != GEMV_GLU && !by_heads(g))
         g->seg[1] = g->seg[0];
-    FOR_DENSE(type, code = gemv_of<T>(d, g, n_y, error));
-    FOR_QUANTISED(type, code = gemv_of<T>(d, g, n_y, error));
+    FOR_DENSE(type, code = gemv_few<T>(d, g, n_y, error));
+    FOR_QUANTISED(type, code = gemv_few<T>(d, g, n_y, error));
     return code;
+}
+
+/* Tokens for whose rows shared memory has room: of wide dense matrices fewer than there may be. */
+static uint32_t tokens_at_once(const device *d, int type, uint32_t n_in)
+{
+    const size_t most = (d->shared_max - SHARED_SPARE) / gemv_row(type, n_in);
+
+    return most < 1 ? 1 : most < MOST_TOKENS ? (uint32_t)most : (uint32_t)MOST_TOKENS;
 }
 
 int gkv__gemvs(device *d, const mat *const *m, int n_mats, const gemv_args *all, float *y, const float *const *bias,
@@ -135,8 +165,8 @@ int gkv__gemvs(device *d, const mat *const *m, int n_mats, const gemv_args *all,
 {
     const bool together = all->to == GEMV_GLU || by_heads(all);
 
-
     for (int i = 0, j; i < n_mats; i = j) {
+        const uint32_t most = tokens_at_once(d, m[i]->type, m[i]->n_in);
         gemv_args g = *all;
 
         g.n_in = m[i]->n_in;
@@ -145,9 +175,16 @@ int gkv__gemvs(device *d, const mat *const *m, int n_mats, const gemv_args *all,
             g.seg[j - i] = { m[j]->w, m[j]->n_out, y, j, bias ? bias[j] : NULL, 0, 0 };
             y = y ? y + m[j]->n_out : NULL;
         }
-        g.first = i == 0;
-        g.last = j == n_mats;
-        TRY(gemv_any(d, &g, m[i]->type, 1, error));
+        g.x_step = g.n_in;
+        for (uint32_t token = 0; token < all->n; token += most) {
+            gemv_args some = g;
+
+            some.token = token;
+            some.n = all->n - token < most ? all->n - token : most;
+            some.first = i == 0 && token == 0;
+            some.last = j == n_mats && token + some.n == all->n;
+            TRY(gemv_any(d, &some, m[i]->type, 1, error));
+        }
     }
     return 0;
 }
@@ -162,11 +199,13 @@ int gkv__expert_gemv(device *d, const mat *m, const gemv_args *args, uint32_t n_
     return gemv_any(d, &g, m->type, n_y, error);
 }
 
-template <int T> static int allow_type(const device *d, char *error)
+template <int T, int N = MOST_TOKENS> static int allow_type(const device *d, char *error)
 {
-    TRY(allow_shared(d, gemv<T, BY_ROWS>, error));
-    TRY(allow_shared(d, gemv<T, BY_HEADS>, error));
-    return allow_shared(d, gemv<T, BY_EXPERTS>, error);
+    TRY(allow_shared(d, gemv<T, BY_ROWS, N>, error));
+    TRY(allow_shared(d, gemv<T, BY_HEADS, N>, error));
+    if constexpr (N > 1)
+        return allow_type<T, N - 1>(d, error);
+    return allow_shared(d, gemv<T, BY_EXPERTS, 1>, error);
 }
 
 int gkv__allow_gemv(const device *d, char *error)
