@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # cuda.sh - a CUDA device beside the CPU: the same logits and answers, and how fast
 #
-#     ./configure --with-cuda && make && make tests/mkmodel bench/device bench/cuda-peak
-#     bench/cuda.sh [types] [archs] [answers] [speed] [checked]
+#     ./configure --with-cuda && make && make tests/mkmodel bench/device bench/draft bench/cuda-peak
+#     bench/cuda.sh [types] [archs] [answers] [guesses] [speed] [checked]
 #
 # BUILD (default .) is the build directory, MODELS (default /dev/shm) has room for 30 GB,
 # DATA (default $BUILD/share/gemkv) the bundled model and document.  With TABLE=bench/results/MACHINE.csv
@@ -13,7 +13,7 @@ MODELS=${MODELS:-/dev/shm}
 DATA=${DATA:-$BUILD/share/gemkv}
 GEMKV_PLUGIN_DIR=$BUILD/gpu/cuda
 export GEMKV_PLUGIN_DIR
-test $# -gt 0 || set -- types archs answers speed checked
+test $# -gt 0 || set -- types archs answers guesses speed checked
 tmp=$(mktemp -d) || exit 1
 trap 'rm -rf "$tmp"' EXIT
 
@@ -112,6 +112,42 @@ answers() {
         cmp -s "$tmp/cpu" "$tmp/cuda" && test -s "$tmp/cpu" && same=$((same + 1))
     done
     echo "$same of $n answers are the same"
+}
+
+# Steps of a few tokens: the logits of steps of one, what they take, and answers with guessed tokens beside those without.
+# --echo: a model that repeats a token, so that most guesses are right.
+guesses() {
+    for t in q4_k_m q8_0 q6_k bf16 f32; do
+        make_model cuda-rows-$t --embd=1024 --ff=3072 --heads=8 --heads-kv=2 --head-dim=128 --layers=4 --vocab=9999 --type=$t
+        "$BUILD/bench/device" compare "$MODELS/cuda-rows-$t.gguf"
+    done
+    make_model cuda-d128 --embd=512 --ff=1536 --heads=4 --heads-kv=1 --head-dim=128 --layers=8 \
+        --vocab=999 --type=mixed
+    echo "layers streamed:"
+    "$BUILD/bench/device" -g 100000000 compare "$MODELS/cuda-d128.gguf"
+    while read -r name options; do
+        # shellcheck disable=SC2086
+        make_model cuda-arch-$name $options
+        "$BUILD/bench/device" compare "$MODELS/cuda-arch-$name.gguf" </dev/null
+    done <<EOF
+qwen3        --arch=qwen3 --embd=512 --ff=1024 --heads=8 --heads-kv=2 --head-dim=128 --yarn=4 --type=q4_k_m
+gemma4       --arch=gemma4 --embd=512 --ff=1024 --heads=4 --heads-kv=2 --head-dim=512 --window=32 --type=q4_k_m
+gemma4-e2b   --arch=gemma4 --embd=512 --ff=1024 --heads=4 --heads-kv=2 --head-dim=128 --window=32 --sharing=2 --embd-layer=32
+gemma4-moe   --arch=gemma4 --embd=512 --ff=1024 --heads=4 --heads-kv=2 --head-dim=128 --window=32 --experts=4 --used=2
+qwen3moe     --arch=qwen3moe --embd=512 --ff=256 --heads=8 --heads-kv=2 --head-dim=128 --experts=16 --used=4 --type=q4_k_m
+gpt-oss-mx   --arch=gpt-oss --embd=512 --ff=512 --heads=8 --heads-kv=2 --head-dim=64 --experts=8 --used=4 --type=mxfp4
+qwen35moe    --arch=qwen35moe
+granitehybrid --arch=granitehybrid
+EOF
+    head -c 3000 "$DATA/prophets-mantle.txt" >"$tmp/text"
+    for shape in ${SHAPES:-1b 8b}; do
+        make_model echo-$shape --shape=$shape --type=q4_k_m --echo=1
+        "$BUILD/bench/device" time 1024 "$MODELS/echo-$shape.gguf" | record bench/device
+        for temperature in 0 0.8; do
+            "$BUILD/bench/draft" "$MODELS/echo-$shape.gguf" "$tmp/text" "What is it?" $temperature 256 4 5 - cuda
+        done
+    done
+    "$BUILD/bench/draft" "$DATA/gemkv-mini-q8_0.gguf" "$tmp/text" "Who is it about? Quote a line." 0 128 4 5 - cuda
 }
 
 # Standard input, and its figures as rows of the table.

@@ -4,9 +4,11 @@
  *     device [-d NAME] [-g BYTES] [-n TOKENS] compare MODEL...
  *                                     logits of a prompt (150 tokens) and of steps after it, against f32
  *                                     products on the CPU and, for scale, against the CPU's own;
- *                                     and of steps after keys and values of the CPU
+ *                                     and of steps after keys and values of the CPU.  rows: steps of 2 to 5
+ *                                     tokens, in the place of others, against those of one on the device
  *     device [-d NAME] [-g BYTES] time K[,K]... MODEL...
- *                                     seconds of K tokens at once, tokens per second after them */
+ *                                     seconds of K tokens at once, tokens per second after them, and what
+ *                                     steps of 2 to 5 tokens take beside one */
 #include "config.h"
 #include <inttypes.h>
 #include <math.h>
@@ -15,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "src/answer/device.h"
+#include "src/answer/draft.h"
 #include "src/engine/exec.h"
 #include "src/engine/gemm.h"
 #include "src/engine/layer.h"
@@ -23,11 +26,13 @@
 #include "src/engine/forward.h"
 #include "src/base/thread.h"
 
-enum { CUT = 20, FIRST = 70, N_STEPS = 12, ROUNDS = 9, N_TIMED = 128, MAX_K = 8 };
+enum { CUT = 20, FIRST = 70, N_STEPS = 12, ROUNDS = 9, N_TIMED = 128, MAX_K = 8,
+       MOST_ROWS = 1 + GKV__DRAFT_MOST };
 
 static const char *device_name = "cuda";
 static uint64_t    budget;
 static size_t      n_prompt = 150;
+static bool        far_off;             /* rows of a step were not those of steps one by one */
 
 static void stop(const char *what)
 {
@@ -134,24 +139,73 @@ static void on_cpu(const gkv_model *m, const char *gemm, const uint32_t *id, flo
     free(x);
 }
 
+static void run(struct gkv__device *d, const uint32_t *id, size_t n, size_t pos, size_t rows, float *out, uint32_t *best)
+{
+    gkv_error err = { 0 };
+
+    if (gkv__device_forward(d, id, n, pos, rows, out, best, &err) != GKV_OK)
+        stop(err.text);
+}
+
 /* Runs the prompt in several blocks, so that later ones have earlier keys to attend to. */
-static void on_device(const gkv_model *m, const uint32_t *id, float *out, uint32_t *best)
+static void run_prompt(struct gkv__device *d, const uint32_t *id, float *out, uint32_t *best)
+{
+    const size_t block = gkv__device_block(d);
+
+    run(d, id, FIRST, 0, 0, NULL, NULL);
+    for (size_t at = FIRST, n; at < n_prompt; at += n) {
+        n = n_prompt - at < block ? n_prompt - at : block;
+        run(d, id + at, n, at, at + n == n_prompt, out, best);
+    }
+}
+
+/* What steps of several tokens give beside steps of one: the largest distance, and how many of n rows have the same bits. */
+struct beside { double off; size_t same, n; };
+
+/* Steps of `rows` tokens in the place of wrong ones; one by one they gave out[N_STEPS][n_vocab].  A state is made anew. */
+static void run_rows(struct gkv__device *d, const gkv_model *m, const uint32_t *id, size_t rows, const float *out,
+                     struct beside *b)
+{
+    const size_t n_vocab = m->shape.n_vocab;
+    float *got = malloc(MOST_ROWS * n_vocab * sizeof *got);
+    uint32_t best[MOST_ROWS];
+
+    if (!got)
+        stop("out of memory");
+    if (gkv__has_states(m))
+        run_prompt(d, id, got, best);
+    else
+        run(d, id, rows, n_prompt, rows, NULL, best);
+    for (size_t i = 0, n; i < N_STEPS; i += n) {
+        n = N_STEPS - i < rows ? N_STEPS - i : rows;
+        memset(got, 0xff, MOST_ROWS * n_vocab * sizeof *got);
+        run(d, id + n_prompt + i, n, n_prompt + i, n, got, best);
+        for (size_t j = 0; j < n; j++) {
+            const float *want = out + (i + j) * n_vocab, *row = got + j * n_vocab;
+
+            if (best[j] != largest(row, n_vocab))
+                stop("the best token of a row is not that of its logits");
+            b->off = worse(b->off, distance(row, want, n_vocab));
+            b->same += !memcmp(row, want, n_vocab * sizeof *row);
+            b->n++;
+        }
+    }
+    free(got);
+}
+
+static struct beside on_device(const gkv_model *m, const uint32_t *id, float *out, uint32_t *best)
 {
     struct gkv__device *d = start(m, n_prompt, n_prompt + N_STEPS);
-    const size_t n_vocab = m->shape.n_vocab, block = gkv__device_block(d);
-    gkv_error err = { 0 };
-    int bad = gkv__device_forward(d, id, FIRST, 0, 0, NULL, NULL, &err) != GKV_OK;
+    const size_t n_vocab = m->shape.n_vocab;
+    struct beside b = { 0 };
 
-    for (size_t at = FIRST, n; at < n_prompt && !bad; at += n) {
-        n = n_prompt - at < block ? n_prompt - at : block;
-        bad = gkv__device_forward(d, id + at, n, at, at + n == n_prompt, out, best, &err) != GKV_OK;
-    }
-    for (size_t i = 1; i <= N_STEPS && !bad; i++)
-        bad = gkv__device_forward(d, id + n_prompt + i - 1, 1, n_prompt + i - 1, 1, out + i * n_vocab, &best[i],
-                                  &err);
-    if (bad)
-        stop(err.text);
+    run_prompt(d, id, out, best);
+    for (size_t i = 1; i <= N_STEPS; i++)
+        run(d, id + n_prompt + i - 1, 1, n_prompt + i - 1, 1, out + i * n_vocab, &best[i]);
+    for (size_t rows = 2; rows <= MOST_ROWS; rows++)
+        run_rows(d, m, id, rows, out + n_vocab, &b);
     gkv__device_close(d);
+    return b;
 }
 
 static void compare(const gkv_model *m, const char *path)
@@ -160,6 +214,7 @@ static void compare(const gkv_model *m, const char *path)
     uint32_t *id = some_ids(m, n_prompt + N_STEPS), best[1 + N_STEPS];
     float *exact = malloc(n * sizeof *exact), *own = malloc(n * sizeof *own), *got = malloc(n * sizeof *got);
     double steps = 0, own_steps = 0, taken = 0, prompt, own_prompt;
+    struct beside rows;
     size_t same = 0;
     char took[16];
 
@@ -168,7 +223,8 @@ static void compare(const gkv_model *m, const char *path)
     memset(got, 0xff, n * sizeof *got);
     on_cpu(m, "exact", id, exact, NULL);
     on_cpu(m, "own", id, own, NULL);
-    on_device(m, id, got, best);
+    rows = on_device(m, id, got, best);
+    far_off |= !(rows.off < 5e-3);
     for (size_t i = 0; i <= N_STEPS; i++) {
         if (best[i] != largest(got + i * n_vocab, n_vocab))
             stop("the best token is not that of the logits");
@@ -188,9 +244,10 @@ static void compare(const gkv_model *m, const char *path)
     snprintf(took, sizeof took, "%.2e", taken);
     if (gkv__has_states(m))
         strcpy(took, "-");
-    printf("%-28s prompt %.2e (cpu %.2e)  steps %.2e (cpu %.2e)  taken over %s  best %zu of %d  %s\n",
+    printf("%-28s prompt %.2e (cpu %.2e)  steps %.2e (cpu %.2e)  taken over %s  best %zu of %d  "
+           "rows %.2e, %zu of %zu the same bits  %s\n",
            strrchr(path, '/') ? strrchr(path, '/') + 1 : path, prompt, own_prompt, steps, own_steps, took, same,
-           1 + N_STEPS, m->types.all);
+           1 + N_STEPS, rows.off, rows.same, rows.n, m->types.all);
     fflush(stdout);
     free(id);
     free(exact);
@@ -221,6 +278,29 @@ static double bytes_of(const gkv_model *m, size_t n)
     for (uint32_t il = 0; il < s->n_layer; il++)
         sum += (double)gkv__model_layer_bytes(m, il);
     return sum + 4.0 * s->n_layer * s->n_head_kv * s->head_dim * (double)n;
+}
+
+/* Milliseconds of a step of 1, 2, ... tokens at position pos, again and again in the place of the one before. */
+static void time_rows(struct gkv__device *d, const gkv_model *m, const uint32_t *id, size_t pos)
+{
+    double took[MOST_ROWS][ROUNDS];
+
+    for (size_t r = 0; r < ROUNDS && !gkv__has_states(m); r++)
+        for (size_t n = 1; n <= MOST_ROWS; n++) {
+            const double t = gkv__seconds();
+            uint32_t best[MOST_ROWS];
+
+            for (size_t j = 0; j < N_TIMED / 4; j++)
+                run(d, id, n, pos, n, NULL, best);
+            took[n - 1][r] = (gkv__seconds() - t) / (N_TIMED / 4);
+        }
+    for (size_t n = 1; n <= MOST_ROWS && !gkv__has_states(m); n++) {
+        double *t = took[n - 1];
+
+        qsort(t, ROUNDS, sizeof *t, ascending);
+        printf("%s rows%zu %.3f ms (%.3f - %.3f)%s", n > 1 ? "" : "   steps of one token and of more:", n, 1e3 * t[ROUNDS / 2],
+               1e3 * t[0], 1e3 * t[ROUNDS - 1], n < MOST_ROWS ? "" : "\n");
+    }
 }
 
 static void time_it(const gkv_model *m, const char *path, const size_t *k, size_t n_k)
@@ -259,6 +339,7 @@ static void time_it(const gkv_model *m, const char *path, const size_t *k, size_
                1 / decode[ROUNDS / 2], 1 / decode[ROUNDS - 1], 1 / decode[0],
                1e-9 * bytes_of(m, k[i] + N_TIMED / 2) / decode[ROUNDS / 2], use.upload, use.n_resident,
                (double)use.bytes / (1 << 20));
+        time_rows(d, m, id, k[i]);
         fflush(stdout);
         gkv__device_close(d);
         free(id);
@@ -296,5 +377,7 @@ int main(int argc, char **argv)
             compare(m, argv[i]);
         gkv_model_close(m);
     }
-    return 0;
+    if (far_off)
+        fprintf(stderr, "device: rows of one step are far from steps of one\n");
+    return far_off;
 }
