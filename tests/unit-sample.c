@@ -4,6 +4,7 @@
 #include "config.h"
 #include <math.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include "src/answer/sample.h"
 #include "tests/rng.h"
@@ -122,6 +123,70 @@ static void test_generator(void)
     ok(good, "the generator is splitmix64");
 }
 
+/* splitmix64, as test_generator has it. */
+static double uniform_of(uint64_t *state)
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
+}
+
+static int by_logit(const void *a, const void *b)
+{
+    const struct gkv__candidate *x = a, *y = b;
+
+    return x->logit != y->logit ? (x->logit < y->logit ? 1 : -1) : x->id < y->id ? -1 : 1;
+}
+
+/* Of many tokens only those are put in order that are looked at: the same are drawn as if all were.  Some logits are equal. */
+static void test_order(void)
+{
+    enum { LARGE = 20000, SEEDS = 40 };
+    static struct gkv__candidate c[LARGE], scratch[LARGE];
+    static float x[LARGE];
+    static const struct { float temperature, top_p, spread; uint32_t top_k; } kinds[] = {
+        { 0.8f, 1, 4, 0 }, { 1, 1, 0.01f, 0 }, { 3, 1, 1, 0 }, { 0.8f, 0.9f, 4, 0 }, { 1, 0.7f, 0.02f, 0 }, { 1, 0.95f, 2, 0 },
+        { 1, 1, 1, 40 }, { 1, 0.9f, 1, 700 }, { 1, 1, 0.1f, 5001 }, { 1, 1, 1, LARGE - 1 },
+    };
+    int wrong = 0;
+
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        size_t n = kinds[k].top_k ? kinds[k].top_k : LARGE;
+
+        for (uint32_t i = 0; i < LARGE; i++) {
+            x[i] = kinds[k].spread * (float)(rng() % 1000) / 500;
+            c[i] = (struct gkv__candidate){ x[i], i };
+        }
+        qsort(c, LARGE, sizeof *c, by_logit);
+        if (kinds[k].top_p < 1) {
+            double all = 0, kept = 0;
+            size_t i = 0;
+
+            for (size_t j = 0; j < n; j++)
+                all += exp((double)(c[j].logit - c->logit));
+            while (kept < (double)kinds[k].top_p * all)
+                kept += exp((double)(c[i++].logit - c->logit));
+            n = i;
+        }
+        for (uint64_t seed = 0; seed < SEEDS; seed++) {
+            struct gkv__sampler s = sampler(kinds[k].temperature, kinds[k].top_k, kinds[k].top_p, 0), same;
+            double at, sum = 0;
+            size_t i = 0;
+
+            s.state = same.state = seed;
+            for (size_t j = 0; j < n; j++)
+                sum += (double)expf((c[j].logit - c->logit) / s.temperature);
+            at = uniform_of(&same.state) * sum;
+            while (i + 1 < n && (at -= (double)expf((c[i].logit - c->logit) / s.temperature)) >= 0)
+                i++;
+            wrong += gkv__sample(&s, x, scratch, LARGE) != c[i].id;
+        }
+    }
+    ok(!wrong, "of many tokens, those are drawn that would be if all were in order: %d wrong", wrong);
+}
+
 static bool penalizes(struct gkv__sampler s, const uint32_t *id, size_t n)
 {
     struct gkv__candidate scratch[N];
@@ -217,5 +282,6 @@ int main(void)
         same += gkv__sample(&s, logits, scratch, N) == first[i];
     ok(same == 20, "the same seed, the same tokens");
     test_generator();
+    test_order();
     return done();
 }
