@@ -47,7 +47,7 @@ MEANT = [               # which tests are meant for which files: the first that 
     (r"src/quant/", r"^(unit-(quant|gguf)|kernels)$"),
     (r"src/template/", r"^unit-(leaks|template)$"),
     (r"src/model/", r"^unit-(weights|leaks|arch|layers|mtp|gguf)$"),
-    (r"src/library/", r"^unit-(leaks|library)$"),
+    (r"src/library/", r"^unit-(leaks|library|library-damage)$"),
     (r"src/(answer/(grammar|match))", r"^unit-(leaks|grammar|schema)$"),
     (r"src/answer/", r"^unit-(leaks|stats|draft|sample|chance|think|device|session|mtp|logits)$"),
     (r"src/engine/", r"^(unit-(leaks|attend|gemm|hadamard|sparse|logits|mtp|device|eval|arch|draft)|hybrid|golden)$"),

@@ -22,7 +22,7 @@ MEMORY = 8 << 20        # KiB for one process
 WAITING = 15            # times the limit of processor time, by the clock
 # The longest first, when many run at once.
 SLOW_TESTS = ["kernels", "golden", "kernels-attend", "kernels-emulated", "unit-arch", "unit-gemm", "hybrid", "unit-logits",
-              "unit-library"]
+              "unit-library-damage", "unit-library"]
 
 
 # ---- pack -----------------------------------------------------------------------------

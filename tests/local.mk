@@ -490,11 +490,14 @@ check_PROGRAMS += tests/unit-index.test
 tests_unit_index_test_SOURCES = tests/unit-index.c tests/tap.h tests/worse.h
 tests_unit_index_test_LDADD   = src/libcore.la
 
-TESTS += tests/unit-library.test
-check_PROGRAMS += tests/unit-library.test
-tests_unit_library_test_SOURCES = tests/unit-library.c tests/refuse.h tests/tap.h
-tests_unit_library_test_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS)
-tests_unit_library_test_LDADD   = src/libcore.la $(SQLITE_LIBS)
+TESTS += tests/unit-library.test tests/unit-library-damage.test
+check_PROGRAMS += tests/unit-library.test tests/unit-library-damage.test
+tests_unit_library_test_SOURCES         = tests/unit-library.c tests/library-help.h tests/tap.h
+tests_unit_library_test_CPPFLAGS        = $(AM_CPPFLAGS) $(SQLITE_CFLAGS)
+tests_unit_library_test_LDADD           = src/libcore.la $(SQLITE_LIBS)
+tests_unit_library_damage_test_SOURCES  = tests/unit-library-damage.c tests/library-help.h tests/refuse.h tests/tap.h
+tests_unit_library_damage_test_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS)
+tests_unit_library_damage_test_LDADD    = src/libcore.la $(SQLITE_LIBS)
 
 # Commands whose allocations and system calls fail.
 TESTS += tests/faults.sh
