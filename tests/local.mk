@@ -339,8 +339,13 @@ tests_unit_work_test_LDADD   = $(CLI_LDADD)
 
 TESTS += tests/unit-args.test
 check_PROGRAMS += tests/unit-args.test
-tests_unit_args_test_SOURCES = tests/unit-args.c tests/tap.h
+tests_unit_args_test_SOURCES = tests/unit-args.c tests/args-help.h tests/tap.h
 tests_unit_args_test_LDADD   = $(CLI_LDADD)
+
+TESTS += tests/unit-commands.test
+check_PROGRAMS += tests/unit-commands.test
+tests_unit_commands_test_SOURCES = tests/unit-commands.c tests/args-help.h tests/tap.h
+tests_unit_commands_test_LDADD   = $(CLI_LDADD)
 
 TESTS += tests/unit-write.test
 check_PROGRAMS += tests/unit-write.test
