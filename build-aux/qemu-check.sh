@@ -18,7 +18,7 @@ jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 never=tests/unit-team.test
 slow='tests/unit-group.test tests/unit-eval.test tests/unit-arch.test tests/unit-index.test tests/unit-session.test
     tests/hybrid.test tests/unit-stats.test tests/unit-draft.test tests/unit-leaks.test tests/unit-think.test
-    tests/unit-reader.test tests/unit-work.test'
+    tests/unit-guess.test tests/unit-reader.test tests/unit-work.test'
 slower=tests/unit-attend.test
 test -z "${QEMU_ALL-}" || slow='' slower=''
 test $# -gt 0 ||
