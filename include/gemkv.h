@@ -300,8 +300,8 @@ typedef struct {
                                    NULL: the model itself.  chat_template and system are not for it */
     const char *snap;           /* what is kept goes over as text, widened to "none" (characters), "word", "sentence";
                                    NULL: "word" with a reader, otherwise not as text, but as tokens  */
-    uint32_t    draft;          /* tokens guessed at a time from earlier text, at most 4; 0: none.  The answer is the same, on a
-                                   device but for how it rounds                              */
+    uint32_t    draft;          /* tokens guessed at a time from earlier text, at most 4; 0: none.  The answer is the same;
+                                   a device may round otherwise                              */
     int32_t     think;          /* of gkv_document_open, too.  0: the answer comes at once; N > 0: the model thinks first, in at
                                    most N tokens, which max_tokens does not count; GKV_THINK: in at most 2048.
                                    Thoughts are no part of the answer.  GKV_INVALID: the chat template has none */

@@ -9,8 +9,8 @@
  * range.
  *
  * A tile has 64 inputs, and a unit four tiles.  The sums of a unit leave the tiles for the vector units, which scale them
- * and add them to those of the units before.  That costs as many loads and stores as the products themselves, which is why a
- * unit is not shorter: with 128 inputs it would take a quarter more time, and the tiles of bfloat16 not much longer.
+ * and add them to those of the units before.  That takes about as many loads and stores as the products themselves, which is
+ * why a unit is not shorter: with 128 inputs a product takes a third more time, and in bfloat16 a quarter more than that.
  *
  * The including file has tiles.h, scales.h, configure_columns, transpose16 and WRITTEN. */
 
