@@ -370,12 +370,12 @@ tests_unit_places_test_LDADD   = $(CLI_LDADD)
 
 TESTS += tests/unit-device.test
 check_PROGRAMS += tests/unit-device.test
-tests_unit_device_test_SOURCES = tests/unit-device.c tests/level.h tests/tap.h
+tests_unit_device_test_SOURCES = tests/unit-device.c tests/level.h tests/plugins.h tests/tap.h
 tests_unit_device_test_LDADD   = src/libcore.la
 
 TESTS += tests/unit-guess.test
 check_PROGRAMS += tests/unit-guess.test
-tests_unit_guess_test_SOURCES = tests/unit-guess.c tests/level.h tests/tap.h
+tests_unit_guess_test_SOURCES = tests/unit-guess.c tests/level.h tests/plugins.h tests/tap.h
 tests_unit_guess_test_LDADD   = src/libcore.la
 TESTS += tests/unit-arch.test
 check_PROGRAMS += tests/unit-arch.test
@@ -466,7 +466,7 @@ tests_unit_reader_test_LDADD   = src/libcore.la
 
 TESTS += tests/unit-session.test
 check_PROGRAMS += tests/unit-session.test
-tests_unit_session_test_SOURCES = tests/unit-session.c tests/tap.h
+tests_unit_session_test_SOURCES = tests/unit-session.c tests/plugins.h tests/tap.h
 tests_unit_session_test_LDADD   = src/libcore.la
 
 # The pool, whichever team the library has.

@@ -15,6 +15,7 @@
 #include "src/engine/gemm.h"
 #include "src/engine/layer.h"
 #include "tests/level.h"
+#include "tests/plugins.h"
 #include "tests/tap.h"
 
 enum { N_PROMPT = 75, N_STEPS = 4, N_ALL = N_PROMPT + N_STEPS, CUT = 9 };
@@ -226,20 +227,16 @@ static void test_model(const char *options)
 int main(void)
 {
     const char *build = getenv("builddir") ? getenv("builddir") : ".";
-    char plugins[4096], at[4096];
 
     if (BIG_ENDIAN_HOST)
         return skip_all("big-endian machine");
-    snprintf(at, sizeof at, "%s/gpu/null/.libs/gemkv-null.so", build);
-    if (access(at, R_OK) || !realpath(build, at) ||
-        snprintf(plugins, sizeof plugins, "%s/gpu/null/.libs", at) >= (int)sizeof plugins)
+    if (!null_device())
         return skip_all("no plugins in this build");
-    setenv("GEMKV_PLUGIN_DIR", plugins, 1);
     set_level();
     if (getenv("MKMODEL"))
         snprintf(mkmodel, sizeof mkmodel, "%s", getenv("MKMODEL"));
     else
-        snprintf(mkmodel, sizeof mkmodel, "%s/tests/mkmodel", at);
+        snprintf(mkmodel, sizeof mkmodel, "%s/tests/mkmodel", build);
     snprintf(dir, sizeof dir, "%s/unit-device.XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
     if (!mkdtemp(dir))
         bail(dir);

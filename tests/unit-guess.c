@@ -2,12 +2,11 @@
  * unit-guess.c - answers with guessed tokens on a device: gpu/null, which is this processor and computes row by row, so they are
  * those without guesses to the last bit of each token's logits; and what happens when it fails */
 #include "config.h"
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "src/session.h"
 #include "tests/level.h"
+#include "tests/plugins.h"
 #include "tests/tap.h"
 
 enum { LONG = 40 };
@@ -245,15 +244,12 @@ static void costs(gkv_model *m)
 
 int main(void)
 {
-    const char *build = getenv("builddir") ? getenv("builddir") : ".";
-    char plugins[PATH_MAX + 32], at[PATH_MAX];
     gkv_model *m;
 
     if (BIG_ENDIAN_HOST)
         return skip_all("big-endian machine");
-    if (!realpath(build, at) || snprintf(plugins, sizeof plugins, "%s/gpu/null/.libs", at) < 0 || access(plugins, R_OK))
+    if (!null_device())
         return skip_all("no plugins in this build");
-    setenv("GEMKV_PLUGIN_DIR", plugins, 1);
     set_level();
     m = model_named("golden/llama3");
     ways(m);
