@@ -315,6 +315,10 @@ typedef struct {
     int         draft_mtp;      /* a layer of the model that answers guesses, too, on the CPU, where that is faster (multi-token
                                    prediction, gkv_model_info.mtp).  GKV_UNSUPPORTED: it has none; GKV_INVALID: the method
                                    has one pass only, ... */
+    int         repack;         /* weights are kept a second time, in the form that products of many rows read, which saves
+                                   packing them each time: for gemm own and coarse.  The model packs the layers that a first
+                                   question needs, and has them until it is closed.  If memory_limit has no room for that, it
+                                   is not done (gkv_stats.memory_packed).  The same bytes come out */
 } gkv_options;
 
 /* Sets the defaults.  Calls refuse options that were not set up by this.  They copy the struct, but not its strings,
@@ -466,6 +470,7 @@ typedef struct {
     uint32_t    processes;              /* that computed the first pass together (options.group), 1: this one alone, ... */
     double      waited;                 /* ... and seconds of it that this one waited for the others */
     uint64_t    drafted_mtp, accepted_mtp;      /* those of drafted and accepted that the model's own layer guessed */
+    uint64_t    memory_packed;  /* bytes of weights that are kept packed (options.repack), of the reader's, too */
 } gkv_stats;
 
 /* Runs of kept document tokens of the last question, merged where adjacent, in document order.  Valid

@@ -93,7 +93,11 @@ static inline size_t gkv__one_bytes(const struct gkv__product *p, size_t n)
  * prepare converts up to GKV__GROUP rows of x, ldx floats apart.  Such a group takes x_bytes per unit of each of its
  * rows; only the last may have fewer rows.  gemm is c[m, n] (+)= x[m, k] W^T for at most `rows` rows and `cols`
  * outputs: stride is from weights to those of the next output, ldc from row to row of c.  A result does not depend on
- * m and n. */
+ * m and n.
+ *
+ * gemm converts weights in blocks, 32 outputs by `deep` units, on its way.  Or they are converted once: pack writes the
+ * blocks of 1 <= n <= 32 outputs, ceil(k / unit / deep) of `block` bytes, aligned to 64, and gemm is given those of
+ * all its outputs as `packed`, in place of w; NULL: there are none.  The result is the same. */
 enum { GKV__GROUP = 16 };
 struct gkv__many {
     const char *form;                   /* NULL: there is none                               */
@@ -101,8 +105,10 @@ struct gkv__many {
     uint16_t    unit, x_bytes, rows, cols;      /* rows is a multiple of GKV__GROUP          */
     uint32_t    scratch;                /* bytes that gemm needs, aligned to 64              */
     void      (*prepare)(void *to, const float *x, size_t ldx, size_t rows, size_t n);
-    void      (*gemm)(float *c, size_t ldc, const void *x, const void *w, size_t stride, size_t m, size_t n, size_t k,
-                      void *scratch, int add);
+    void      (*gemm)(float *c, size_t ldc, const void *x, const void *w, size_t stride, const void *packed, size_t m,
+                      size_t n, size_t k, void *scratch, int add);
+    uint16_t deep, block;
+    void      (*pack)(void *to, const void *w, size_t stride, size_t n, size_t k);
 };
 
 /* Which of nk keys a query sees if it does not see all; i is its lane or row.  A query may see no key: then

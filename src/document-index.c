@@ -50,7 +50,7 @@ static gkv_status make(struct making *k, const gkv_document *d, const gkv_option
     tail = k->prompt.n - k->prompt.n_fixed;
     gkv__plan_prompt(p, o, k->prompt.n, tail);
     GKV__TRY(gkv__plan_make(p, gkv__mem_resident(), err));
-    GKV__TRY(gkv__exec_open(&k->exec, p->simd, p->gemm, &d->model->shape, p->n_threads, p->chunk, err));
+    GKV__TRY(gkv__plan_open(p, &k->exec, d->model, err));
     return gkv__index_make(&k->work, &k->exec, grade, &p->task, k->prompt.id, n, k->prompt.id + n, tail, err);
 }
 

@@ -67,8 +67,7 @@ gkv_status gkv_eval_open(gkv_eval **out, gkv_model *model, const gkv_options *op
         status = gkv__plan_eval(&e->plan, gkv__mem_resident(), n_ctx, e->n_logits, err);
     }
     if (status == GKV_OK)
-        status = gkv__exec_open(&e->exec, e->plan.simd, e->plan.gemm, s, e->plan.n_threads,
-                                 e->plan.chunk, err);
+        status = gkv__plan_open(&e->plan, &e->exec, model, err);
     if (status == GKV_OK)
         status = gkv__cache_open_for(&e->cache, model, e->plan.task.kv, s->n_layer, n_ctx, err);
     if (status == GKV_OK) {

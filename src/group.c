@@ -60,7 +60,7 @@ static gkv_status help(struct gkv__exec *e, gkv_model *m, const gkv_options *o, 
     gkv_status status = plan(&p, m, o, errand, err);
 
     if (status == GKV_OK)
-        status = gkv__exec_open(e, p.simd, p.gemm, &m->shape, p.n_threads, p.chunk, err);
+        status = gkv__plan_open(&p, e, m, err);
     if (status == GKV_OK)
         status = p.task.schedule->run(e, &f, err);
     else                        /* the others shall hear of it, and go on */

@@ -31,13 +31,13 @@ src_libcore_la_SOURCES = \
 	src/model/arch-mistral3.c src/model/arch-olmo2.c src/model/arch-phi3.c src/model/arch-smollm3.c \
 	src/model/arch-qwen2.c src/model/arch-qwen3.c src/model/arch-qwen3moe.c src/model/arch-qwen35.c src/model/arch.c \
 	src/model/arch.h src/model/describe.c src/model/describe.h src/model/layers.c \
-	src/model/layers.h src/model/model.c src/model/model.h src/model/rope.c src/model/rope.h \
+	src/model/layers.h src/model/model.c src/model/model.h src/model/repacked.c src/model/repacked.h src/model/rope.c src/model/rope.h \
 	src/engine/attend.c src/engine/attend.h src/engine/attention-sums.c src/engine/attention-sums.h \
 	src/engine/exec.c src/engine/exec.h src/engine/forward.c src/engine/forward.h \
 	src/engine/gemm-onednn.c src/engine/gemm-openblas.c src/engine/gemm-row.h src/engine/gemm.c \
 	src/engine/gemm.h src/engine/gram.c src/engine/gram.h src/engine/kv.c src/engine/kv.h \
 	src/engine/layer.c src/engine/layer.h src/engine/moe.c src/engine/moe.h src/engine/mtp.c src/engine/mtp.h \
-	src/engine/pass.c src/engine/pass.h \
+	src/engine/pass.c src/engine/pass.h src/engine/repack.c src/engine/repack.h \
 	src/engine/sparse.c src/engine/sparse.h src/engine/state.c src/engine/state.h \
 	src/engine/hadamard.c src/engine/hadamard.h \
 	src/first/bounded.c src/first/bounded.h src/first/group.c src/first/group.h src/first/index.c src/first/index.h src/first/keys.c src/first/keys.h src/first/reading.c src/first/reading.h src/first/refine.c src/first/refine.h \

@@ -11,6 +11,7 @@
 #include "src/engine/exec.h"
 #include "src/engine/gemm.h"
 #include "src/engine/mtp.h"
+#include "src/engine/repack.h"
 #include "src/first/group.h"
 #include "src/first/index.h"
 #include "src/first/reading.h"
@@ -129,6 +130,7 @@ gkv_status gkv__plan_options(struct gkv__plan *p, const gkv_model *m, const gkv_
     GKV__TRY(attention(o, p, err));
     p->n_threads = o->threads ? o->threads : gkv__cores_share(gkv__group_local(o->group));
     p->max_chunk = o->chunk ? o->chunk : 1024;
+    p->repack = o->repack;
     p->limit = o->memory_limit ? o->memory_limit : gkv_memory_default() / gkv__group_local(o->group);
     return GKV_OK;
 }
@@ -480,10 +482,38 @@ static bool choose_schedule(struct gkv__plan *p, uint64_t base)
     return false;
 }
 
+/* Packs the weights of n layers if what was planned leaves memory for it. */
+static void pack(struct gkv__plan *p, uint32_t n)
+{
+    uint64_t bytes;
+
+    p->n_repack = 0;
+    p->repack_bytes = 0;
+    if (!p->repack)
+        return;
+    bytes = gkv__repack_bytes(p->gemm, p->simd, p->task.m, n);
+    p->repack_bytes = bytes;
+    if (p->limit && gkv__plus(p->predicted, bytes) > p->limit)
+        return;
+    p->n_repack = n;
+    p->predicted = gkv__plus(p->predicted, bytes);
+}
+
+/* Layers that the CPU computes with many rows. */
+static uint32_t layers(const struct gkv__plan *p)
+{
+    if (p->kind <= GKV__PICKS)
+        return p->select_only || p->device ? 0 : p->task.m->shape.n_layer;
+    if (p->kind == GKV__SCORES && (p->select_only || p->device))
+        return p->task.deepest + 1;
+    return p->task.m->shape.n_layer;
+}
+
 gkv_status gkv__plan_make(struct gkv__plan *p, uint64_t base, gkv_error *err)
 {
     struct gkv__task *t = &p->task;
 
+    p->n_repack = 0;
     p->kind = gkv__task_kind(t);
     p->chunk = most_rows(p, p->kind >= GKV__SCORES ? t->n : t->k);
     t->schedule = NULL;
@@ -505,8 +535,10 @@ gkv_status gkv__plan_make(struct gkv__plan *p, uint64_t base, gkv_error *err)
     if (p->kind == GKV__SCORES && p->asked && p->asked->indexed && !is_indexed(t))
         return gkv__fail(err, GKV_INVALID, "schedule index: the document has no index for filter layer %u; make one "
                          "with gemkv index, or take another schedule", t->filter);
-    if (p->kind == GKV__SCORES ? choose_schedule(p, base) : fit(p, base))
+    if (p->kind == GKV__SCORES ? choose_schedule(p, base) : fit(p, base)) {
+        pack(p, layers(p));
         return GKV_OK;
+    }
     return gkv__fail(err, GKV_LIMIT,
                      "method %s needs %s of memory for %" PRIu64 " tokens, the limit is %s; raise --memory, or give a "
                      "shorter document", t->method->name, gkv__needed(p->predicted).text, t->n,
@@ -520,8 +552,10 @@ gkv_status gkv__plan_eval(struct gkv__plan *p, uint64_t base, uint64_t n, uint64
     do
         p->predicted = gkv__plus(with_run_time(p, base), eval_peak(p, n, n_logits));
     while (smaller(p));
-    if (!p->limit || p->predicted <= p->limit)
+    if (!p->limit || p->predicted <= p->limit) {
+        pack(p, p->task.m->shape.n_layer);
         return GKV_OK;
+    }
     return gkv__fail(err, GKV_LIMIT,
                      "the model needs %s of memory for a context of %" PRIu64 " tokens, the limit is %s; raise "
                      "--memory, or take a smaller context", gkv__needed(p->predicted).text, n,
@@ -545,4 +579,13 @@ const char *gkv__plan_order(const struct gkv__plan *p)
     };
 
     return p->kind == GKV__SCORES ? p->task.schedule->name : order[p->kind];
+}
+
+gkv_status gkv__plan_open(const struct gkv__plan *p, struct gkv__exec *e, const gkv_model *m, gkv_error *err)
+{
+    GKV__TRY(gkv__exec_open(e, p->simd, p->gemm, &m->shape, p->n_threads, p->chunk, err));
+    if (p->n_repack)
+        return gkv__repack(e, m, p->n_repack, err);
+    gkv__repack_use(e, m);
+    return GKV_OK;
 }

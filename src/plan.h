@@ -26,12 +26,16 @@ struct gkv__plan {
     bool                        grammar;        /* the answer is of one                      */
     uint64_t                    limit;          /* bytes                                     */
     bool                        select_only;    /* no second pass                            */
+    bool                        repack;         /* pack weights once, if there is memory for it */
+    bool                        device;         /* computes the second pass                  */
     bool                        often;          /* more questions will come: keep in memory what
                                                    does not depend on them                   */
     /* Set by plan_make, and task.schedule, .spill and .kv_first too: */
     enum gkv__kind              kind;
     char                        why[160];       /* reason for the schedule, for the user     */
     uint32_t                    chunk;          /* rows at a time, at most all there are or a step has */
+    uint32_t                    n_repack;       /* layers whose weights are packed once      */
+    uint64_t                    repack_bytes;   /* ... which takes so many bytes more, n_repack 0: would take */
     uint64_t                    predicted;      /* peak resident bytes of the process        */
 };
 
@@ -61,6 +65,9 @@ gkv_status gkv__plan_make(struct gkv__plan *p, uint64_t base, gkv_error *err);
 /* The same for eval.c: the whole model over n positions, with n_logits rows of logits.  */
 gkv_status gkv__plan_eval(struct gkv__plan *p, uint64_t base, uint64_t n, uint64_t n_logits,
                           gkv_error *err);
+
+/* *e for what was planned, with m's weights packed if that was planned. */
+gkv_status gkv__plan_open(const struct gkv__plan *p, struct gkv__exec *e, const gkv_model *m, gkv_error *err);
 
 /* Whether work of the first pass is kept for the next question. */
 bool        gkv__plan_reuses(const struct gkv__plan *p);

@@ -39,6 +39,6 @@ gkv_status gkv__probe(gkv_session *s, uint64_t start, uint64_t end, uint32_t tsp
         return gkv__fail(err, GKV_INVALID, "nothing to look for: bytes %" PRIu64 " .. %" PRIu64 ", %u "
                          "layers, %zu tokens", start, end, tsp, c.n);
     GKV__TRY(reserve(p, &c, err));
-    GKV__TRY(gkv__exec_open(&s->exec, p->simd, p->gemm, &s->model->shape, p->n_threads, p->chunk, err));
+    GKV__TRY(gkv__plan_open(p, &s->exec, s->model, err));
     return gkv__calibrate(&s->exec, &c, layer, err);
 }

@@ -11,6 +11,7 @@
 #include "src/answer/decode.h"
 #include "src/base/mem.h"
 #include "src/base/unicode.h"
+#include "src/engine/repack.h"
 #include "src/first/group.h"
 #include "src/plan.h"
 #include "src/prompt.h"
@@ -47,6 +48,12 @@ static gkv_status hands_over(const struct gkv__task *t, gkv_error *err)
         return GKV_OK;
     return gkv__fail(err, GKV_INVALID, "method %s answers from the keys and values of its only pass, which another model "
                      "or text cannot have; take one of two passes, or leave --reader and --snap out", t->method->name);
+}
+
+/* What the weights take that are packed by this plan: they stay. */
+static uint64_t packed(const struct gkv__plan *p)
+{
+    return p->n_repack ? p->repack_bytes : 0;
 }
 
 /* The plan of the answer from `n` tokens of text that were handed over. */
@@ -161,7 +168,7 @@ gkv_status gkv_memory_needed_each(gkv_model *m, const gkv_options *options, uint
         return GKV_OK;
     opt.memory_limit = UINT64_MAX;
     n = gkv__min(n, p.task.k + 1);
-    GKV__TRY(plan_answer(&answer, m, &opt, n, base, err));
+    GKV__TRY(plan_answer(&answer, m, &opt, n, gkv__plus(base, packed(&p)), err));
     *second = answer.predicted;
     if (!guesses(&opt, reader, m))
         return GKV_OK;
@@ -211,8 +218,10 @@ static gkv_status open_device(gkv_session *s, gkv_error *err)
                  "there, not %s", t->kv->name);
         return is_named(o->device) ? gkv__fail(err, GKV_INVALID, "%s", s->decode.device_why) : GKV_OK;
     }
-    return gkv__device_open(&s->decode.device, s->writer, o->device, o->gpu_memory, n,
-                            n + gkv__plan_new(s->writer, o), s->decode.device_why, err);
+    GKV__TRY(gkv__device_open(&s->decode.device, s->writer, o->device, o->gpu_memory, n,
+                              n + gkv__plan_new(s->writer, o), s->decode.device_why, err));
+    s->plan.device = s->decode.device;
+    return GKV_OK;
 }
 
 static gkv_status fits(void *arg, uint64_t n_tokens, gkv_error *err);
@@ -496,7 +505,7 @@ static gkv_status plan(gkv_session *s, gkv_error *err)
                                                          : 0;
 
         GKV__TRY(plan_answer(&s->answer, s->writer, &s->opt, s->hand.budget,
-                             gkv__plus(resident - gkv__min(there, resident), kept), err));
+                             gkv__plus(resident - gkv__min(there, resident), gkv__plus(kept, packed(&s->plan))), err));
         if (may_guess(s)) {
             GKV__TRY(plan_guess(&s->guess_plan, s->model, s->writer, &s->opt, s->afford, s->hand.budget, s->answer.predicted,
                                 err));
@@ -509,6 +518,12 @@ static gkv_status plan(gkv_session *s, gkv_error *err)
     if (!gkv__plan_keeps(&s->plan))
         gkv__prefix_close(&s->prefix);
     return GKV_OK;
+}
+
+/* Whether weights were to be packed, and there is no memory for it. */
+static bool unpacked(const struct gkv__plan *p)
+{
+    return !p->n_repack && p->repack_bytes;
 }
 
 /* Sets the warning, and sends the user one line about the schedule. */
@@ -527,6 +542,10 @@ static void remark(gkv_session *s)
     else if (trained && t->n > trained && !unread && !(scores && !t->schedule->exact))     /* those have no limit */
         snprintf(s->warning, sizeof s->warning, "the prompt has %" PRIu64 " tokens, the model was trained for "
                  "%u: answers may suffer", t->n, trained);
+    else if (unpacked(&s->plan) || unpacked(&s->answer))
+        snprintf(s->warning, sizeof s->warning, "weights are not packed (--repack): that takes %s more, and the limit is %s; raise "
+                 "--memory", gkv__needed(gkv__max(s->plan.repack_bytes, s->answer.repack_bytes)).text,
+                 gkv__limit(s->plan.limit).text);
     if (scores && s->opt.note) {
         snprintf(line, sizeof line, "schedule %s: %s", t->schedule->name, s->plan.why);
         s->opt.note(s->opt.note_arg, line);
@@ -603,7 +622,7 @@ static gkv_status prepare_guesses(gkv_session *s, gkv_error *err)
         return GKV_OK;
     if (status != GKV_OK)
         return gkv__fail(err, status, "%s", why.text);
-    GKV__TRY(gkv__exec_open(&s->guess_exec, p->simd, p->gemm, &s->model->shape, p->n_threads, p->chunk, err));
+    GKV__TRY(gkv__plan_open(p, &s->guess_exec, s->model, err));
     s->guess_exec.cancel = &s->cancel;
     s->drafter = (struct gkv__drafter){
         .e = &s->guess_exec, .m = s->model, .to = s->writer->vocab, .kv = p->task.kv,
@@ -637,7 +656,7 @@ static gkv_status hand_over(gkv_session *s, gkv_error *err)
     warn_answer(s);
     if (s->only)
         return GKV_OK;
-    return gkv__exec_open(&s->exec, p->simd, p->gemm, &s->writer->shape, p->n_threads, p->chunk, err);
+    return gkv__plan_open(p, &s->exec, s->writer, err);
 }
 
 static gkv_status prepare(gkv_session *s, const char *question, size_t len, gkv_error *err)
@@ -652,7 +671,7 @@ static gkv_status prepare(gkv_session *s, const char *question, size_t len, gkv_
     GKV__TRY(plan(s, err));
     remark(s);
     if (p->kind >= GKV__SCORES || !p->select_only)
-        GKV__TRY(gkv__exec_open(&s->exec, p->simd, p->gemm, &s->model->shape, p->n_threads, p->chunk, err));
+        GKV__TRY(gkv__plan_open(p, &s->exec, s->model, err));
     s->run = (struct gkv__context){
         .t = &p->task, .e = &s->exec, .id = s->prompt.id, .n_fixed = s->prompt.n_fixed,
         .early = gkv__plan_reuses(p) ? &s->early : NULL,
@@ -838,6 +857,7 @@ static void fill(const gkv_session *s, gkv_stats *out)
     out->memory_peak = gkv__mem_peak();
     out->memory_kv = gkv__decode_kv(d);
     out->memory_limit = s->plan.limit;
+    out->memory_packed = gkv__repack_size(s->model) + (s->writer == s->model ? 0 : gkv__repack_size(s->writer));
     out->method = s->plan.task.method->name;
     out->parameters = s->parameters;
     out->schedule = gkv__plan_order(&s->plan);

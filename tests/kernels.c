@@ -337,6 +337,17 @@ static const char *form_of(const struct coarse *s)
     return s->many ? s->many->form : s->mul->form;
 }
 
+/* The n outputs of w, packed. */
+static uint8_t *packed_many(const struct gkv__many *many, const uint8_t *w, size_t stride, size_t n, size_t k)
+{
+    const size_t each = (k / many->unit + many->deep - 1) / many->deep * many->block;
+    uint8_t *to = guard((n + 31) / 32 * each, 0);
+
+    for (size_t o = 0; o < n; o += 32)
+        many->pack(to + o / 32 * each, w + o * stride, stride, n - o < 32 ? n - o : 32, k);
+    return to;
+}
+
 /* c (+)= x w^T, of m packed rows of x. */
 static void multiply_coarse(const struct coarse *s, float *c, size_t ldc, const float *x, const uint8_t *w, size_t m, size_t n,
                             size_t k, int add)
@@ -351,7 +362,7 @@ static void multiply_coarse(const struct coarse *s, float *c, size_t ldc, const 
 
         for (size_t i = 0; i < m; i += GKV__GROUP)
             s->many->prepare(form + i * ldx, x + i * k, k, m - i < GKV__GROUP ? m - i : GKV__GROUP, k);
-        s->many->gemm(c, ldc, form, w, stride, m, n, k, scratch, add);
+        s->many->gemm(c, ldc, form, w, stride, add ? packed_many(s->many, w, stride, n, k) : NULL, m, n, k, scratch, add);
     } else {
         const size_t nr = s->mul->nr, units = k / unit;
         uint8_t *panels = guard((n + nr - 1) / nr * nr * units * s->mul->w_bytes, 1);
@@ -644,6 +655,7 @@ static void test_many(const struct gkv__simd *k, const struct gkv__quant *q)
             uint8_t *w = blocks(q, n * kk, add), *form = guard(m * kk / many->unit * many->x_bytes, add);
             uint8_t *form1 = guard(kk / many->unit * many->x_bytes, add), *scratch = guard(many->scratch, add);
             float *old = malloc(n_c * sizeof *old), *f = malloc(n * kk * sizeof *f), *fx = malloc(m * kk * sizeof *fx);
+            float *again = floats(n_c + shift, 0) + shift;
             uint16_t *r = malloc((m > n ? m : n) * kk * sizeof *r);
 
             memcpy(old, c, n_c * sizeof *old);
@@ -657,7 +669,10 @@ static void test_many(const struct gkv__simd *k, const struct gkv__quant *q)
             for (size_t i = 0; i < m; i += GKV__GROUP)
                 many->prepare(form + i * kk / many->unit * many->x_bytes, x + i * (kk + ldx), kk + ldx,
                               m - i < GKV__GROUP ? m - i : GKV__GROUP, kk);
-            many->gemm(c, ldc, form, w, stride, m, n, kk, scratch, add);
+            memcpy(again, c, n_c * sizeof *again);
+            many->gemm(again, ldc, form, NULL, 0, packed_many(many, w, stride, n, kk), m, n, kk, scratch, add);
+            many->gemm(c, ldc, form, w, stride, NULL, m, n, kk, scratch, add);
+            alone += memcmp(again, c, n_c * sizeof *again) != 0;
             for (size_t i = 0; i < m; i++)
                 for (size_t j = 0; j < ldc && i * ldc + j < n_c; j++) {
                     double want = add ? (double)old[i * ldc + j] : 0, mag = fabs(want);
@@ -680,7 +695,7 @@ static void test_many(const struct gkv__simd *k, const struct gkv__quant *q)
 
                 *one = old[i * ldc + j];
                 many->prepare(form1, x + i * (kk + ldx), kk + ldx, 1, kk);
-                many->gemm(one, 1, form1, w + j * stride, stride, 1, 1, kk, scratch, add);
+                many->gemm(one, 1, form1, w + j * stride, stride, NULL, 1, 1, kk, scratch, add);
                 alone += memcmp(one, c + i * ldc + j, sizeof *one) != 0;
             }
             free(old);

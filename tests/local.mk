@@ -115,7 +115,7 @@ tests_unit_gemm_test_LDADD   = src/libcore.la
 if ISA_AVX2
 # On a processor that has AVX-VNNI and AMX, too.
 emulated = tests/kernels-emulated.test tests/kernels-attend-emulated.test tests/unit-attend-emulated.test \
-	tests/unit-gemm-emulated.test
+	tests/unit-gemm-emulated.test tests/unit-repack-emulated.test
 TESTS += $(emulated)
 check_PROGRAMS += $(emulated)
 tests_kernels_emulated_test_SOURCES        = $(tests_kernels_test_SOURCES) tests/emulated/cpu.c
@@ -126,6 +126,8 @@ tests_unit_attend_emulated_test_SOURCES    = $(tests_unit_attend_test_SOURCES) t
 tests_unit_attend_emulated_test_LDADD      = tests/libemulated.la src/libcore.la tests/libwide.la
 tests_unit_gemm_emulated_test_SOURCES      = $(tests_unit_gemm_test_SOURCES) tests/emulated/cpu.c
 tests_unit_gemm_emulated_test_LDADD        = tests/libemulated.la src/libcore.la
+tests_unit_repack_emulated_test_SOURCES    = $(tests_unit_repack_test_SOURCES) tests/emulated/cpu.c
+tests_unit_repack_emulated_test_LDADD      = tests/libemulated.la src/libcore.la
 check_LTLIBRARIES += tests/libemulated.la
 tests_libemulated_la_SOURCES = tests/emulated/tiles.h
 tests_libemulated_la_LIBADD  =
@@ -372,6 +374,11 @@ TESTS += tests/unit-device.test
 check_PROGRAMS += tests/unit-device.test
 tests_unit_device_test_SOURCES = tests/unit-device.c tests/level.h tests/plugins.h tests/tap.h
 tests_unit_device_test_LDADD   = src/libcore.la
+
+TESTS += tests/unit-repack.test
+check_PROGRAMS += tests/unit-repack.test
+tests_unit_repack_test_SOURCES = tests/unit-repack.c tests/rng.h tests/tap.h
+tests_unit_repack_test_LDADD   = src/libcore.la
 
 TESTS += tests/unit-guess.test
 check_PROGRAMS += tests/unit-guess.test

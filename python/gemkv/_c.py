@@ -150,6 +150,7 @@ class gkv_options(Structure):
         ("reading", c_void_p),
         ("attention", c_char_p),
         ("draft_mtp", c_int),
+        ("repack", c_int),
     ]
 
 
@@ -222,6 +223,7 @@ class gkv_stats(Structure):
         ("waited", c_double),
         ("drafted_mtp", c_uint64),
         ("accepted_mtp", c_uint64),
+        ("memory_packed", c_uint64),
     ]
 
 

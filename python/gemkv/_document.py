@@ -95,6 +95,7 @@ class Stats:
     waited: float
     drafted_mtp: int
     accepted_mtp: int
+    memory_packed: int
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,7 @@ class QuestionOptions(TypedDict, total=False):
     draft: int
     draft_reader: bool
     draft_mtp: bool
+    repack: bool
     think: int
     gpu_memory: int
     ignore_end: bool

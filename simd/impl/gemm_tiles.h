@@ -191,12 +191,18 @@ INLINE __m512i bf16s_bf16(const void *row, size_t i)
         (void)convert;                  /* here it is in between the tile products          */ \
         rows_of_sums(bf16s_##name, sums, w, x, m, of, now, next, after);                    \
     }                                                                                       \
-    static void FN(gemm_many_##name)(float *c, size_t ldc, const void *x, const void *w, size_t stride, size_t m, \
-                                     size_t n, size_t k, void *scratch, int add)            \
+    static void FN(gemm_many_##name)(float *c, size_t ldc, const void *x, const void *w, size_t stride, \
+                                     const void *packed, size_t m, size_t n, size_t k, void *scratch, int add) \
     {                                                                                       \
-        const struct matrix of = { w, stride, n, k / 32, DEEP, SLAB, 0 };                   \
+        const struct matrix of = { w, stride, n, k / 32, DEEP, SLAB, 0, BLOCK_BYTES, packed }; \
                                                                                             \
-        FN(gemm_blocks)(FN(rows_##name), FN(convert_##name), BLOCK_BYTES, &of, c, ldc, x, m, scratch, add); \
+        FN(gemm_blocks)(FN(rows_##name), FN(convert_##name), &of, c, ldc, x, m, scratch, add); \
+    }                                                                                       \
+    static void FN(pack_many_##name)(void *to, const void *w, size_t stride, size_t n, size_t k) \
+    {                                                                                       \
+        const struct matrix of = { w, stride, n, k / 32, DEEP, SLAB, 0, BLOCK_BYTES, NULL }; \
+                                                                                            \
+        FN(pack_blocks)(FN(convert_##name), &of, to);                                       \
     }
 GKV__BYTE_TYPES(MANY)
 MANY(BF16, bf16)
@@ -206,7 +212,8 @@ static void FN(fill_many)(struct gkv__simd *k)
 {
 #define SLOT(TYPE, name, from)                                                              \
     k->many[GKV__TYPE_##TYPE] = (struct gkv__many){                                         \
-        "bf16", from, 32, 64, MANY_ROWS, MANY_COLS, MANY_SCRATCH, FN(prepare_many), FN(gemm_many_##name) };
+        "bf16", from, 32, 64, MANY_ROWS, MANY_COLS, MANY_SCRATCH, FN(prepare_many), FN(gemm_many_##name), \
+        DEEP, BLOCK_BYTES, FN(pack_many_##name) };
 #define SLOT_32(TYPE, name, ...) SLOT(TYPE, name, 32)
     GKV__BYTE_TYPES(SLOT_32)
     SLOT(BF16, bf16, 1)

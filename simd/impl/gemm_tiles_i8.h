@@ -332,12 +332,18 @@ static void FN(rows_of_units)(convert_fn *convert, float *sums, const uint8_t *w
         for (; p->at < until; p->at++)                                                      \
             convert_row(m, p, p->at);                                                       \
     }                                                                                       \
-    static void FN(gemm_i8_##name)(float *c, size_t ldc, const void *x, const void *w, size_t stride, size_t m, \
-                                   size_t n, size_t k, void *scratch, int add)              \
+    static void FN(gemm_i8_##name)(float *c, size_t ldc, const void *x, const void *w, size_t stride, const void *packed, \
+                                   size_t m, size_t n, size_t k, void *scratch, int add)    \
     {                                                                                       \
-        const struct matrix of = { w, stride, n, k / I8_INPUTS, I8_DEEP, I8_SLAB, 32 };     \
+        const struct matrix of = { w, stride, n, k / I8_INPUTS, I8_DEEP, I8_SLAB, 32, I8_BLOCK, packed }; \
                                                                                             \
-        FN(gemm_blocks)(FN(rows_of_units), FN(convert_i8_##name), I8_BLOCK, &of, c, ldc, x, m, scratch, add); \
+        FN(gemm_blocks)(FN(rows_of_units), FN(convert_i8_##name), &of, c, ldc, x, m, scratch, add); \
+    }                                                                                       \
+    static void FN(pack_tiles_##name)(void *to, const void *w, size_t stride, size_t n, size_t k) \
+    {                                                                                       \
+        const struct matrix of = { w, stride, n, k / I8_INPUTS, I8_DEEP, I8_SLAB, 32, I8_BLOCK, NULL }; \
+                                                                                            \
+        FN(pack_blocks)(FN(convert_i8_##name), &of, to);                                    \
     }
 GKV__BYTE_TYPES(MANY_I8)
 #undef MANY_I8
@@ -346,7 +352,8 @@ static void FN(fill_many_coarse)(struct gkv__many *coarse)
 {
 #define SLOT(TYPE, name, ...)                                                               \
     coarse[GKV__TYPE_##TYPE] = (struct gkv__many){                                          \
-        "i8/256", 32, I8_INPUTS, I8_X, 2 * MANY_ROWS, MANY_COLS / 2, I8_SCRATCH, FN(prepare_i8), FN(gemm_i8_##name) };
+        "i8/256", 32, I8_INPUTS, I8_X, 2 * MANY_ROWS, MANY_COLS / 2, I8_SCRATCH, FN(prepare_i8), FN(gemm_i8_##name), \
+        I8_DEEP, I8_BLOCK, FN(pack_tiles_##name) };
     GKV__BYTE_TYPES(SLOT)
 #undef SLOT
 }

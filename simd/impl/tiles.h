@@ -17,8 +17,9 @@ enum {
 };
 
 /* A matrix of weights, in blocks of `deep` tiles and slabs of `slab` tiles, and in how many pieces a block is converted; 0: 32
- * for each tile.  A place is a block: 32 outputs from col on, the tiles from `tile` to its end. */
-struct matrix { const uint8_t *w; size_t stride, n, tiles, deep, slab, pieces; };
+ * for each tile.  packed: its blocks of `bytes` bytes, 32 outputs after the other, or NULL: they are to be converted.  A
+ * place is a block: 32 outputs from col on, the tiles from `tile` to its end. */
+struct matrix { const uint8_t *w; size_t stride, n, tiles, deep, slab, pieces, bytes; const uint8_t *packed; };
 struct place { size_t slab, col, tile; };
 
 static size_t FN(end_of)(const struct matrix *w, const struct place *p)
@@ -63,9 +64,21 @@ static struct packing FN(packing_of)(const struct matrix *w, const struct place 
     return pack;
 }
 
-/* Prefetches the rows from .. to - 1 of a block. */
+INLINE const uint8_t *block_at(const struct matrix *w, const struct place *p)
+{
+    return w->packed + (p->col / 32 * ((w->tiles + w->deep - 1) / w->deep) + p->tile / w->deep) * w->bytes;
+}
+
+/* Prefetches the rows from .. to - 1 of a block, or so much of it. */
 static void FN(fetch_rows)(const struct matrix *w, const struct place *p, size_t from, size_t to)
 {
+    if (w->packed) {
+        const uint8_t *block = block_at(w, p);
+
+        for (size_t i = from * w->bytes / 32; i < to * w->bytes / 32; i += 64)
+            __builtin_prefetch(block + i, 0, 2);
+        return;
+    }
     const size_t begin = p->tile * w->stride / w->tiles, bytes = (FN(end_of)(w, p) - p->tile) * w->stride / w->tiles;
 
     for (size_t r = from; r < to; r++)
@@ -110,34 +123,50 @@ typedef void convert_fn(struct packing *p, size_t until);
 typedef void rows_fn(convert_fn *convert, float *sums, const uint8_t *w, const uint8_t *x, size_t m, const struct matrix *of,
                      const struct place *now, struct packing *next, const struct place *after);
 
-/* scratch: sums, two blocks of weights of `bytes` each, lines. */
-static void FN(gemm_blocks)(rows_fn *rows, convert_fn *convert, size_t bytes, const struct matrix *of, float *c, size_t ldc,
+/* Converts the blocks of the n outputs, 32 or fewer, of `of`. */
+static void FN(pack_blocks)(convert_fn *convert, const struct matrix *of, uint8_t *to)
+{
+    for (struct place p = { 0 }; p.tile < of->tiles; p.tile += of->deep, to += of->bytes) {
+        struct packing pack;
+
+        p.slab = p.tile / of->slab * of->slab;
+        pack = FN(packing_of)(of, &p, to);
+        convert(&pack, pack.end);
+    }
+}
+
+/* scratch: sums, two blocks of weights, lines. */
+static void FN(gemm_blocks)(rows_fn *rows, convert_fn *convert, const struct matrix *of, float *c, size_t ldc,
                             const void *x, size_t m, void *scratch, int add)
 {
     const size_t across = (m + 31) / 32;
     float *sums = scratch;
-    uint8_t *present = (uint8_t *)(sums + SUMS), *other = present + bytes;
-    float *lines = (float *)(void *)(other + bytes);
+    uint8_t *present = (uint8_t *)(sums + SUMS), *other = present + of->bytes;
+    float *lines = (float *)(void *)(other + of->bytes);
     struct place now = { 0 }, next = now;
-    struct packing pack = FN(packing_of)(of, &now, present);
+    struct packing pack = { .at = 0 };
     int more;
 
     configure(16);
-    convert(&pack, pack.end);
+    if (!of->packed) {
+        pack = FN(packing_of)(of, &now, present);
+        convert(&pack, pack.end);
+    }
     do {
         struct place after;
         uint8_t *const done = present;
 
         more = FN(advance)(of, &next);
         after = next;
+        pack.at = pack.end = 0;
         if (more) {
-            pack = FN(packing_of)(of, &next, other);
+            if (!of->packed)
+                pack = FN(packing_of)(of, &next, other);
             if (!FN(advance)(of, &after))
                 after = (struct place){ .col = of->n };     /* probably those of the next call   */
-        } else {
-            pack.at = pack.end = 0;
         }
-        rows(convert, sums + now.col / 32 * across * 1024, present, x, m, of, &now, &pack, &after);
+        rows(convert, sums + now.col / 32 * across * 1024, of->packed ? block_at(of, &now) : present, x, m, of, &now,
+             &pack, &after);
         convert(&pack, pack.end);
         present = other;
         other = done;

@@ -145,6 +145,8 @@ const struct opt options_table[] = {
       opt_text, AT(cpu) },
     { COMPUTE, 0, "gemm", "own|coarse|exact|openblas|onednn", "own", "library that multiplies matrices",
       opt_choice, AT(gkv.gemm) },
+    { COMPUTE | FOR_INFO, 0, "repack", NULL, NULL, "keep weights a second time, as products of many rows read them, if memory allows",
+      opt_flag, AT(gkv.repack) },
     { SELECT | FOR_PERPLEXITY | FOR_INFO | FOR_PAIR | FOR_SERVE, 0, "kv-type", "f32|f16|bf16|q8_0", "f16",
       "type of cached keys and values", opt_choice, AT(gkv.kv_type) },
     { FOR_SERVE, 0, "grade", "exact|q8|q4|compact", "compact", "how the index of a long text is kept",

@@ -174,6 +174,8 @@ void run_json_members(struct json *j, const struct run *r, const char *answer, s
     json_named_uint(j, "predicted", s.memory_predicted);
     json_named_uint(j, "peak", s.memory_peak);
     json_named_uint(j, "kv", s.memory_kv);
+    if (r->o.gkv.repack)
+        json_named_uint(j, "packed", s.memory_packed);
     if (s.snap) {
         json_named_uint(j, "reader", s.predicted_reader);
         json_named_uint(j, "answerer", s.predicted_answerer);

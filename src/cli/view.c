@@ -196,6 +196,12 @@ void view_cost(const struct run *r)
         say(r->o.io, "%" PRIu64 " tokens of the answer guessed, %" PRIu64 " of them right; by %s %" PRIu64 ", %" PRIu64
             " right", s.drafted, s.accepted, r->o.gkv.draft_mtp ? "the model's own layer" : "the reader",
             s.drafted_reader + s.drafted_mtp, s.accepted_reader + s.accepted_mtp);
+    if (r->o.verbose && s.memory_packed) {
+        char *packed = view_bytes(s.memory_packed);
+
+        say(r->o.io, "%s of weights packed", packed);
+        free(packed);
+    }
     peak = view_bytes(s.memory_peak);
     predicted = view_bytes(s.memory_predicted);
     if (s.decode > 0 && s.tokens_answer > 1)   /* the first token is the second pass's */

@@ -83,6 +83,7 @@ gkv_status gkv__exec_open(struct gkv__exec *e, const struct gkv__simd *simd,
 
     e->simd = simd;
     e->gemm = gemm;
+    e->repacked = NULL;
     e->shape = s;
     e->n_threads = n_threads;
     e->chunk = chunk;

@@ -9,11 +9,13 @@
 #include "src/model/model.h"
 
 struct gkv__gemm;
+struct gkv__repacked;
 
 struct gkv__exec {
     const struct gkv__simd  *simd;
     const struct gkv__gemm  *gemm;              /* library for matrix products               */
     void                    *library;           /* its state, or NULL                        */
+    const struct gkv__repacked *repacked;       /* weights that need no packing, or NULL (repack.h) */
     const struct gkv__shape *shape;
     unsigned                 n_threads;
     uint32_t                 chunk;             /* rows at a time                            */

@@ -19,6 +19,7 @@ struct gkv__job {
     size_t                  x_bytes;            /* of a row in that form                     */
     const struct gkv__product *mul;             /* our kernels for that form                 */
     const struct gkv__many *many;               /* not NULL: instead of prepare and mul      */
+    const uint8_t          *packed;             /* all of w, packed for mul or many, or NULL */
     size_t                  nc, mc, step;       /* outputs, rows and inputs of an item       */
     size_t                  part_nc, part_mc;   /* and of a part of it                       */
 };
@@ -32,6 +33,9 @@ static inline const uint8_t *gkv__weights(const struct gkv__mat *w, size_t row, 
     return w->data + row * gkv__mat_row_bytes(w) + k0 / w->format->block * w->format->bytes;
 }
 
+/* Our kernels for a product; both NULL: those in f32. */
+struct gkv__form { const struct gkv__product *mul; const struct gkv__many *many; };
+
 #define GKV__WHOLE SIZE_MAX     /* step: all inputs at once */
 
 struct gkv__gemm {
@@ -43,6 +47,7 @@ struct gkv__gemm {
                           unsigned thread);
     /* All below may be NULL or 0, as most are in our own row. */
     size_t      nc, mc, step;           /* preferred size of items                           */
+    struct gkv__form (*form)(const struct gkv__simd *simd, const struct gkv__mat *w, size_t rows);  /* ours */
     void      (*begin)(struct gkv__job *j);     /* called once before the items; sets prepare ... */
     void      (*end)(const struct gkv__job *j); /* ... and once after them                   */
     void     *(*open)(unsigned n_threads);      /* sets exec.library; NULL: works without    */

@@ -15,6 +15,7 @@
 #include <string.h>
 #include "src/engine/gemm-row.h"
 #include "src/base/thread.h"
+#include "src/model/repacked.h"
 
 enum {
     COLS = 48,          /* outputs per work item, rounded up to a multiple of a level's nr: few
@@ -60,7 +61,6 @@ static void begin_many(struct gkv__job *j, const struct gkv__many *many)
 {
     const size_t blocks = items(j->x->n, many->rows);
 
-    j->many = many;
     j->x_bytes = j->w->n_in / many->unit * many->x_bytes;
     j->step = j->w->n_in;
     j->mc = items(items(j->x->n, blocks), 2 * GKV__GROUP) * 2 * GKV__GROUP;
@@ -71,7 +71,6 @@ static void begin_many(struct gkv__job *j, const struct gkv__many *many)
 
 static void begin_product(struct gkv__job *j, const struct gkv__product *mul)
 {
-    j->mul = mul;
     j->prepare = j->few ? mul->prepare_one : mul->prepare;
     j->x_bytes = j->few ? items(gkv__one_bytes(mul, j->w->n_in), LINE) * LINE
                         : j->w->n_in / mul->unit * mul->x_bytes;
@@ -81,40 +80,137 @@ static void begin_product(struct gkv__job *j, const struct gkv__product *mul)
     j->part_mc = items(items(j->mc, PARTS), SOME) * SOME;
 }
 
-static bool takes(const struct gkv__job *j, const struct gkv__many *many)
+static bool takes(const struct gkv__many *many, const struct gkv__mat *w, size_t rows)
 {
-    return many->form && !j->few && j->x->n >= many->least && j->w->n_in % many->unit == 0;
+    return many->form && rows >= FEW && rows >= many->least && w->n_in % many->unit == 0;
+}
+
+static struct gkv__form form_own(const struct gkv__simd *simd, const struct gkv__mat *w, size_t rows)
+{
+    const struct gkv__product *mul = &simd->product[w->format->type];
+    const struct gkv__many *many = &simd->many[w->format->type];
+
+    if (takes(many, w, rows))
+        return (struct gkv__form){ .many = many };
+    return (struct gkv__form){ .mul = mul->form && w->n_in % mul->unit == 0 ? mul : NULL };
+}
+
+/* Where tiles multiply many rows, fewer are as with own. */
+static struct gkv__form form_coarse(const struct gkv__simd *simd, const struct gkv__mat *w, size_t rows)
+{
+    const enum gkv__type type = w->format->type;
+    const struct gkv__product *mul = &simd->coarse[type];
+    const struct gkv__many *many = &simd->many_coarse[type];
+
+    if (takes(many, w, rows))
+        return (struct gkv__form){ .many = many };
+    if (mul->form && !simd->many[type].form && rows >= FEW && w->n_in % mul->unit == 0)
+        return (struct gkv__form){ .mul = mul };
+    return form_own(simd, w, rows);
 }
 
 static void begin_own(struct gkv__job *j)
 {
-    const struct gkv__product *mul = &j->e->simd->product[j->w->format->type];
-    const struct gkv__many *many = &j->e->simd->many[j->w->format->type];
+    const struct gkv__form form = j->e->gemm->form(j->e->simd, j->w, j->x->n);
 
-    if (takes(j, many)) {
-        begin_many(j, many);
-        return;
-    }
-    if (mul->form && j->w->n_in % mul->unit == 0)
-        begin_product(j, mul);
+    j->mul = form.mul;
+    j->many = form.many;
+    if (form.many)
+        begin_many(j, form.many);
+    else if (form.mul)
+        begin_product(j, form.mul);
 }
 
-/* Where tiles multiply many rows, fewer are as with own. */
-static void begin_coarse(struct gkv__job *j)
+/* ---- packed weights ---------------------------------------------------------------------- */
+
+/* Steps of K, nearly equal. */
+static size_t equal_steps(size_t step, size_t n_in)
 {
-    const struct gkv__simd *simd = j->e->simd;
-    const enum gkv__type type = j->w->format->type;
-    const struct gkv__product *mul = &simd->coarse[type];
-    const struct gkv__many *many = &simd->many_coarse[type];
+    return step < n_in ? items(items(n_in, items(n_in, step)), BLOCK) * BLOCK : step;
+}
 
-    if (takes(j, many)) {
-        begin_many(j, many);
+/* Where the part of an item begins that is packed at a time.  For mul: item after item, in each of them step after step.
+ * For many: 32 outputs after the other. */
+static size_t packed_at(struct gkv__form form, const struct gkv__mat *w, size_t nc, size_t col, size_t k0)
+{
+    if (form.many)
+        return col / 32 * items(w->n_in / form.many->unit, form.many->deep) * form.many->block;
+    return (col * w->n_in + items(gkv__min(nc, w->n_out - col), form.mul->nr) * form.mul->nr * k0) / form.mul->unit *
+           form.mul->w_bytes;
+}
+
+/* The form in which many rows are multiplied. */
+static struct gkv__form form_of(const struct gkv__gemm *g, const struct gkv__simd *simd, const struct gkv__mat *w)
+{
+    return g->form ? g->form(simd, w, SIZE_MAX) : (struct gkv__form){ NULL, NULL };
+}
+
+uint64_t gkv__gemm_packed_bytes(const struct gkv__gemm *g, const struct gkv__simd *simd, const struct gkv__mat *w)
+{
+    const struct gkv__form form = form_of(g, simd, w);
+    uint64_t bytes = 0;
+
+    if (form.many)
+        bytes = (uint64_t)items(w->n_out, 32) * items(w->n_in / form.many->unit, form.many->deep) * form.many->block;
+    else if (form.mul)
+        bytes = (uint64_t)items(w->n_out, form.mul->nr) * form.mul->nr * (w->n_in / form.mul->unit) * form.mul->w_bytes;
+    return items(bytes, LINE) * LINE;
+}
+
+struct packing { struct gkv__form form; const struct gkv__mat *w; uint8_t *to; size_t nc, step; };
+
+/* Packs n outputs from col on, inputs k0 .. k0 + k - 1, one panel after the other. */
+static void pack_panels(const struct gkv__product *mul, const struct gkv__mat *w, uint8_t *to, size_t col, size_t n, size_t k0,
+                        size_t k)
+{
+    for (size_t i = 0; i < n; i += mul->nr, to += mul->nr * (k / mul->unit) * mul->w_bytes)
+        mul->pack(to, gkv__weights(w, col + i, k0), gkv__mat_row_bytes(w), gkv__min(mul->nr, n - i), k);
+}
+
+static void pack_item(void *arg, size_t i, unsigned thread)
+{
+    const struct packing *p = arg;
+    const size_t col = i * p->nc, n = gkv__min(p->nc, p->w->n_out - col);
+
+    (void)thread;
+    if (p->form.many) {
+        p->form.many->pack(p->to + packed_at(p->form, p->w, p->nc, col, 0), gkv__weights(p->w, col, 0), gkv__mat_row_bytes(p->w),
+                           n, p->w->n_in);
         return;
     }
-    begin_own(j);
-    if (mul->form && !simd->many[type].form && !j->few && j->w->n_in % mul->unit == 0)
-        begin_product(j, mul);
+    for (size_t k0 = 0; k0 < p->w->n_in; k0 += p->step)
+        pack_panels(p->form.mul, p->w, p->to + packed_at(p->form, p->w, p->nc, col, k0), col, n, k0,
+                    gkv__min(p->step, p->w->n_in - k0));
 }
+
+void gkv__gemm_pack(const struct gkv__exec *e, const struct gkv__mat *w, uint8_t *to)
+{
+    const struct gkv__form form = form_of(e->gemm, e->simd, w);
+    const size_t nc = form.many ? 32 : cols_of(form.mul->nr);
+    struct packing p = {
+        form, w, to, nc, form.many ? w->n_in : equal_steps(step_of(nc, form.mul->w_bytes, form.mul->unit), w->n_in)
+    };
+
+    gkv__for(e->n_threads, items(w->n_out, nc), pack_item, &p);
+}
+
+/* What the job reads of w packed, if it was packed for such rows. */
+static const uint8_t *packed_of(const struct gkv__job *j)
+{
+    struct gkv__form form;
+
+    if (!j->e->repacked || (!j->mul && !j->many))
+        return NULL;
+    form = form_of(j->e->gemm, j->e->simd, j->w);
+    return form.mul == j->mul && form.many == j->many ? gkv__repacked_find(j->e->repacked, j->w) : NULL;
+}
+
+static const uint8_t *packed_item(const struct gkv__job *j, const struct gkv__item *it)
+{
+    return j->packed ? j->packed + packed_at((struct gkv__form){ j->mul, j->many }, j->w, j->nc, it->col, it->k0) : NULL;
+}
+
+/* ---- items ------------------------------------------------------------------------------- */
 
 /* Prefetches part `part` of `parts` of the weights that this thread packs next into the second-level cache:
  * memory is idle while the thread multiplies, and packing would wait for every line. */
@@ -123,9 +219,17 @@ static void fetch(const struct gkv__job *j, const struct gkv__item *it, size_t p
     const struct gkv__mat *w = j->w;
     const size_t k0 = it->k0 + it->k < w->n_in ? it->k0 + it->k : 0;
     const size_t col = k0 ? it->col : it->col + j->nc < w->n_out ? it->col + j->nc : 0;
-    const size_t n = gkv__min(j->nc, w->n_out - col);
-    const size_t bytes = gkv__min(j->step, w->n_in - k0) / w->format->block * w->format->bytes;
+    const size_t n = gkv__min(j->nc, w->n_out - col), k = gkv__min(j->step, w->n_in - k0);
+    const size_t bytes = k / w->format->block * w->format->bytes;
 
+    if (j->packed) {
+        const uint8_t *next = packed_item(j, &(struct gkv__item){ .col = col, .k0 = k0 });
+        const size_t all = n * k / j->mul->unit * j->mul->w_bytes;
+
+        for (size_t i = all * part / parts / LINE; i < all * (part + 1) / parts / LINE; i++)
+            __builtin_prefetch(next + i * LINE, 0, 2);
+        return;
+    }
     for (size_t o = n * part / parts; o < n * (part + 1) / parts; o++) {
         const uint8_t *row = gkv__weights(w, col + o, k0);
 
@@ -140,25 +244,24 @@ static bool multiply_own(const struct gkv__job *j, const struct gkv__item *it, v
     const struct gkv__simd *simd = j->e->simd;
     const struct gkv__mat *w = j->w;
     const struct gkv__product *mul = j->mul;
-    const size_t bytes = gkv__mat_row_bytes(w), n = it->n, k = it->k;
+    const size_t n = it->n, k = it->k;
     const int add = j->add || it->k0;
+    const uint8_t *packed = packed_item(j, it);
     float *y = j->y + it->row * w->n_out + it->col;
 
     (void)thread;
     if (j->many) {
         j->many->gemm(y, w->n_out, (const uint8_t *)j->x->form + it->row * j->x_bytes, gkv__weights(w, it->col, 0),
-                      bytes, it->m, n, k, scratch, add);
+                      gkv__mat_row_bytes(w), packed, it->m, n, k, scratch, add);
     } else if (mul) {
         const uint8_t *x = (const uint8_t *)j->x->form + it->row * j->x_bytes;
-        const size_t units = k / mul->unit;
-        uint8_t *panel = scratch;
 
-        for (size_t i = 0; i < n; i += mul->nr, panel += mul->nr * units * mul->w_bytes)
-            mul->pack(panel, gkv__weights(w, it->col + i, it->k0), bytes, gkv__min(mul->nr, n - i), k);
+        if (!packed)
+            pack_panels(mul, w, scratch, it->col, n, it->k0, k);
         x += it->k0 / mul->unit * mul->x_bytes;
         for (size_t r = 0, parts = items(it->m, SOME), p = 0; r < it->m; r += SOME, p++) {
             fetch(j, it, p, parts);
-            mul->gemm(y + r * w->n_out, w->n_out, x + r * j->x_bytes, j->x_bytes, scratch,
+            mul->gemm(y + r * w->n_out, w->n_out, x + r * j->x_bytes, j->x_bytes, packed ? packed : scratch,
                       gkv__min(SOME, it->m - r), n, k, add);
         }
     } else {
@@ -200,10 +303,10 @@ static void about_exact(char *to, size_t size)
 }
 
 static const struct gkv__gemm own = {
-    .name = "own", .multiply = multiply_own, .begin = begin_own, .about = about_own
+    .name = "own", .multiply = multiply_own, .form = form_own, .begin = begin_own, .about = about_own
 };
 static const struct gkv__gemm coarse = {
-    .name = "coarse", .multiply = multiply_own, .begin = begin_coarse, .about = about_coarse
+    .name = "coarse", .multiply = multiply_own, .form = form_coarse, .begin = begin_own, .about = about_coarse
 };
 static const struct gkv__gemm exact = {
     .name = "exact", .multiply = multiply_own, .about = about_exact
@@ -423,8 +526,8 @@ void gkv__gemm(struct gkv__exec *e, float *y, struct gkv__rows *x, const struct 
     if (j.few) {
         gkv__for_parts(e->n_threads, items(gkv__band_most(w->n_out), PAIRS), MOST, few_items, &j);
     } else {
-        if (j.step < w->n_in)           /* make the steps nearly equal */
-            j.step = items(items(w->n_in, items(w->n_in, j.step)), BLOCK) * BLOCK;
+        j.step = equal_steps(j.step, w->n_in);
+        j.packed = packed_of(&j);
         j.part_nc = j.part_nc && e->n_threads > 1 ? j.part_nc : j.nc;
         j.part_mc = j.part_mc && e->n_threads > 1 ? j.part_mc : j.mc;
         parts = items(j.nc, j.part_nc) * items(j.mc, j.part_mc);

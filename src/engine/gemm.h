@@ -45,6 +45,11 @@ size_t gkv__gemm_form(size_t n_in);
 void gkv__gemm(struct gkv__exec *e, float *y, struct gkv__rows *x, const struct gkv__mat *w,
                bool add);
 
+/* Packs w once for all products of many rows by e (repack.h), with all of its threads: gkv__gemm_packed_bytes at `to`,
+ * aligned to 64.  That is 0 if these products read w as it is. */
+uint64_t gkv__gemm_packed_bytes(const struct gkv__gemm *g, const struct gkv__simd *simd, const struct gkv__mat *w);
+void     gkv__gemm_pack(const struct gkv__exec *e, const struct gkv__mat *w, uint8_t *to);
+
 uint64_t gkv__gemm_scratch(const struct gkv__gemm *g, const struct gkv__simd *simd,
                            const struct gkv__shape *s);         /* bytes per thread          */
 uint64_t gkv__gemm_resident(const struct gkv__gemm *g);         /* bytes of the library itself */

@@ -10,6 +10,7 @@
 #include "src/base/mem.h"
 #include "src/model/rope.h"
 #include "src/model/layers.h"
+#include "src/model/repacked.h"
 #include "src/template/template.h"
 #include "src/token/token.h"
 
@@ -166,7 +167,8 @@ gkv_status gkv_model_open(gkv_model **out, const char *path, unsigned flags, gkv
     *out = NULL;
     if (!m)
         return gkv__fail(err, GKV_NOMEM, "out of memory");
-    status = gkv__gguf_open(&m->file, path, err);
+    m->store = gkv__store_open();
+    status = m->store ? gkv__gguf_open(&m->file, path, err) : gkv__fail(err, GKV_NOMEM, "out of memory");
     if (status == GKV_OK)
         status = vocabulary(m, err);
     if (status == GKV_OK && !(flags & GKV_MODEL_VOCAB_ONLY))
@@ -196,6 +198,7 @@ void gkv_model_close(gkv_model *m)
         free(m->own_template->text);
     free(m->own_template);
     gkv__rope_close(m);
+    gkv__store_close(m->store, m->shape.n_layer);
     free(m->ones);
     free(m->layer);
     free(m);
@@ -357,29 +360,37 @@ gkv_status gkv__may_filter(const struct gkv_model *m, uint32_t il, gkv_error *er
 
 /* ---- residency -------------------------------------------------------------------------- */
 
-enum { N_MATS = 19 };
-
-/* The layer's matrices; a matrix that it lacks has no data. */
-static void matrices(const struct gkv__layer_weights *w, const struct gkv__mat *out[N_MATS])
+const struct gkv__mat *gkv__model_matrix(const struct gkv_model *m, uint32_t il, size_t i)
 {
-    const struct gkv__mat *all[N_MATS] = {
+    const struct gkv__layer_weights *w = &m->layer[il];
+    const struct gkv__mat *const all[GKV__N_MATRICES] = {
+        &w->gate, &w->up, &w->down,     /* first, as gkv__model_pieces knows */
         &w->q, &w->k, &w->v, &w->o,
         &w->qkv, &w->z, &w->beta, &w->alpha, &w->out,
-        &w->gate, &w->up, &w->down, &w->router, &w->shared_gate, &w->shared_up, &w->shared_down,
+        &w->router, &w->shared_gate, &w->shared_up, &w->shared_down,
         &w->embed_gate, &w->embed_in, &w->embed_out,
     };
 
-    memcpy(out, all, sizeof all);
+    return all[i];
+}
+
+uint32_t gkv__model_pieces(const struct gkv_model *m, uint32_t il, size_t i)
+{
+    const struct gkv__layer_weights *w = &m->layer[il];
+
+    if (!w->router.data || i > 2)
+        return 1;
+    return w->up.data || i ? m->shape.n_expert : 2 * m->shape.n_expert;
 }
 
 void gkv__model_layer_need(const struct gkv_model *m, uint32_t il, bool need)
 {
-    const struct gkv__mat *mats[N_MATS];
+    for (size_t i = 0; i < GKV__N_MATRICES; i++) {
+        const struct gkv__mat *w = gkv__model_matrix(m, il, i);
 
-    matrices(&m->layer[il], mats);
-    for (size_t i = 0; i < N_MATS; i++)
-        if (mats[i]->data)
-            (need ? gkv__gguf_willneed : gkv__gguf_dontneed)(mats[i]->data, gkv__mat_bytes(mats[i]));
+        if (w->data)
+            (need ? gkv__gguf_willneed : gkv__gguf_dontneed)(w->data, gkv__mat_bytes(w));
+    }
 }
 
 void gkv__model_drop(const struct gkv_model *m)
@@ -425,13 +436,13 @@ static uint64_t vector_bytes(const struct gkv__shape *s, const struct gkv__layer
 
 uint64_t gkv__model_layer_bytes(const struct gkv_model *m, uint32_t il)
 {
-    const struct gkv__layer_weights *w = &m->layer[il];
-    const struct gkv__mat *mats[N_MATS];
-    uint64_t sum = vector_bytes(gkv__shape_of(m, il), w);
+    uint64_t sum = vector_bytes(gkv__shape_of(m, il), &m->layer[il]);
 
-    matrices(w, mats);
-    for (size_t i = 0; i < N_MATS; i++)
-        sum += mats[i]->data ? gkv__mat_bytes(mats[i]) : 0;
+    for (size_t i = 0; i < GKV__N_MATRICES; i++) {
+        const struct gkv__mat *w = gkv__model_matrix(m, il, i);
+
+        sum += w->data ? gkv__mat_bytes(w) : 0;
+    }
     return sum;
 }
 

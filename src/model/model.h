@@ -239,6 +239,7 @@ struct gkv_model {
     char                        filters[160];       /* numbers of the layers that can filter, or "": all */
     char                        name[64];
     struct gkv__types           types;
+    struct gkv__store          *store;              /* weights as products read them (repacked.h) */
     double                      load_seconds;
     char                        source[32];         /* of layers that the caller set         */
 };
@@ -249,6 +250,12 @@ const struct gkv__rope *gkv__model_rope(const struct gkv_model *m, uint32_t il, 
  * when done. */
 gkv_status gkv__model_template(const struct gkv_model *m, const char *system, bool think,
                                struct gkv__template *out, gkv_error *err);
+
+/* The matrices of layer il, i from 0 to GKV__N_MATRICES - 1; one that it lacks has no data.  Some are several matrices, one
+ * after the other. */
+enum { GKV__N_MATRICES = 19 };
+const struct gkv__mat *gkv__model_matrix(const struct gkv_model *m, uint32_t il, size_t i);
+uint32_t               gkv__model_pieces(const struct gkv_model *m, uint32_t il, size_t i);
 
 /* The weights of layer il are needed soon / are not needed now: affects residency only. */
 void gkv__model_layer_need(const struct gkv_model *m, uint32_t il, bool need);

@@ -292,7 +292,7 @@ static void many(const struct gkv__quant *q)
     must(scratch);
     for (size_t i = 0; i < m; i += GKV__GROUP)
         p->prepare(form + i * row, x + i * k, k, m - i < GKV__GROUP ? m - i : GKV__GROUP, k);
-    p->gemm(y, n, form, w, stride, m, n, k, scratch, add);
+    p->gemm(y, n, form, w, stride, NULL, m, n, k, scratch, add);
     round_bf16(x, m * k);
     round_bf16(f, n * k);
     near_product(y, old, x, f, m, n, k, 4);
@@ -319,9 +319,9 @@ static void many_coarse(const struct gkv__quant *q)
     must(scratch);
     for (size_t i = 0; i < m; i += GKV__GROUP)
         p->prepare(form + i * row, x + i * k, k, m - i < GKV__GROUP ? m - i : GKV__GROUP, k);
-    p->gemm(y, n, form, w, stride, m, n, k, scratch, add);
+    p->gemm(y, n, form, w, stride, NULL, m, n, k, scratch, add);
     p->prepare(form1, x + r * k, k, 1, k);
-    p->gemm(&z, 1, form1, w + o * stride, stride, 1, 1, k, scratch, add);
+    p->gemm(&z, 1, form1, w + o * stride, stride, NULL, 1, 1, k, scratch, add);
     must(!memcmp(&z, &y[r * n + o], sizeof z));
     free(w);
     free(form);
