@@ -12,6 +12,7 @@
 #     -t N,..    threads                                            (2)
 #     -k TYPE    keys and values: f16, bf16, q8_0                   (f16)
 #     -g NAME    gemkv's products, as --gemm                        (own)
+#     -w         gemkv packs weights once, as --repack
 #     -r N       repetitions in a run, of which the median counts   (3)
 #     -R N       rounds: runs of each program                       (5)
 #     -F         go on although the machine is not quiet
@@ -29,7 +30,7 @@ set -eu
 LC_ALL=C
 export LC_ALL
 
-prompts=512,2048 gen=64 depths=0 threads=2 kv=f16 gemm=own reps=3 rounds=5 force= table=
+prompts=512,2048 gen=64 depths=0 threads=2 kv=f16 gemm=own repack= reps=3 rounds=5 force= table=
 gemkv=${GEMKV:-./gemkv}
 
 called=$(echo "bench/peers.sh $*" | sed 's| [^ ]*/| |g')   # without folders
@@ -44,7 +45,7 @@ usage() {
     exit 2
 }
 
-while getopts p:n:d:t:k:g:r:R:Fo: o; do
+while getopts p:n:d:t:k:g:wr:R:Fo: o; do
     case $o in
     p) prompts=$OPTARG ;;
     n) gen=$OPTARG ;;
@@ -52,6 +53,7 @@ while getopts p:n:d:t:k:g:r:R:Fo: o; do
     t) threads=$OPTARG ;;
     k) kv=$OPTARG ;;
     g) gemm=$OPTARG ;;
+    w) repack=--repack ;;
     r) reps=$OPTARG ;;
     R) rounds=$OPTARG ;;
     F) force=1 ;;
@@ -125,7 +127,8 @@ run_gemkv() {   # PROGRAM OPTIONS...
 }
 
 run_ours() {
-    run_gemkv "$gemkv" --gemm "$gemm"
+    # shellcheck disable=SC2086
+    run_gemkv "$gemkv" --gemm "$gemm" $repack
 }
 
 run_theirs() {
@@ -186,7 +189,7 @@ record() {      # the line as a row of the table
     "$(dirname "$0")/record.py" "$table" threads="$threads" what="$name" model="$(basename "$model" .gguf)" \
         command="$called" value="$1" unit=tokens/s against="$who $(cat "$scratch/build")$more" \
         against_value="$2" ratio="$3" range="$range" \
-        note="KV $kv, --gemm $gemm, $rounds rounds, median of $reps in each, load $load"
+        note="KV $kv, --gemm $gemm${repack:+ $repack}, $rounds rounds, median of $reps in each, load $load"
 }
 
 cpu=$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)
