@@ -46,11 +46,11 @@ MEANT = [               # which tests are meant for which files: the first that 
     (r"src/gguf/", r"^unit-(leaks|gguf|arch)$"),
     (r"src/quant/", r"^(unit-(quant|gguf)|kernels)$"),
     (r"src/template/", r"^unit-(leaks|template)$"),
-    (r"src/model/", r"^unit-(weights|leaks|arch|layers|mtp|gguf)$"),
+    (r"src/model/", r"^unit-(weights|leaks|arch|layers|mtp|gguf|repack)$"),
     (r"src/library/", r"^unit-(leaks|library|library-damage)$"),
     (r"src/(answer/(grammar|match))", r"^unit-(leaks|grammar|schema)$"),
     (r"src/answer/", r"^unit-(leaks|stats|draft|guess|sample|chance|think|device|session|mtp|logits)$"),
-    (r"src/engine/", r"^(unit-(leaks|attend|gemm|hadamard|sparse|logits|mtp|device|eval|arch|draft)|hybrid|golden)$"),
+    (r"src/engine/", r"^(unit-(leaks|attend|gemm|repack|hadamard|sparse|logits|mtp|device|eval|arch|draft)|hybrid|golden)$"),
     (r"src/(first|select)/", r"^(unit-(leaks|calibrate|refine|rank|bm25|index|sparse|session|group)|golden)$"),
     (r"src/", r"^unit-(leaks|stats|session|document|index|group|eval|draft|think|reader|progress|mtp|gguf)$"),
 ]
