@@ -19,7 +19,7 @@ never=tests/unit-team.test
 slow='tests/unit-group.test tests/unit-eval.test tests/unit-arch.test tests/unit-index.test tests/unit-session.test
     tests/hybrid.test tests/unit-stats.test tests/unit-draft.test tests/unit-leaks.test tests/unit-think.test
     tests/unit-guess.test tests/unit-reader.test tests/unit-work.test'
-slower=tests/unit-attend.test
+slower='tests/unit-attend.test tests/unit-repack.test'
 test -z "${QEMU_ALL-}" || slow='' slower=''
 test $# -gt 0 ||
     set -- aarch64-linux-gnu riscv64-linux-gnu arm-linux-gnueabihf s390x-linux-gnu
