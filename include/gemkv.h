@@ -315,10 +315,10 @@ typedef struct {
     int         draft_mtp;      /* a layer of the model that answers guesses, too, on the CPU, where that is faster (multi-token
                                    prediction, gkv_model_info.mtp).  GKV_UNSUPPORTED: it has none; GKV_INVALID: the method
                                    has one pass only, ... */
-    int         repack;         /* weights are kept a second time, in the form that products of many rows read, which saves
-                                   packing them each time: for gemm own and coarse.  The model packs the layers that a first
-                                   question needs, and has them until it is closed.  If memory_limit has no room for that, it
-                                   is not done (gkv_stats.memory_packed).  The same bytes come out */
+    int         repack;         /* with gemm own or coarse, the model keeps a second copy of its weights, packed in the order
+                                   that prefill reads.  Otherwise they are packed again for each block of rows.  Layers are
+                                   packed when a question first needs them, if memory_limit has room for it, and stay until
+                                   the model is closed (gkv_stats.memory_packed).  The same bytes come out.  Not for gkv_probe */
 } gkv_options;
 
 /* Sets the defaults.  Calls refuse options that were not set up by this.  They copy the struct, but not its strings,

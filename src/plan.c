@@ -493,7 +493,7 @@ static void pack(struct gkv__plan *p, uint32_t n)
         return;
     bytes = gkv__repack_bytes(p->gemm, p->simd, p->task.m, n);
     p->repack_bytes = bytes;
-    if (p->limit && gkv__plus(p->predicted, bytes) > p->limit)
+    if (!bytes || (p->limit && gkv__plus(p->predicted, bytes) > p->limit))
         return;
     p->n_repack = n;
     p->predicted = gkv__plus(p->predicted, bytes);

@@ -34,8 +34,8 @@ struct gkv__plan {
     enum gkv__kind              kind;
     char                        why[160];       /* reason for the schedule, for the user     */
     uint32_t                    chunk;          /* rows at a time, at most all there are or a step has */
-    uint32_t                    n_repack;       /* layers whose weights are packed once      */
-    uint64_t                    repack_bytes;   /* ... which takes so many bytes more, n_repack 0: would take */
+    uint32_t                    n_repack;       /* layers that gkv__plan_open packs; 0: none is left, or no memory */
+    uint64_t                    repack_bytes;   /* which takes, or would take, so many bytes more */
     uint64_t                    predicted;      /* peak resident bytes of the process        */
 };
 

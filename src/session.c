@@ -50,10 +50,16 @@ static gkv_status hands_over(const struct gkv__task *t, gkv_error *err)
                      "or text cannot have; take one of two passes, or leave --reader and --snap out", t->method->name);
 }
 
-/* What the weights take that are packed by this plan: they stay. */
+/* Bytes of weights that this plan packs: they stay. */
 static uint64_t packed(const struct gkv__plan *p)
 {
     return p->n_repack ? p->repack_bytes : 0;
+}
+
+/* Bytes of those that were to be packed, and there is no memory for it. */
+static uint64_t unpacked(const struct gkv__plan *p)
+{
+    return p->repack_bytes - packed(p);
 }
 
 /* The plan of the answer from `n` tokens of text that were handed over. */
@@ -98,6 +104,7 @@ static gkv_options guessing(const gkv_options *o)
     a.chat_template = a.begin = NULL;
     a.think = 0;
     a.draft = 0;
+    a.repack = 0;               /* its first pass has packed what pays */
     return a;
 }
 
@@ -503,8 +510,10 @@ static gkv_status plan(gkv_session *s, gkv_error *err)
     if (s->by_text && !s->only) {               /* what a schedule keeps for the next question stays */
         const uint64_t kept = gkv__plan_reuses(&s->plan) ? gkv__early_bytes(&s->plan.task, gkv__plus(n, s->plan.chunk))
                                                          : 0;
+        gkv_options o = s->opt;
 
-        GKV__TRY(plan_answer(&s->answer, s->writer, &s->opt, s->hand.budget,
+        o.repack &= !s->decode.device;          /* the CPU does not compute it */
+        GKV__TRY(plan_answer(&s->answer, s->writer, &o, s->hand.budget,
                              gkv__plus(resident - gkv__min(there, resident), gkv__plus(kept, packed(&s->plan))), err));
         if (may_guess(s)) {
             GKV__TRY(plan_guess(&s->guess_plan, s->model, s->writer, &s->opt, s->afford, s->hand.budget, s->answer.predicted,
@@ -520,18 +529,13 @@ static gkv_status plan(gkv_session *s, gkv_error *err)
     return GKV_OK;
 }
 
-/* Whether weights were to be packed, and there is no memory for it. */
-static bool unpacked(const struct gkv__plan *p)
-{
-    return !p->n_repack && p->repack_bytes;
-}
-
 /* Sets the warning, and sends the user one line about the schedule. */
 static void remark(gkv_session *s)
 {
     const struct gkv__task *t = &s->plan.task;
     const uint32_t trained = s->model->shape.context;
     const bool scores = s->plan.kind == GKV__SCORES, unread = s->by_text && s->plan.kind < GKV__SCORES;
+    const uint64_t lack = gkv__plus(unpacked(&s->plan), s->by_text && !s->only ? unpacked(&s->answer) : 0);
     char line[200];
 
     if (s->opt.group && s->opt.group->size > 1 && !gkv__grouped(t))
@@ -542,10 +546,9 @@ static void remark(gkv_session *s)
     else if (trained && t->n > trained && !unread && !(scores && !t->schedule->exact))     /* those have no limit */
         snprintf(s->warning, sizeof s->warning, "the prompt has %" PRIu64 " tokens, the model was trained for "
                  "%u: answers may suffer", t->n, trained);
-    else if (unpacked(&s->plan) || unpacked(&s->answer))
+    else if (lack)
         snprintf(s->warning, sizeof s->warning, "weights are not packed (--repack): that takes %s more, and the limit is %s; raise "
-                 "--memory", gkv__needed(gkv__max(s->plan.repack_bytes, s->answer.repack_bytes)).text,
-                 gkv__limit(s->plan.limit).text);
+                 "--memory", gkv__needed(lack).text, gkv__limit(s->plan.limit).text);
     if (scores && s->opt.note) {
         snprintf(line, sizeof line, "schedule %s: %s", t->schedule->name, s->plan.why);
         s->opt.note(s->opt.note_arg, line);

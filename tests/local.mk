@@ -377,7 +377,7 @@ tests_unit_device_test_LDADD   = src/libcore.la
 
 TESTS += tests/unit-repack.test
 check_PROGRAMS += tests/unit-repack.test
-tests_unit_repack_test_SOURCES = tests/unit-repack.c tests/rng.h tests/tap.h
+tests_unit_repack_test_SOURCES = tests/unit-repack.c tests/plugins.h tests/rng.h tests/tap.h
 tests_unit_repack_test_LDADD   = src/libcore.la
 
 TESTS += tests/unit-guess.test

@@ -69,9 +69,11 @@ INLINE const uint8_t *block_at(const struct matrix *w, const struct place *p)
     return w->packed + (p->col / 32 * ((w->tiles + w->deep - 1) / w->deep) + p->tile / w->deep) * w->bytes;
 }
 
-/* Prefetches the rows from .. to - 1 of a block, or so much of it. */
+/* Prefetches the rows from .. to - 1 of a block; of a packed one the same share. */
 static void FN(fetch_rows)(const struct matrix *w, const struct place *p, size_t from, size_t to)
 {
+    const size_t begin = p->tile * w->stride / w->tiles, bytes = (FN(end_of)(w, p) - p->tile) * w->stride / w->tiles;
+
     if (w->packed) {
         const uint8_t *block = block_at(w, p);
 
@@ -79,8 +81,6 @@ static void FN(fetch_rows)(const struct matrix *w, const struct place *p, size_t
             __builtin_prefetch(block + i, 0, 2);
         return;
     }
-    const size_t begin = p->tile * w->stride / w->tiles, bytes = (FN(end_of)(w, p) - p->tile) * w->stride / w->tiles;
-
     for (size_t r = from; r < to; r++)
         for (size_t i = 0; i <= bytes; i += 64)
             __builtin_prefetch(w->w + (p->col + r) * w->stride + begin + i, 0, 2);

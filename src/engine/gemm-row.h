@@ -47,7 +47,8 @@ struct gkv__gemm {
                           unsigned thread);
     /* All below may be NULL or 0, as most are in our own row. */
     size_t      nc, mc, step;           /* preferred size of items                           */
-    struct gkv__form (*form)(const struct gkv__simd *simd, const struct gkv__mat *w, size_t rows);  /* ours */
+    /* Which of our kernels multiply so many rows by w; NULL: the library has kernels of its own. */
+    struct gkv__form (*form)(const struct gkv__simd *simd, const struct gkv__mat *w, size_t rows);
     void      (*begin)(struct gkv__job *j);     /* called once before the items; sets prepare ... */
     void      (*end)(const struct gkv__job *j); /* ... and once after them                   */
     void     *(*open)(unsigned n_threads);      /* sets exec.library; NULL: works without    */

@@ -3,8 +3,8 @@
  *
  * A work item is about 48 outputs by MC rows.  It walks K in steps whose packed weights fit the second-
  * level cache.  Each step packs its weights, then runs over the rows.  So a weight is unpacked once
- * per MC rows, which costs a few percent of the arithmetic, and no unpacked copy of the model is
- * ever made.  Steps are long because each of them adds to all outputs, and the rows of the outputs lie
+ * per MC rows, which costs a few percent of the arithmetic, and no copy of the model is made, unless the user
+ * asks for one (repack.h).  Steps are long because each of them adds to all outputs, and the rows of the outputs lie
  * so far apart that the second-level cache holds few of them.
  *
  * The last items of each thread are cut into PARTS, so that threads of unequal speed end together: two that share
@@ -109,7 +109,7 @@ static struct gkv__form form_coarse(const struct gkv__simd *simd, const struct g
     return form_own(simd, w, rows);
 }
 
-static void begin_own(struct gkv__job *j)
+static void begin_ours(struct gkv__job *j)
 {
     const struct gkv__form form = j->e->gemm->form(j->e->simd, j->w, j->x->n);
 
@@ -210,7 +210,7 @@ static const uint8_t *packed_item(const struct gkv__job *j, const struct gkv__it
     return j->packed ? j->packed + packed_at((struct gkv__form){ j->mul, j->many }, j->w, j->nc, it->col, it->k0) : NULL;
 }
 
-/* ---- items ------------------------------------------------------------------------------- */
+/* ---- our kernels ------------------------------------------------------------------------- */
 
 /* Prefetches part `part` of `parts` of the weights that this thread packs next into the second-level cache:
  * memory is idle while the thread multiplies, and packing would wait for every line. */
@@ -303,10 +303,10 @@ static void about_exact(char *to, size_t size)
 }
 
 static const struct gkv__gemm own = {
-    .name = "own", .multiply = multiply_own, .form = form_own, .begin = begin_own, .about = about_own
+    .name = "own", .multiply = multiply_own, .form = form_own, .begin = begin_ours, .about = about_own
 };
 static const struct gkv__gemm coarse = {
-    .name = "coarse", .multiply = multiply_own, .form = form_coarse, .begin = begin_own, .about = about_coarse
+    .name = "coarse", .multiply = multiply_own, .form = form_coarse, .begin = begin_ours, .about = about_coarse
 };
 static const struct gkv__gemm exact = {
     .name = "exact", .multiply = multiply_own, .about = about_exact

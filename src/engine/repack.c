@@ -40,8 +40,8 @@ static struct gkv__repacked *table_of(const struct gkv__gemm *g, const struct gk
 
     if (!r)
         return NULL;
-    r->form = g;
-    r->of = simd;
+    r->gemm = g;
+    r->simd = simd;
     r->layer = calloc(n_layer, sizeof *r->layer);
     r->mat = calloc((size_t)n_layer * GKV__N_MATRICES, sizeof *r->mat);
     if (!r->layer || !r->mat) {
@@ -65,7 +65,7 @@ static struct gkv__repacked *find(const struct gkv__store *s, const struct gkv__
 {
     struct gkv__repacked *r = s->first;
 
-    while (r && (r->form != g || r->of != simd))
+    while (r && (r->gemm != g || r->simd != simd))
         r = r->next;
     return r;
 }

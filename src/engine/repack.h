@@ -6,8 +6,8 @@
 #include "src/engine/exec.h"
 
 /* Packs the matrices of layers 0 .. n - 1 that are not packed yet for e's products, and lets go of the file's pages of
- * them.  From then on e's products use them, and those of whatever gkv__repack_use finds them for.  Safe while others
- * compute with the model.  GKV_CANCELLED; GKV_NOMEM: as many layers as there was room for are packed. */
+ * them.  From then on e's products use them.  Others may compute with the model meanwhile.  GKV_CANCELLED; GKV_NOMEM: as
+ * many layers as there was room for are packed. */
 gkv_status gkv__repack(struct gkv__exec *e, const gkv_model *m, uint32_t n, gkv_error *err);
 
 /* e's products use what is packed for them. */

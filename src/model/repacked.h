@@ -16,18 +16,21 @@ struct gkv__repacked_mat {
     _Atomic(uint8_t *) packed;          /* [pieces][bytes]; NULL: not yet                    */
 };
 
-/* What one form of products reads of all layers. */
+struct gkv__gemm;
+struct gkv__simd;
+
+/* The matrices of all layers, as one library with one level of kernels packs them. */
 struct gkv__repacked {
-    const void               *form;     /* whose they are: see engine/repack.c               */
-    const void               *of;
+    const struct gkv__gemm   *gemm;
+    const struct gkv__simd   *simd;
     size_t                    n;
-    struct gkv__repacked_mat *mat;      /* by place in the file                              */
+    struct gkv__repacked_mat *mat;      /* [n], by address                                   */
     struct { void *pages; uint64_t bytes; } *layer;     /* [n_layer]                         */
     struct gkv__repacked     *next;
 };
 
 struct gkv__store {
-    pthread_mutex_t       lock;         /* for adding                                        */
+    pthread_mutex_t       lock;         /* of all but what gkv__repacked_find reads          */
     struct gkv__repacked *first;
 };
 
